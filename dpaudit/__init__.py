@@ -1,0 +1,65 @@
+"""dpaudit: certified lower bounds on the true epsilon of any differentially private mechanism.
+
+Public names are loaded on first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.version import __version__
+
+if TYPE_CHECKING:
+    from dpaudit.api import audit, load, recheck, write_report
+    from dpaudit.audit import AuditResult, AuditSpec, SuiteResult, Verdict
+    from dpaudit.claims import ApproximateDP, PureDP, Relation
+    from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, UnsoundAudit
+    from dpaudit.mechanisms import batched, built_by, command
+    from dpaudit.pairs import AdjacentPair
+
+_HOMES = {
+    "dpaudit.api": ("audit", "load", "recheck", "write_report"),
+    "dpaudit.audit": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
+    "dpaudit.claims": ("ApproximateDP", "PureDP", "Relation"),
+    "dpaudit.errors": ("ClaimRefuted", "DpAuditError", "InvalidSpec", "MissingRequirement", "UnsoundAudit"),
+    "dpaudit.mechanisms": ("batched", "built_by", "command"),
+    "dpaudit.pairs": ("AdjacentPair",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AdjacentPair",
+    "ApproximateDP",
+    "AuditResult",
+    "AuditSpec",
+    "ClaimRefuted",
+    "DpAuditError",
+    "InvalidSpec",
+    "MissingRequirement",
+    "PureDP",
+    "Relation",
+    "SuiteResult",
+    "UnsoundAudit",
+    "Verdict",
+    "__version__",
+    "audit",
+    "batched",
+    "built_by",
+    "command",
+    "load",
+    "recheck",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

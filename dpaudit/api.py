@@ -1,0 +1,173 @@
+"""The Python door: one call audits a mechanism, others load, check and write results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.audit import AuditResult, AuditSpec, repeat_witness, run_audit
+from dpaudit.certify import certify
+from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
+from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms import wrap
+from dpaudit.pairs import AdjacentPair
+from dpaudit.sampling import Engine
+
+PLANNING_S = 0.05  # seconds of work that a planning probe looks for
+PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
+
+
+def audit(
+    mechanism: Any,
+    *,
+    pair: Any = None,
+    pairs: Iterable[Any] | None = None,
+    claim: Claim | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    relation: Relation | str | None = None,
+    runs: int = 1_000_000,
+    max_time_s: float | None = None,
+    run_timeout_s: float | None = None,
+    confidence: float = 0.999,
+    seed: int = 0,
+    stopping: str = "fixed",
+    n_jobs: int = -1,
+    backend: str | None = None,
+) -> AuditResult:
+    """Audits a mechanism on adjacent datasets and certifies a lower bound on its true epsilon.
+
+    `mechanism` is `f(data, rng)` or `f(data)` for one run, `dpaudit.batched(f)`, `dpaudit.built_by(make)`,
+    `dpaudit.command([...])` or a name "module:function". `pair` is (first, second) or an `AdjacentPair`,
+    `pairs` several of them: the best is found on search runs and certified on fresh ones. The claim is
+    `claim`, or `epsilon` with `delta`; `relation` says who is a neighbour of whom, and is then checked.
+    `runs` caps all executions; `max_time_s` (seconds) sets it from a short probe instead. `run_timeout_s`
+    (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
+
+    Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
+
+    >>> def noisy_count(rows, rng):
+    ...     return len(rows) + rng.laplace(scale=0.5)
+    >>> result = audit(noisy_count, pair=(["a"] * 10, ["a"] * 9), epsilon=1.0, runs=20_000)
+    >>> result.verdict.value, result.epsilon_lower > 1.6
+    ('REFUTED', True)
+    """
+    stated = _claim(claim, epsilon, delta, relation)
+    adjacent = _pairs(pair, pairs)
+    for each in adjacent:
+        each.check(stated.relation)
+    wrapped = wrap(mechanism)
+    with Engine(n_jobs, backend) as engine:
+        if max_time_s is not None:
+            runs = planned_runs(engine, wrapped, adjacent, validate.positive("max_time_s", max_time_s), seed)
+        spec = AuditSpec(
+            claim=stated,
+            mechanism=wrapped,
+            pairs=adjacent,
+            runs=runs,
+            confidence=confidence,
+            seed=seed,
+            stopping=stopping,  # type: ignore[arg-type]
+            run_timeout_s=run_timeout_s,
+        )
+        result = run_audit(spec, engine)
+    return replace(result, provenance={**result.provenance, "max_time_s": max_time_s})
+
+
+def load(path: str | os.PathLike[str]) -> AuditResult:
+    """The result stored in a JSON file; raises `InvalidSpec` where it is no result or contradicts its counts."""
+    from dpaudit.audit.stored import load as load_stored
+
+    return load_stored(path)
+
+
+def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> AuditResult:
+    """The result with its certificate computed again from the stored counts.
+
+    With `fresh`, the frozen witness is run again, on `mechanism`, with a stream that no run of the result
+    used; the certificate is then that of the new runs. Needs the datasets by value in the result.
+    """
+    if not fresh:
+        return replace(result, certificate=certify(result.evidence, result.claim, result.certificate.confidence))
+    if mechanism is None:
+        raise InvalidSpec("recheck with fresh=True needs the mechanism to run: recheck(result, mechanism, fresh=True)")
+    spec = respecified(result, mechanism)
+    with Engine() as engine:
+        evidence = repeat_witness(replace(result.witness, pair=0), spec, engine, seed=spec.seed)
+    return replace(
+        result,
+        spec={**result.spec, "seed": spec.seed},
+        evidence=evidence,
+        certificate=certify(evidence, result.claim, spec.confidence),
+        runs_used=evidence.runs,
+    )
+
+
+def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
+    """The spec that repeats a stored result's witness: its pair alone, and a seed of its own."""
+    stored = result.spec["pairs"][result.witness.pair]
+    first, second = (stored[side]["value"] for side in ("first", "second"))
+    if first is None or second is None:
+        raise InvalidSpec("the result holds its datasets by digest only, being large; run the audit again with another seed")
+    return AuditSpec(
+        claim=result.claim,
+        mechanism=wrap(mechanism),
+        pairs=(AdjacentPair(first, second, stored["name"], stored["distance"]),),
+        runs=result.spec["runs"],
+        confidence=result.certificate.confidence,
+        seed=result.spec["seed"] + 1,
+        name=result.spec["name"],
+        run_timeout_s=result.spec["run_timeout_s"],
+    )
+
+
+def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
+    """Writes a report; the suffix chooses the format (.json, .md, .txt)."""
+    from dpaudit.report import write
+
+    return write(result, path)
+
+
+def planned_runs(
+    engine: Engine, mechanism: Any, pairs: tuple[Any, ...], max_time_s: float, seed: int, run_timeout_s: float | None = None
+) -> int:
+    """How many runs fit into `max_time_s` seconds, from a probe of at least `PLANNING_S` seconds' work."""
+    with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
+        runs = 16
+        while True:
+            probe = session.probe(runs)
+            if probe.run_s * probe.runs >= PLANNING_S or runs >= 1 << 20:
+                break
+            runs *= 4
+    affordable = PLANNED_PART * max_time_s * engine.n_jobs / max(probe.run_s, 1e-10)
+    if affordable < 200:
+        raise InvalidSpec(
+            f"max_time_s = {max_time_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; an audit needs at least 200"
+        )
+    return int(affordable)
+
+
+def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: Relation | str | None) -> Claim:
+    if claim is not None:
+        if epsilon is not None or delta:
+            raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
+        return claim if relation is None else replace(claim, relation=Relation.of(relation))  # type: ignore[type-var]
+    if epsilon is None:
+        raise InvalidSpec("an audit needs a claim: epsilon=..., or claim=dpaudit.PureDP(...)")
+    word = Relation.of(relation)
+    return PureDP(epsilon, word) if delta == 0 else ApproximateDP(epsilon, delta, word)
+
+
+def _pairs(pair: Any, pairs: Iterable[Any] | None) -> tuple[AdjacentPair, ...]:
+    if (pair is None) == (pairs is None):
+        raise InvalidSpec("an audit needs datasets: either pair=(first, second) or pairs=[...]")
+    if pairs is None:
+        return (AdjacentPair.of(pair),)
+    found = tuple(AdjacentPair.of(each, f"pair {index}") for index, each in enumerate(pairs))
+    if not found:
+        raise InvalidSpec("pairs must hold at least one pair of datasets, got none")
+    return found

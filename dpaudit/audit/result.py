@@ -1,0 +1,176 @@
+"""The whole answer of an audit: stored as JSON, checkable from its integers for as long as it is kept.
+
+Contract: everything but `provenance` is a function of spec and seed (for a mechanism that draws only from the
+rng it is given); `provenance` holds all that may differ between two equal audits. A verdict is derived.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpaudit.audit.spec import AuditSpec, spec_hash
+from dpaudit.audit.verdict import Verdict
+from dpaudit.audit.witness import Witness
+from dpaudit.certify import Certificate, CoinFlip
+from dpaudit.certify.certificate import plain
+from dpaudit.errors import ClaimRefuted
+
+SCHEMA = "dpaudit.result/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """One thing that search looked at: a pair, a feature, or something it left out and why."""
+
+    what: str
+    name: str
+    status: str
+    score: float | None = None
+    runs: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as results store it."""
+        return {"what": self.what, "name": self.name, "status": self.status, "score": self.score, "runs": self.runs}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What was asked, what was found, and the arithmetic between them.
+
+    `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,
+    `ceiling` is the bound that all hits on one side would have given, `upper` an upper bound where one was
+    computed (None otherwise).
+    """
+
+    spec: dict[str, Any]
+    claim: Any
+    witness: Witness
+    evidence: CoinFlip
+    certificate: Certificate
+    runs_used: int
+    explored: tuple[Explored, ...]
+    ceiling: float
+    reproducible: bool
+    upper: None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the audit."""
+        return str(self.spec["name"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED where the p-value is at most 1 - confidence, otherwise NOT_REFUTED."""
+        return Verdict.REFUTED if self.certificate.refuted else Verdict.NOT_REFUTED
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The certified lower bound on the true epsilon of the pair, at the claim's delta."""
+        return self.certificate.epsilon_lower
+
+    @property
+    def cross_check(self) -> float:
+        """The independent bound of the two-interval rule, computed by statsmodels when asked for."""
+        from dpaudit.certify.cross_check import two_interval_epsilon
+
+        return two_interval_epsilon(self.evidence, self.certificate.delta, self.certificate.confidence)
+
+    def raise_if_refuted(self) -> AuditResult:
+        """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""
+        if self.verdict is Verdict.REFUTED:
+            raise ClaimRefuted(str(self))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf"."""
+        return {
+            "schema": SCHEMA,
+            "spec": {**self.spec, "hash": spec_hash(self.spec)},
+            "verdict": self.verdict.value,
+            "witness": self.witness.to_dict(),
+            "evidence": self.evidence.to_dict(),
+            "certificate": self.certificate.to_dict(),
+            "cross_check": {"method": "two-interval Clopper-Pearson", "epsilon_lower": plain(self.cross_check)},
+            "runs_used": self.runs_used,
+            "explored": [entry.to_dict() for entry in self.explored],
+            "ceiling": self.ceiling,
+            "upper": None,
+            "reproducible": self.reproducible,
+            "provenance": self.provenance,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the result as JSON, whole or not at all, and returns the path."""
+        return write_text(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def __str__(self) -> str:
+        from dpaudit.audit.wording import full_text
+
+        return full_text(self)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Writes a file through a temporary one beside it, so that a reader never sees half of it."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return target
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEntry:
+    """One audit of a suite: its result, or the reason why there is none."""
+
+    name: str
+    expect: Verdict
+    result: AuditResult | None = None
+    error: str | None = None
+    exit_code: int = 0
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the verdict is the one that the author of the spec knows to be right."""
+        return self.result is not None and self.result.verdict is self.expect
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """Several audits at one suite confidence c: each of m runs at 1 - (1 - c) / m."""
+
+    entries: tuple[SuiteEntry, ...]
+    confidence: float
+
+    @property
+    def exit_code(self) -> int:
+        """The worst code of the suite, in the order 70, 2, 1, 3, 4, 5, 0."""
+        if not self.entries:
+            return 5
+        codes = {entry.exit_code or (0 if entry.as_expected else 1) for entry in self.entries}
+        return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), 0)
+
+    def holm(self) -> tuple[float | None, ...]:
+        """Holm-adjusted p-values of the finished audits, by statsmodels; None where there is no result."""
+        from statsmodels.stats.multitest import multipletests
+
+        if not self.entries:
+            return ()
+        # an audit without a result still counts among the m: its p-value is 1
+        raw = [1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries]
+        adjusted = multipletests(raw, method="holm")[1]
+        return tuple(
+            None if entry.result is None else min(1.0, float(p)) for entry, p in zip(self.entries, adjusted, strict=True)
+        )

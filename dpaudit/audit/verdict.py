@@ -1,0 +1,12 @@
+"""The two verdicts. There is no third word: "not refuted" is not "private"."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Verdict(Enum):
+    """What an audit says of a claim; derived from the certificate, never stored beside it."""
+
+    REFUTED = "REFUTED"
+    NOT_REFUTED = "NOT_REFUTED"

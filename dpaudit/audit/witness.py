@@ -1,0 +1,51 @@
+"""The frozen question put to the fresh runs: which pair, which event, which side is the likelier one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpaudit.claims import HalfPlane
+from dpaudit.events import Event, event_from_dict
+
+Side = Literal["first", "second"]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What search proposes and certification tests; frozen before the first certifying run.
+
+    `pair` is the index of the pair in the spec, `p_side` the dataset that makes the event likelier, `score`
+    the selector's uncertified guess of the bound, `tangent` the half-plane p <= ratio q + offset to refute.
+    """
+
+    pair: int
+    event: Event
+    p_side: Side
+    selector: str
+    score: float
+    tangent: HalfPlane
+
+    def to_dict(self) -> dict[str, Any]:
+        """The witness as results store it."""
+        return {
+            "pair": self.pair,
+            "event": self.event.to_dict(),
+            "event_in_words": str(self.event),
+            "p_side": self.p_side,
+            "selector": self.selector,
+            "score": self.score,
+            "tangent": {"ratio": self.tangent.ratio, "offset": self.tangent.offset},
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Witness:
+        """The witness of a stored result."""
+        return cls(
+            pair=stored["pair"],
+            event=event_from_dict(stored["event"]),
+            p_side=stored["p_side"],
+            selector=stored["selector"],
+            score=stored["score"],
+            tangent=HalfPlane(**stored["tangent"]),
+        )

@@ -1,0 +1,499 @@
+"""Every sentence a user reads about a result: pure functions of `AuditResult` and `SuiteResult`.
+
+Contract: numbers are rounded towards safety (lower bounds down, p-values and detectable epsilons up), text
+that came from a user is made harmless, and all formats print these same sentences.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from typing import Any
+
+from dpaudit.audit.result import AuditResult, SuiteEntry, SuiteResult
+from dpaudit.audit.spec import spec_hash
+from dpaudit.audit.verdict import Verdict
+from dpaudit.certify import smallest_epsilon_caught
+from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.power import MASSES
+from dpaudit.claims import Claim
+
+LONGEST_NAME = 80  # characters of a user's text that a sentence quotes
+LONGEST_DATA = 200
+LONGEST_CODE = 4_000
+POWER = 0.95  # of the smallest epsilon that an audit is said to catch
+SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
+
+NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
+LIMITS = (
+    "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
+    "Other datasets and other events may lose more than the ones that were tried.",
+    "Time, memory, logs and other side channels were not looked at, nor several releases taken together.",
+    "The low bits of floating-point outputs (representation) were not looked at as such.",
+    "The mechanism was run here, with these versions; elsewhere, or when not audited, it may behave differently.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the account of a result: a title, sentences, and lines to paste into a shell or Python."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+
+
+# numbers
+
+
+def down(value: float, digits: int) -> str:
+    """The number rounded down to `digits` decimals; for lower bounds.
+
+    A float is read as the shortest decimal that names it, the one that a stored result holds.
+
+    >>> down(1.98765, 3)
+    '1.987'
+    """
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def up(value: float, digits: int) -> str:
+    """The number rounded up to `digits` decimals; for statements of the form "at most".
+
+    >>> up(1.98765, 3)
+    '1.988'
+    """
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def exact(value: float) -> str:
+    """A number as the user gave it: the shortest decimal that names the float.
+
+    >>> exact(1.0), exact(1e-06)
+    ('1', '1e-06')
+    """
+    return "inf" if value == math.inf else repr(float(value)).removesuffix(".0")
+
+
+def bound(value: float, *, digits: int = 3, above: float | None = None) -> str:
+    """A lower bound for reading: rounded down to `digits` significant digits, and to 2 decimals from 1 on.
+
+    Where the bound exceeds `above`, as many digits are added as it takes to show it.
+
+    >>> bound(1.9627), bound(0.0123456), bound(1.00004, above=1.0)
+    ('1.96', '0.0123', '1.00004')
+    """
+    if value == math.inf:
+        return "inf"
+    if value <= 0.0:
+        return "0"
+    places = _places(value, digits)
+    if above is not None and value > above:
+        while Decimal(down(value, places)) <= Decimal(repr(float(above))):
+            places += 1
+    return down(value, places)
+
+
+def p_text(p: float) -> str:
+    """A p-value for reading, two significant digits, rounded up; never shown as 0.
+
+    >>> p_text(0.01234), p_text(3.21e-9), p_text(0.0)
+    ('0.013', '3.3e-9', '1e-300')
+    """
+    if p < SMALLEST_P:
+        return "1e-300"
+    if p >= 1.0:
+        return "1"
+    places = _places(p, 2)
+    rounded = Decimal(up(p, places))
+    if rounded >= Decimal("0.001"):
+        return _trimmed(f"{rounded:f}")
+    mantissa, _, power = f"{rounded:.1e}".partition("e")
+    return f"{_trimmed(mantissa)}e{int(power)}"
+
+
+def confidence_text(confidence: float) -> str:
+    """A confidence for reading: its distance from 1 keeps three digits, rounded so that confidence goes down.
+
+    >>> confidence_text(0.999), confidence_text(1 - 0.01 / 13)
+    ('0.999', '0.99923')
+    """
+    alpha = error_probability(confidence)
+    return _trimmed(str(1 - Decimal(up(alpha, 2 - _exponent(alpha)))))
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    with localcontext() as context:
+        context.prec = 400  # a float has at most 309 digits before the point
+        rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), rounding=rounding)
+        return f"{rounded + 0:f}"  # adding 0 turns -0 into 0
+
+
+def _exponent(value: float) -> int:
+    """The power of ten of the first digit."""
+    return Decimal(repr(float(value))).adjusted()
+
+
+def _places(value: float, digits: int) -> int:
+    """The decimals that show this many significant digits, and one digit fewer from 1 on."""
+    return max(digits - 1, digits - 1 - _exponent(value))
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# text that came from a user
+
+
+def clean(text: object, longest: int = LONGEST_NAME) -> str:
+    r"""The text on one line, control, bidirectional and invisible characters as escapes, the middle cut when long.
+
+    >>> clean("a\x1b[31m\u202eb")
+    'a\\x1b[31m\\u202eb'
+    """
+    raw = str(text)
+    if len(raw) > longest:
+        tail = longest // 4
+        raw = f"{raw[: longest - tail - 3]}...{raw[-tail:]}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in raw)
+
+
+def data_text(stored: dict[str, Any], longest: int = LONGEST_DATA) -> str:
+    """A recorded dataset: its value in Python's notation when it is small, its digest when it is not.
+
+    >>> data_text({"digest": "5d1f", "value": ["a", "a", "a", "b"]})
+    "['a'] * 3 + ['b']"
+    """
+    value = _plain(stored["value"])
+    text = None if value is None else _literal(value)
+    if text is None or len(text) > longest:
+        size = f"{len(value):,} entries, " if isinstance(value, list | dict | str) else ""
+        return f"not shown here ({size}digest {clean(stored['digest'])})"
+    return clean(text, longest)
+
+
+def _plain(value: Any) -> Any:
+    """The value as it comes back from JSON, so that a text is the same before and after storing."""
+    return json.loads(json.dumps(value))
+
+
+def _literal(value: Any) -> str:
+    """Python's notation, equal neighbours of a list written as a product when that is shorter."""
+    text = repr(value)
+    if not isinstance(value, list) or len(value) < 3:
+        return text
+    groups = [(item, len(list(same))) for item, same in itertools.groupby(repr(item) for item in value)]
+    short = " + ".join(f"[{item}] * {times}" if times > 1 else f"[{item}]" for item, times in groups)
+    return short if len(short) < len(text) else text
+
+
+# sentences
+
+
+def tested_claim(result: AuditResult) -> Any:
+    """The claim at the distance of the witness's pair: what the certificate is about."""
+    distance: int = result.spec["pairs"][result.witness.pair]["distance"]
+    return result.claim if distance == 1 else result.claim.at_distance(distance)
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """`REFUTED` or `not refuted`: the loud word is kept for the finding."""
+    return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
+
+
+def claimed(result: AuditResult) -> str:
+    """The parameter that the claim promises for the witness's pair."""
+    claim = tested_claim(result)
+    return exact(float(getattr(claim, claim.parameter)))
+
+
+def certified(result: AuditResult) -> str:
+    """The bound, and the delta it is stated at where the claim has one: `epsilon >= 1.98 at delta 1e-06`."""
+    claim, certificate = tested_claim(result), result.certificate
+    above = float(getattr(claim, claim.parameter)) if result.verdict is Verdict.REFUTED else None
+    return f"{claim.parameter} >= {bound(certificate.lower, above=above)}{_at_delta(certificate.delta)}"
+
+
+def statement(result: AuditResult) -> str:
+    """The certified statement: the bound, its confidence, and what was claimed."""
+    confidence = confidence_text(result.certificate.confidence)
+    return f"{certified(result)} with confidence {confidence}, claimed {claimed(result)}"
+
+
+def headline(result: AuditResult) -> str:
+    """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
+    return f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
+
+
+def full_text(result: AuditResult) -> str:
+    """What `print(result)` shows: the verdict, the arithmetic behind it, its limits and how to repeat it."""
+    return "\n".join([headline(result), "", *columns([*sections(result), Section("not shown", LIMITS)])])
+
+
+def columns(parts: Iterable[Section]) -> list[str]:
+    """Sections as plain text: titles in a left column, lines in a right one."""
+    lines = []
+    for part in parts:
+        titles = itertools.chain([part.title], itertools.repeat(""))
+        lines += [f"{title:<13}{line}".rstrip() for title, line in zip(titles, (*part.lines, *part.code), strict=False)]
+    return lines
+
+
+def sections(result: AuditResult) -> list[Section]:
+    """The account of a result, part by part, in the order in which a reviewer asks."""
+    return [
+        Section("verdict", _verdict(result)),
+        Section("claim", _claim(result)),
+        Section("mechanism", _mechanism(result)),
+        Section("witness", _witness(result)),
+        Section("evidence", _evidence(result)),
+        Section("bound", _bound(result)),
+        Section("cross-check", _cross_check(result)),
+        Section("could see", could_see(result)),
+        Section("search", _search(result)),
+        Section("made with", _made_with(result)),
+        Section("repeat", _reproducible(result), repeat(result)),
+    ]
+
+
+def _verdict(result: AuditResult) -> tuple[str, ...]:
+    certificate = result.certificate
+    error = p_text(error_probability(certificate.confidence))
+    if result.verdict is Verdict.REFUTED:
+        return (
+            f"REFUTED: p-value at most {p_text(certificate.p_value)}, and {error} or less refutes.",
+            f"A mechanism that keeps its claim is refuted with probability at most {error}.",
+        )
+    return (f"not refuted: p-value {p_text(certificate.p_value)}, and {error} or less refutes.", NOT_PRIVATE)
+
+
+def _claim(result: AuditResult) -> tuple[str, ...]:
+    relation = "no relation stated" if result.claim.relation is None else f"relation {result.claim.relation.value}"
+    lines = [f"{_claim_words(result.claim)}; {relation}."]
+    distance = result.spec["pairs"][result.witness.pair]["distance"]
+    if distance > 1:
+        lines.append(f"For datasets {distance:,} steps apart that is {_claim_words(tested_claim(result))}.")
+    return tuple(lines)
+
+
+def _claim_words(claim: Claim) -> str:
+    """The form and its numbers: `ApproximateDP(epsilon=1, delta=1e-06)`."""
+    stored = claim.to_dict()
+    values = (f"{key}={exact(value)}" for key, value in stored.items() if isinstance(value, float))
+    return f"{claim.form}({', '.join(values)})"
+
+
+def _mechanism(result: AuditResult) -> tuple[str, ...]:
+    stored, made = result.spec["mechanism"], result.provenance
+    lines = [f"{clean(stored['name'])} ({clean(stored['kind'])})"]
+    if stored["reference"]:
+        lines[0] += f", {clean(stored['reference'])}"
+    if stored["parameters"]:
+        lines.append("parameters " + ", ".join(f"{clean(k)} = {clean(v)}" for k, v in stored["parameters"].items()))
+    if made.get("file"):
+        line = f", line {made['line']}" if made.get("line") else ""
+        digest = f", digest {clean(stored['digest'])}" if stored["digest"] else ""
+        lines.append(f"source {clean(made['file'], LONGEST_DATA)}{line}{digest}")
+    return tuple(lines)
+
+
+def _witness(result: AuditResult) -> tuple[str, ...]:
+    pair = result.spec["pairs"][result.witness.pair]
+    return (
+        f"the event {clean(result.witness.event, LONGEST_DATA)}",
+        f"is likelier on the {result.witness.p_side} dataset of {clean(pair['name'])}:",
+        f"first   {data_text(pair['first'])}",
+        f"second  {data_text(pair['second'])}",
+    )
+
+
+def _evidence(result: AuditResult) -> tuple[str, ...]:
+    e = result.evidence
+    sides = [(e.hits_p, e.runs_p), (e.hits_q, e.runs_q)]
+    if result.witness.p_side == "second":
+        sides.reverse()
+    width = max(len(f"{number:,}") for side in sides for number in side)
+    lines = [
+        f"{name:<7} {hits:>{width},} of {runs:>{width},} runs in the event{f' ({hits / runs:.4g})' if runs else ''}"
+        for name, (hits, runs) in zip(("first", "second"), sides, strict=True)
+    ]
+    if math.isfinite(e.estimate):
+        lines.append(f"the plain log ratio of these rates is {e.estimate:.4g}: an estimate, never a bound")
+    return tuple(lines)
+
+
+def _bound(result: AuditResult) -> tuple[str, ...]:
+    return (f"{statement(result)}", f"by {clean(result.certificate.method)}, on fresh runs of a frozen witness")
+
+
+def _cross_check(result: AuditResult) -> tuple[str, ...]:
+    lower = bound(result.cross_check)
+    return (f"epsilon >= {lower}{_at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
+
+
+def could_see(result: AuditResult) -> tuple[str, ...]:
+    """What an audit of this size could have certified, and the epsilons it would have refuted."""
+    claim, e, confidence = tested_claim(result), result.evidence, result.certificate.confidence
+    caught = [(mass, smallest_epsilon_caught(claim, e.runs, mass, confidence=confidence, power=POWER)) for mass in MASSES]
+    seen = [f"{up(least, _places(least, 3))} on probability {exact(mass)}" for mass, least in caught if least is not None]
+    blind = [exact(mass) for mass, least in caught if least is None]
+    lines = [f"at most epsilon {up(result.ceiling, 2)}: with all hits on one side no more can be certified"]
+    if seen:
+        lines.append(f"refutes with power {exact(POWER)}, on an event of known probability, epsilon from:")
+        lines.append("; ".join(seen))
+    if blind:
+        lines.append(f"no epsilon is caught on an event of probability {' or '.join(blind)}")
+    return tuple(lines)
+
+
+def _search(result: AuditResult) -> tuple[str, ...]:
+    pairs = len(result.spec["pairs"])
+    lines = [
+        f"{result.runs_used:,} of {_count(result.spec['runs'], 'run')} used, {result.evidence.runs:,} of them to certify",
+        f"{_count(pairs, 'pair')} of datasets and the events that search proposed; one witness was certified",
+    ]
+    kinds = {entry.what: 0 for entry in result.explored}
+    for entry in result.explored:
+        kinds[entry.what] += 1
+    if kinds:
+        lines.append("looked at: " + ", ".join(f"{clean(what)} {number:,}" for what, number in kinds.items()))
+    lines += [
+        f"{clean(entry.what)} {clean(entry.name)}: {clean(entry.status, LONGEST_DATA)}"
+        for entry in result.explored
+        if entry.status.startswith("left out")
+    ]
+    return tuple(lines)
+
+
+def _made_with(result: AuditResult) -> tuple[str, ...]:
+    made = result.provenance
+    versions = [f"{name} {clean(made[key])}" for key, name in _VERSIONS.items() if made.get(key)]
+    lines = [", ".join(versions)] if versions else []
+    if made.get("platform"):
+        lines.append(f"on {clean(made['platform'])}")
+    if made.get("started"):
+        lines.append(f"started {clean(made['started'])}, {_spent(made)}")
+    if made.get("max_time_s") is not None:
+        lines.append(f"the number of runs was chosen beforehand, to fit {exact(made['max_time_s'])} s")
+    return tuple(lines)
+
+
+_VERSIONS = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "scipy": "scipy", "joblib": "joblib"}
+
+
+def _spent(made: dict[str, Any]) -> str:
+    spent = [f"{made[key]:.1f} s {word}" for key, word in (("wall_s", "elapsed"), ("cpu_s", "of CPU")) if key in made]
+    return ", ".join([*spent, f"n_jobs {made.get('n_jobs')}, backend {clean(made.get('backend') or 'chosen by the work')}"])
+
+
+def _reproducible(result: AuditResult) -> tuple[str, ...]:
+    seed = f"spec hash {spec_hash(result.spec)}, seed {result.spec['seed']}"
+    if result.reproducible:
+        return (f"reproducible: the same spec and seed give the same counts ({seed})",)
+    return (
+        f"not reproducible: the mechanism draws randomness of its own ({seed})",
+        "other runs give other counts; dpaudit recheck --fresh repeats the witness on new ones",
+    )
+
+
+def repeat(result: AuditResult) -> tuple[str, ...]:
+    """How to repeat the audit: the command that was recorded, or the Python form."""
+    command = result.provenance.get("command")
+    return (clean(command, len(command)),) if command else python_form(result)
+
+
+def python_form(result: AuditResult) -> tuple[str, ...]:
+    """The audit as a call of `dpaudit.audit`; what only its author has is named by a comment."""
+    spec = result.spec
+    head, mechanism = _mechanism_form(spec["mechanism"])
+    pairs = [_pair_form(pair) for pair in spec["pairs"]]
+    given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(map(str, pairs))}]"
+    if None in pairs or len(given) > LONGEST_CODE:
+        given = "pairs=pairs"
+        head.append(f"# pairs: the {_count(len(pairs), 'pair')} of datasets that the result records")
+    claim = [f"{key}={value!r}" for key, value in result.claim.to_dict().items() if key != "form" and value is not None]
+    options = [f"{key}={spec[key]!r}" for key in ("runs", "confidence", "seed", "run_timeout_s") if spec[key] is not None]
+    lines = (
+        "import dpaudit",
+        *head,
+        "dpaudit.audit(",
+        f"    {mechanism},",
+        f"    {given},",
+        f"    claim=dpaudit.{result.claim.form}({', '.join(claim)}),",
+        f"    {', '.join(options)},",
+        ")",
+    )
+    return tuple(clean(line, len(line)) for line in lines)
+
+
+def _mechanism_form(stored: dict[str, Any]) -> tuple[list[str], str]:
+    """The lines that bring the mechanism, and the expression that names it."""
+    if stored["kind"] == "command":
+        return [], f"dpaudit.command({stored['parameters']['command']!r})"
+    module, _, path = (stored["reference"] or "").partition(":")
+    name = f"{module}.{path}" if path else stored["name"] if stored["name"].isidentifier() else "mechanism"
+    head = [f"import {module}" if path else f"# {name}: the function that was audited"]
+    bound_ = "".join(f", {key}={value!r}" for key, value in stored["parameters"].items())
+    wrapper = {"batched": "dpaudit.batched", "built in the worker": "dpaudit.built_by"}.get(stored["kind"])
+    if wrapper is None and bound_:
+        wrapper, head = "functools.partial", ["import functools", *head]
+    return head, name if wrapper is None else f"{wrapper}({name}{bound_})"
+
+
+def _pair_form(pair: dict[str, Any]) -> str | None:
+    """The two datasets as Python writes them; None where one was recorded by digest alone."""
+    values = [_plain(pair[side]["value"]) for side in ("first", "second")]
+    if None in values:
+        return None
+    both = ", ".join(map(_literal, values))
+    return f"({both})" if pair["distance"] == 1 else f"dpaudit.AdjacentPair({both}, distance={pair['distance']})"
+
+
+def _at_delta(delta: float) -> str:
+    return f" at delta {exact(delta)}" if delta > 0.0 else ""
+
+
+# suites
+
+
+def suite_line(entry: SuiteEntry) -> str:
+    """One audit of a suite on one line: whether it went as its author expects, and what came out."""
+    if entry.result is None:
+        return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_DATA)}"
+    expected = "as expected  " if entry.as_expected else "UNEXPECTED   "
+    line = f"{expected}{verdict_text(entry.result.verdict):<11}  {clean(entry.name)}: {statement(entry.result)}"
+    if not entry.as_expected:
+        line += f", expected {verdict_text(entry.expect)}"
+    return f"{line}; {clean(entry.error, LONGEST_DATA)}" if entry.error else line
+
+
+def suite_headline(suite: SuiteResult) -> str:
+    """The one line of a suite: how many audits, what they say, and the exit code."""
+    done = [entry.result.verdict for entry in suite.entries if entry.result is not None]
+    refuted = sum(verdict is Verdict.REFUTED for verdict in done)
+    odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
+    parts = [f"{refuted} refuted", f"{len(done) - refuted} not refuted", f"{len(suite.entries) - len(done)} without verdict"]
+    surprise = "every verdict as expected" if not odd else f"{_count(odd, 'verdict')} not as expected"
+    return f"{_count(len(suite.entries), 'audit')}: {', '.join(parts)}; {surprise}; exit code {suite.exit_code}"
+
+
+def suite_question(suite: SuiteResult) -> tuple[str, ...]:
+    """What a suite asks, and what its confidence means."""
+    error = p_text(error_probability(suite.confidence))
+    return (
+        f"{_count(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
+        f"each gets an equal part of the error probability {error}.",
+        f"Where every claim holds, the whole suite refutes one of them with probability at most {error}.",
+        "Each audit's verdict and bound follow from its own part; the Holm-adjusted p-value stands beside them.",
+    )

@@ -1,0 +1,107 @@
+"""The certifier of the coin-flip design: one exact Clopper-Pearson limit at the full error probability.
+
+Let each of N runs take its side by a fair coin, and let x and y count the hits on side P and Q.
+
+delta = 0. Given x + y = t, x is Bin(t, p / (p + q)); under p <= R q that probability is at most R / (1 + R).
+So one Clopper-Pearson limit of x out of t, at the full alpha, bounds epsilon by its logit. No nuisance
+parameter is left, and nothing is divided between two intervals.
+
+delta > 0. Under p <= R q + delta the hits of P split into a part of rate at most R q and a part z of rate at
+most delta, so z <= b but for probability gamma, where b is the 1 - gamma quantile of Bin(N, delta / 2).
+While z <= b, x - b against y is the test above, at alpha - gamma. Here gamma = alpha / 10, so the statement
+stays a function of the integers, monotone in x, y, epsilon and alpha.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dpaudit.certify.binomial import SLACK, lower_limit, quantile, upper_tail
+from dpaudit.certify.certificate import Certificate, error_probability
+from dpaudit.certify.evidence import CoinFlip
+from dpaudit.claims import Claim
+
+METHOD = "coin-flip, one exact Clopper-Pearson limit"
+DELTA_SHARE = 0.1  # of the error probability goes to the quantile of the delta part
+
+
+def certify(evidence: CoinFlip, claim: Claim, confidence: float) -> Certificate:
+    """The certificate of one frozen event on fresh runs.
+
+    >>> from dpaudit.claims import PureDP
+    >>> certify(CoinFlip(900, 100, 1000, 1000), PureDP(1.0), confidence=0.95).refuted
+    True
+    """
+    alpha = error_probability(confidence)
+    lower = epsilon_lower(evidence, claim.delta, alpha)
+    return Certificate(
+        lower=lower,
+        epsilon_lower=lower,
+        p_value=p_value(evidence, claim),
+        delta=claim.delta,
+        confidence=confidence,
+        method=METHOD,
+    )
+
+
+def epsilon_lower(evidence: CoinFlip, delta: float, alpha: float) -> float:
+    """The largest epsilon that the evidence refutes at error probability `alpha`; 0 where there is none.
+
+    >>> round(epsilon_lower(CoinFlip(100, 0, 100, 100), delta=0.0, alpha=0.05), 4)  # ln(r / (1 - r)), r = 0.05^(1/100)
+    3.4913
+    """
+    spared, level = _spared(evidence.runs, delta, alpha)
+    hits = evidence.hits_p - spared
+    if hits <= 0:
+        return 0.0
+    share = lower_limit(hits, hits + evidence.hits_q, level)
+    if share <= 0.5:
+        return 0.0
+    bound = math.log(share) - math.log1p(-share)
+    return max(0.0, bound - SLACK * max(1.0, bound))
+
+
+def p_value(evidence: CoinFlip, claim: Claim) -> float:
+    """The smallest error probability at which the claim is refuted, rounded up.
+
+    With delta the split of alpha is part of the rule, so the value is the least alpha whose own rule rejects.
+    """
+    epsilon = float(getattr(claim, "epsilon"))
+    share = 1.0 / (1.0 + math.exp(-epsilon))
+    if claim.delta == 0.0:
+        return upper_tail(evidence.hits_p, evidence.hits_p + evidence.hits_q, share)
+
+    def needed(spared: int) -> float:
+        """The alpha at which the rule spares this many hits or fewer, and the one at which the rest rejects."""
+        hits = evidence.hits_p - spared
+        tail = upper_tail(spared + 1, evidence.runs, claim.delta / 2.0) / DELTA_SHARE
+        rest = upper_tail(hits, hits + evidence.hits_q, share) / (1.0 - DELTA_SHARE)
+        return max(tail, rest)
+
+    low, high = 0, evidence.hits_p  # the first term falls with `spared`, the second rises: bisect their crossing
+    while low < high:
+        middle = (low + high) // 2
+        hits = evidence.hits_p - middle
+        if upper_tail(middle + 1, evidence.runs, claim.delta / 2.0) / DELTA_SHARE <= upper_tail(
+            hits, hits + evidence.hits_q, share
+        ) / (1.0 - DELTA_SHARE):
+            high = middle
+        else:
+            low = middle + 1
+    return min(1.0, *(needed(spared) for spared in (low, max(0, low - 1))))
+
+
+def ceiling(runs_p: int, runs_q: int, delta: float, confidence: float) -> float:
+    """The bound that all hits on one side would give: no audit of this size can certify more.
+
+    >>> round(ceiling(1000, 1000, 0.0, 0.95), 2)
+    5.81
+    """
+    return epsilon_lower(CoinFlip(runs_p, 0, runs_p, runs_q), delta, error_probability(confidence))
+
+
+def _spared(runs: int, delta: float, alpha: float) -> tuple[int, float]:
+    """How many hits of P the delta part may explain, and the error probability left for the ratio."""
+    if delta == 0.0:
+        return 0, alpha
+    return quantile(runs, delta / 2.0, DELTA_SHARE * alpha), (1.0 - DELTA_SHARE) * alpha

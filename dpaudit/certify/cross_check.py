@@ -1,0 +1,30 @@
+"""The independent cross-check: the older rule, two Clopper-Pearson intervals, computed by statsmodels."""
+
+from __future__ import annotations
+
+import math
+
+from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.evidence import CoinFlip
+
+METHOD = "two-interval Clopper-Pearson (statsmodels), half the error probability a side"
+
+
+def two_interval_epsilon(evidence: CoinFlip, delta: float, confidence: float) -> float:
+    """ln((lower limit of p - delta) / upper limit of q), each at alpha / 2; 0 where it is not positive.
+
+    Valid on its own (Bonferroni), looser than the certificate, and shares no code with it.
+
+    >>> round(two_interval_epsilon(CoinFlip(900, 100, 1000, 1000), 0.0, 0.95), 3)
+    1.982
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    if evidence.runs_p == 0 or evidence.runs_q == 0:
+        return 0.0
+    alpha = error_probability(confidence)  # each one-sided limit at alpha / 2: a two-sided interval at alpha
+    low = float(proportion_confint(evidence.hits_p, evidence.runs_p, alpha=alpha, method="beta")[0])
+    high = float(proportion_confint(evidence.hits_q, evidence.runs_q, alpha=alpha, method="beta")[1])
+    if not low > delta or math.isnan(low) or math.isnan(high):
+        return 0.0
+    return max(0.0, math.log((low - delta) / high))

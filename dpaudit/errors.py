@@ -1,0 +1,35 @@
+"""Errors a user can act on: each message is one line that names the place, the value and the cure.
+
+The exit codes are those of the command line, worst first: 70 internal, 2 usage, 1 refuted, 3 no verdict,
+4 underpowered, 5 nothing audited.
+"""
+
+from __future__ import annotations
+
+
+class DpAuditError(Exception):
+    """Base of every error that `dpaudit` raises on purpose."""
+
+    exit_code = 70
+
+
+class InvalidSpec(DpAuditError, ValueError):
+    """The question itself is wrong: a bad value, an unknown key, equal datasets. Cure: change the spec."""
+
+    exit_code = 2
+
+
+class UnsoundAudit(DpAuditError):
+    """The experiment broke, so there is no verdict: a changed dataset, a lost worker, nonsense from a batch."""
+
+    exit_code = 3
+
+
+class MissingRequirement(UnsoundAudit):
+    """Something the audit needs is not installed here. Cure: install it as the message says."""
+
+
+class ClaimRefuted(DpAuditError, AssertionError):
+    """A claim was refuted; raised by `AuditResult.raise_if_refuted`, so that a test fails with the witness."""
+
+    exit_code = 1

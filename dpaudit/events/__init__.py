@@ -1,0 +1,20 @@
+"""Sets of outputs: features, events, and the selector that chooses one on search data."""
+
+from dpaudit.events.event import Event, HitCounter, event_from_dict
+from dpaudit.events.explore import Plan, best, everything, pilot_counts, plan
+from dpaudit.events.features import Feature
+from dpaudit.events.selection import Goal, Proposal
+
+__all__ = [
+    "Event",
+    "Feature",
+    "Goal",
+    "HitCounter",
+    "Plan",
+    "Proposal",
+    "best",
+    "event_from_dict",
+    "everything",
+    "pilot_counts",
+    "plan",
+]

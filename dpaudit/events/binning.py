@@ -1,0 +1,165 @@
+"""Cells of one feature: ordered bins of its numbers, and its tokens; chosen on a pilot, counted ever after.
+
+Bins are a fine even grid where that fits (two nanoseconds a value), and explicit edges where values repeat
+or spread over many scales. Bin i holds the numbers in (edges[i-1], edges[i]].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.events.features import Feature
+from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Path, Sample, Token
+
+Floats = npt.NDArray[np.float32]
+Counts = npt.NDArray[np.int64]
+
+EVEN_BINS = 4096
+FEW_VALUES = 1024  # so many different numbers have a bin each
+WIDE = 400.0  # a spread of so many interquartile ranges calls for quantile edges
+QUANTILE_BINS = 512
+MOST_TOKENS = 8192
+REPEATED = 0.002  # a value that makes up this part of the pilot is an atom
+
+
+@dataclass(frozen=True, slots=True)
+class Binning:
+    """The cells of a feature: `len(edges) + 1` bins, then a cell for each token, then one for tokens never seen.
+
+    With `step` the edges are even and bins are found by arithmetic; a value within rounding of an edge may
+    then be counted one bin aside, which concerns the search alone.
+    """
+
+    edges: Floats
+    tokens: tuple[Token, ...] = ()
+    step: float | None = None
+
+    @property
+    def bins(self) -> int:
+        """The number of ordered bins."""
+        return len(self.edges) + 1
+
+    @property
+    def cells(self) -> int:
+        """The number of all cells."""
+        return self.bins + len(self.tokens) + 1
+
+    def counts(self, column: Column, times: Counts | None = None) -> Counts:
+        """How many runs fall into each cell; each cell of the column counts `times` over."""
+        cell = self._number_cells(column.values)
+        if column.codes is not None or self._has_nan(column.values):
+            codes = column.tokens
+            rows = np.flatnonzero(codes)
+            cell[rows] = self._token_cells(codes[rows])
+        if times is None:
+            return np.bincount(cell, minlength=self.cells)
+        return np.bincount(cell, weights=times, minlength=self.cells).astype(np.int64)
+
+    def _has_nan(self, values: npt.NDArray[np.generic]) -> bool:
+        return bool(len(values)) and values.dtype.kind == "f" and bool(np.isnan(np.min(values)))
+
+    def _number_cells(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+        if len(self.edges) == 0:
+            return np.zeros(len(values), np.intp)
+        if self.step is None:
+            return np.searchsorted(self.edges, values, side="left")
+        place = values * np.float32(1.0 / self.step)
+        place -= np.float32(float(self.edges[0]) / self.step - 1.0)
+        with np.errstate(invalid="ignore"):
+            np.clip(place, 0.0, len(self.edges), out=place)
+            return place.astype(np.intp)
+
+    def _token_cells(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+        if not self.tokens:
+            return np.full(len(codes), self.bins, np.intp)
+        known = np.fromiter((token.code for token in self.tokens), np.uint64, len(self.tokens))
+        order = np.argsort(known)
+        place = np.minimum(np.searchsorted(known, codes, sorter=order), len(known) - 1)
+        found = order[place]
+        return self.bins + np.where(known[found] == codes, found, len(self.tokens))
+
+    def interval(self, first: int, last: int) -> tuple[float, float]:
+        """The interval (low, high] of the bins first .. last."""
+        low = -np.inf if first == 0 else float(self.edges[first - 1])
+        high = np.inf if last == len(self.edges) else float(self.edges[last])
+        return low, high
+
+
+def binning(column: Column, labels: dict[int, str]) -> Binning:
+    """Cells for a feature that looks like this on a pilot."""
+    codes = column.tokens
+    numbers = np.sort(column.values[codes == 0].astype(np.float32))
+    return _with_tokens(_bins(numbers), codes, labels)
+
+
+def _with_tokens(bins: Binning, codes: npt.NDArray[np.uint64], labels: dict[int, str]) -> Binning:
+    known, times = np.unique(codes[codes != 0], return_counts=True)
+    order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
+    names = {NOT_A_NUMBER.code: NOT_A_NUMBER.label, **labels}
+    tokens = tuple(Token(names.get(int(known[j]), f"#{int(known[j]):016x}"), int(known[j])) for j in order)
+    return Binning(bins.edges, tokens, bins.step)
+
+
+def _bins(numbers: Floats) -> Binning:
+    if len(numbers) == 0:
+        return Binning(np.empty(0, np.float32))
+    changes = np.flatnonzero(np.diff(numbers)) + 1
+    values = numbers[np.concatenate([[0], changes])]
+    if len(values) <= FEW_VALUES:
+        return Binning(_around(values))
+    finite = numbers[np.isfinite(numbers)]
+    quarter, three = finite[len(finite) // 4], finite[3 * len(finite) // 4]
+    span = float(finite[-1]) - float(finite[0])
+    times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
+    atoms = values[times > max(5.0, REPEATED * len(numbers))]
+    if len(atoms) == 0 and len(finite) == len(numbers) and span < WIDE * float(three - quarter):
+        low, step = float(finite[0]) - span / 4.0, 1.5 * span / EVEN_BINS
+        edges = (low + step * np.arange(1, EVEN_BINS)).astype(np.float32)
+        if np.all(np.diff(edges) > 0):
+            return Binning(edges, step=step)
+    picks = values[np.linspace(0, len(values) - 1, QUANTILE_BINS).astype(np.intp)]
+    return Binning(np.unique(np.concatenate([picks, _around(atoms), _beyond(finite)])))
+
+
+def _around(values: Floats) -> Floats:
+    """Edges that give each value a bin of its own: just below it, and itself."""
+    below = np.nextafter(values, np.float32(-np.inf))
+    return np.unique(np.concatenate([below, values]))
+
+
+def _beyond(numbers: Floats) -> Floats:
+    """Edges outside the pilot's range, where a longer search will still find numbers."""
+    span = float(numbers[-1]) - float(numbers[0])
+    steps = np.arange(1, 17) / 32.0 * span
+    return np.concatenate([float(numbers[0]) - steps, float(numbers[-1]) + steps]).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The reducer of search: counts of the cells of several features, one after the other, a column for each side."""
+
+    features: tuple[tuple[Feature, Binning], ...]
+
+    @property
+    def wanted(self) -> frozenset[Path] | None:
+        paths: set[Path] = set()
+        for feature, _ in self.features:
+            if feature.wanted is None:
+                return None
+            paths |= feature.wanted
+        return frozenset(paths)
+
+    def __call__(self, first: Sample, second: Sample) -> Counts:
+        sides = [
+            np.concatenate([bins.counts(feature.column(sample.outputs), sample.counts) for feature, bins in self.features])
+            for sample in (first, second)
+        ]
+        return np.stack(sides, axis=1)
+
+    def split(self, counts: Counts) -> list[Counts]:
+        """The table of each feature."""
+        borders = np.cumsum([bins.cells for _, bins in self.features])[:-1]
+        return np.split(counts, borders)

@@ -1,0 +1,135 @@
+"""An event: a set of outputs, given as intervals and tokens of one feature."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.events.features import Feature, feature_from_dict
+from dpaudit.sampling.outputs import Outputs, Path, Sample, Token
+
+FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
+SHOWN = 6  # intervals or tokens that the printed form names
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The outputs whose feature lies in one of the `intervals` (low, high], or is one of the `tokens`."""
+
+    feature: Feature
+    intervals: tuple[tuple[float, float], ...] = ()
+    tokens: tuple[Token, ...] = ()
+
+    @property
+    def wanted(self) -> frozenset[Path] | None:
+        """The paths the event reads; None for all."""
+        return self.feature.wanted
+
+    def contains(self, outputs: Outputs) -> npt.NDArray[np.bool_]:
+        """Which runs are in the event."""
+        column = self.feature.column(outputs)
+        inside: npt.NDArray[np.bool_] | None = None
+        for low, high in self.intervals:
+            part = _within(column.values, low, high)
+            inside = part if inside is None else inside | part
+        if self.tokens:
+            part = _among(column.tokens, self.tokens)
+            inside = part if inside is None else inside | part
+        return np.zeros(outputs.runs, np.bool_) if inside is None else inside
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as results store it."""
+        return {
+            "feature": self.feature.to_dict(),
+            "intervals": [[_stored(low), _stored(high)] for low, high in self.intervals],
+            "tokens": [{"label": token.label, "code": token.code} for token in self.tokens],
+        }
+
+    def __str__(self) -> str:
+        name = str(self.feature)
+        parts = [_spelled(name, low, high) for low, high in self.intervals[:SHOWN]]
+        labels = [token.label for token in self.tokens[:SHOWN]]
+        if len(labels) == 1:
+            parts.append(f"{name} is {labels[0]}")
+        elif labels:
+            more = len(self.tokens) - len(labels)
+            parts.append(f"{name} is one of {', '.join(labels)}" + (f" and {more} more" if more else ""))
+        more = len(self.intervals) - SHOWN
+        return " or ".join(parts) + (f" or in {more} more intervals" if more > 0 else "")
+
+
+def event_from_dict(stored: dict[str, Any]) -> Event:
+    """The event of a stored result.
+
+    >>> stored = {"feature": {"kind": "coordinate", "path": []}, "intervals": [[9.5, "inf"]], "tokens": []}
+    >>> print(event_from_dict(stored))
+    output > 9.5
+    """
+    return Event(
+        feature=feature_from_dict(stored["feature"]),
+        intervals=tuple((float(low), float(high)) for low, high in stored["intervals"]),
+        tokens=tuple(Token(token["label"], token["code"]) for token in stored["tokens"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HitCounter:
+    """The reducer of certification: hits and runs of each side, four integers."""
+
+    event: Event
+
+    @property
+    def wanted(self) -> frozenset[Path] | None:
+        return self.event.wanted
+
+    def __call__(self, first: Sample, second: Sample) -> npt.NDArray[np.int64]:
+        hits = [sample.hits(self.event.contains(sample.outputs)) for sample in (first, second)]
+        return np.array([hits[0], first.runs, hits[1], second.runs], np.int64)
+
+
+def _within(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np.bool_]:
+    if high == math.inf:
+        return ~np.isnan(values) if low == -math.inf else values > np.float32(low)
+    if low == -math.inf:
+        return values <= np.float32(high)
+    return (values > np.float32(low)) & (values <= np.float32(high))
+
+
+def _among(codes: npt.NDArray[np.uint64], tokens: tuple[Token, ...]) -> npt.NDArray[np.bool_]:
+    if len(tokens) <= FEW_TOKENS:
+        inside = codes == np.uint64(tokens[0].code)
+        for token in tokens[1:]:
+            inside |= codes == np.uint64(token.code)
+        return inside
+    known = np.sort(np.fromiter((token.code for token in tokens), np.uint64, len(tokens)))
+    place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+    return known[place] == codes
+
+
+def _spelled(name: str, low: float, high: float) -> str:
+    if low == -math.inf and high == math.inf:
+        return f"{name} is a number"
+    if high == math.inf:
+        return f"{name} > {_short(low)}"
+    if low == -math.inf:
+        return f"{name} <= {_short(high)}"
+    if np.nextafter(np.float32(low), np.float32(np.inf)) == np.float32(high):
+        return f"{name} == {_short(high)}"
+    return f"{_short(low)} < {name} <= {_short(high)}"
+
+
+def _short(number: float) -> str:
+    return f"{np.float32(number)!s}".removesuffix(".0") if abs(number) < 1e16 else f"{number:g}"
+
+
+def _stored(number: float) -> float | str:
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return number
+
+
+__all__ = ["Event", "HitCounter", "event_from_dict"]

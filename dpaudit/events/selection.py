@@ -1,0 +1,178 @@
+"""The choice of an event: the one whose bound will be largest on the certifying runs, errors of search taken off.
+
+For an event seen x times on side P and y times on side Q in the search, its log ratio is guessed, then
+lowered by `SEARCH_Z` standard deviations of that guess, so that luck is not taken for a leak, and by what the
+certificate will lose at its own, larger, number of runs, so that rare events are judged at that size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.events.binning import Binning, Counts
+from dpaudit.events.event import Event
+from dpaudit.events.features import Feature
+
+SEARCH_Z = 2.0
+FEWEST_HITS = 10
+GROUPS = 32  # contiguous groups that a ratio order may sort; more would follow the noise
+SINGLE_CELLS = 64  # so few bins with runs in them are sorted one by one
+MARGIN = 0.85  # an event that the other side never showed gives up this much, to stay clear of that side's edge
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the chosen event will be used for: the claim's delta, and the size and level of the certification."""
+
+    delta: float
+    runs: int
+    alpha: float
+
+    def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int) -> Reals:
+        """The penalised bound of events with these search counts; -inf where there are too few hits."""
+        from scipy.special import ndtri
+
+        p, q = (x + 0.5) / (runs_p + 1.0), (y + 0.5) / (runs_q + 1.0)
+        spare = p - self._given_away()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = np.log(spare / q)
+            search = np.hypot(_luck_down(x, p) * p / spare, _luck_up(y, q))
+            final = np.sqrt(2.0 * p / (self.runs * spare**2) + 2.0 / (self.runs * q))
+            score = ratio - search + float(ndtri(self.alpha)) * final
+        return np.where((x + y >= FEWEST_HITS) & (spare > 0.0), score, -np.inf)
+
+    def _given_away(self) -> float:
+        """The rate of P's hits that the delta part of the claim may explain, its quantile included."""
+        if self.delta == 0.0:
+            return 0.0
+        mean = self.runs * self.delta / 2.0
+        return 2.0 * (mean + 2.6 * math.sqrt(mean) + 1.0) / self.runs
+
+
+def _luck_up(hits: Reals, rate: Reals) -> Reals:
+    """ln(upper limit / estimate) of a count at `SEARCH_Z`, by the cube root of Wilson & Hilferty (1931)."""
+    n = hits + 1.0
+    upper = n * (1.0 - 1.0 / (9.0 * n) + SEARCH_Z / (3.0 * np.sqrt(n))) ** 3
+    return np.log(upper / (hits + 0.5)) * np.sqrt(1.0 - rate)
+
+
+def _luck_down(hits: Reals, rate: Reals) -> Reals:
+    """ln(estimate / lower limit) of a count at `SEARCH_Z`, by the same formula."""
+    n = np.maximum(hits, 0.5)
+    lower = n * np.maximum(1.0 - 1.0 / (9.0 * n) - SEARCH_Z / (3.0 * np.sqrt(n)), 1e-3) ** 3
+    return np.log((hits + 0.5) / lower) * np.sqrt(1.0 - rate)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An event, the side it makes likelier, how it was found, and the uncertified score."""
+
+    event: Event
+    p_side: Literal["first", "second"]
+    family: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Nested events of one family: their counts, and how each becomes an event."""
+
+    family: str
+    x: Reals
+    y: Reals
+    cells: Any  # candidate index -> the cells of the event, as an index array
+
+
+def propose(feature: Feature, bins: Binning, counts: Counts, goal: Goal) -> Proposal | None:
+    """The best event of one feature, over both sides, thresholds both ways, single values and sets of values."""
+    best: Proposal | None = None
+    runs = counts.sum(axis=0)
+    for p, side in ((0, "first"), (1, "second")):
+        mine, other = counts[:, p].astype(float), counts[:, 1 - p].astype(float)
+        for family in _families(bins, mine, other):
+            scores = goal.scores(family.x, family.y, int(runs[p]), int(runs[1 - p]))
+            if len(scores) == 0:
+                continue
+            chosen = _inside(family, int(np.argmax(scores)))
+            score = float(scores[int(np.argmax(scores))])
+            if math.isfinite(score) and (best is None or score > best.score):
+                event = _event(feature, bins, family.cells(chosen))
+                best = Proposal(event, side, family.family, score)  # type: ignore[arg-type]
+    return best
+
+
+def _families(bins: Binning, x: Reals, y: Reals) -> Iterator[_Candidates]:
+    numbers = bins.bins
+    if numbers > 1 or x[:numbers].any() or y[:numbers].any():
+        above_x, above_y = (np.cumsum(side[:numbers][::-1]) for side in (x, y))
+        yield _Candidates("above a threshold", above_x, above_y, lambda j: np.arange(numbers - 1 - j, numbers))
+        below_x, below_y = (np.cumsum(side[:numbers]) for side in (x, y))
+        yield _Candidates("below a threshold", below_x, below_y, lambda j: np.arange(j + 1))
+    groups = _groups(bins, x, y)
+    if groups:
+        yield _by_ratio(groups, x, y)
+
+
+def _groups(bins: Binning, x: Reals, y: Reals) -> list[npt.NDArray[np.intp]]:
+    """Cells to sort by ratio: tokens and rare numbers one by one, many bins in contiguous groups of equal mass."""
+    both = x + y
+    filled = np.flatnonzero(both[: bins.bins])
+    if len(filled) <= SINGLE_CELLS:
+        numbers = [np.array([cell]) for cell in filled]
+    else:
+        share = np.cumsum(both[: bins.bins]) / both[: bins.bins].sum()
+        part = np.minimum((share * GROUPS).astype(np.intp), GROUPS - 1)
+        numbers = [np.flatnonzero(part == j) for j in range(GROUPS) if np.any(part == j)]
+    # the last cell, tokens never seen on the pilot, cannot be named and so cannot be in an event
+    tokens = [np.array([cell]) for cell in bins.bins + np.flatnonzero(both[bins.bins : -1])]
+    return numbers + tokens
+
+
+def _by_ratio(groups: list[npt.NDArray[np.intp]], x: Reals, y: Reals) -> _Candidates:
+    """Prefixes of the groups in falling order of their log ratio, judged on runs that did not order them.
+
+    The counts are split at random into two halves; each half is summed in the order that the other gives.
+    The event itself takes the order of all counts, which is better than either.
+    """
+    sums = np.array([[side[group].sum() for group in groups] for side in (x, y)]).astype(np.int64)
+    half = np.random.default_rng(len(groups)).binomial(sums, 0.5)
+    judged = np.zeros(sums.shape)
+    for one, other in ((half, sums - half), (sums - half, half)):
+        judged += np.cumsum(other[:, _order(one)], axis=1)
+    order = _order(sums)
+    return _Candidates(
+        "values in order of their ratio",
+        judged[0],
+        judged[1],
+        lambda j: np.sort(np.concatenate([groups[k] for k in order[: j + 1]])),
+    )
+
+
+def _order(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Groups by falling log ratio less one standard error, lightly smoothed."""
+    x, y = sums + 0.5
+    return np.argsort(-(np.log(x / y) - np.sqrt(1.0 / x + 1.0 / y)), kind="stable")
+
+
+def _inside(family: _Candidates, chosen: int) -> int:
+    """The candidate itself, or a smaller one inside it where the other side was never seen in the event."""
+    if family.y[chosen] > 0.0:
+        return chosen
+    return int(np.searchsorted(family.x[: chosen + 1], MARGIN * family.x[chosen]))
+
+
+def _event(feature: Feature, bins: Binning, cells: npt.NDArray[np.intp]) -> Event:
+    numbers = cells[cells < bins.bins]
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    starts = numbers[np.concatenate([[0], breaks + 1])] if len(numbers) else []
+    ends = numbers[np.concatenate([breaks, [len(numbers) - 1]])] if len(numbers) else []
+    tokens = tuple(bins.tokens[cell - bins.bins] for cell in cells[cells >= bins.bins])
+    return Event(feature, tuple(bins.interval(int(a), int(b)) for a, b in zip(starts, ends, strict=True)), tokens)

@@ -1,0 +1,95 @@
+"""External programs: one JSON request {data, runs, seed} on standard input, `runs` lines of JSON out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
+from dpaudit.mechanisms.protocol import Description, Opened
+
+LARGEST_ERROR_TAIL = 300  # characters of a program's standard error that a message quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program in any language, started once for each batch of runs, in `folder` when given.
+
+    The program reads one JSON object with the keys `data`, `runs` and `seed`, and prints `runs` lines, each
+    one JSON value: the output of one run. A seed is good for one request.
+    """
+
+    argv: tuple[str, ...]
+    folder: str | None = None
+    timeout_s: float | None = None
+
+    @property
+    def name(self) -> str:
+        return " ".join(os.path.basename(part) for part in self.argv[:2])
+
+    def open(self) -> Opened:
+        if shutil.which(self.argv[0], path=None) is None and not os.path.exists(
+            os.path.join(self.folder or ".", self.argv[0])
+        ):
+            raise MissingRequirement(f"the command {self.argv[0]!r} is not installed here; install it or correct the path")
+        return Opened(self._call, per_run=False, takes_rng=True, smallest_batch=1 << 14, cannot_fail_alone=True)
+
+    def describe(self) -> Description:
+        return Description(self.name, "command", reference=None, parameters={"command": list(self.argv)}, takes_rng=True)
+
+    def _call(self, data: Any, runs: int, rng: Any) -> list[Any]:
+        request = {"data": _jsonable(data), "runs": runs, "seed": int(rng.integers(1 << 53))}
+        process = subprocess.Popen(
+            list(self.argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
+            start_new_session=True,  # so that its children can be killed with it
+        )
+        limit = None if self.timeout_s is None else self.timeout_s * runs
+        try:
+            out, err = process.communicate(json.dumps(request).encode() + b"\n", timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise UnsoundAudit(f"{self.name}: no answer to a request for {runs} runs within {limit:g} s") from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if process.returncode != 0:
+            tail = err.decode(errors="replace").strip()[-LARGEST_ERROR_TAIL:].replace("\n", " | ")
+            raise UnsoundAudit(
+                f"{self.name}: ended with exit code {process.returncode} on a request for {runs} runs; it said: {tail or 'nothing'}"
+            )
+        lines = out.splitlines()
+        if len(lines) != runs:
+            raise UnsoundAudit(f"{self.name}: printed {len(lines)} lines for a request of {runs} runs; one line a run is needed")
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise UnsoundAudit(f"{self.name}: printed a line that is not JSON ({error})") from None
+
+
+def command(argv: Sequence[str], *, folder: str | None = None) -> Command:
+    """An external program as a mechanism; see `Command` for what it reads and prints.
+
+    >>> command(["python3", "mechanism.py"]).name
+    'python3 mechanism.py'
+    """
+    if isinstance(argv, str) or not all(isinstance(part, str) for part in argv) or not argv:
+        raise InvalidSpec(f"a command is a list of strings such as ['python3', 'mechanism.py'], got {argv!r}")
+    return Command(tuple(argv), folder)
+
+
+def _jsonable(data: Any) -> Any:
+    if hasattr(data, "tolist"):
+        return data.tolist()
+    if isinstance(data, set | frozenset):
+        return sorted(data)
+    return data

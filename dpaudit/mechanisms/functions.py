@@ -1,0 +1,238 @@
+"""Mechanisms made of Python functions: one run at a time, many at once, built in the worker, or imported there."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
+from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
+
+
+@dataclass(frozen=True, slots=True)
+class PerRun:
+    """A function of one run: `f(data, rng)`, or `f(data)` that owns its randomness."""
+
+    function: Callable[..., Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return _name(self.function)
+
+    def open(self) -> Opened:
+        call, takes_rng = _bind(self.function, self.parameters, leading=1, form="f(data, rng) or f(data)")
+        return Opened(call, per_run=True, takes_rng=takes_rng)
+
+    def describe(self) -> Description:
+        return _describe(self.function, "per-run", self.parameters, self.open().takes_rng)
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """A function of many runs, `f(data, runs, rng)`, whose result has the run as first axis."""
+
+    function: Callable[..., Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return _name(self.function)
+
+    def open(self) -> Opened:
+        form = "f(data, runs, rng) or f(data, runs)"
+        call, takes_rng = _bind(self.function, self.parameters, leading=2, form=form)
+        return Opened(call, per_run=False, takes_rng=takes_rng)
+
+    def describe(self) -> Description:
+        return _describe(self.function, "batched", self.parameters, self.open().takes_rng)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltBy:
+    """A factory called once inside each worker, for objects that cannot be pickled; it returns a mechanism."""
+
+    make: Callable[..., Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return _name(self.make)
+
+    def open(self) -> Opened:
+        from dpaudit.mechanisms.wrap import wrap
+
+        return wrap(self.make(**self.parameters)).open()
+
+    def describe(self) -> Description:
+        return _describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A mechanism named as `module:attribute`, imported where it runs; `folder` heads the import path there."""
+
+    reference: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    folder: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.reference.partition(":")[2]
+
+    def resolve(self) -> Mechanism:
+        """The mechanism behind the name, with the parameters bound."""
+        from dpaudit.mechanisms.wrap import wrap
+
+        target = import_reference(self.reference, self.folder)
+        return wrap(target, self.parameters)
+
+    def open(self) -> Opened:
+        return self.resolve().open()
+
+    def describe(self) -> Description:
+        found = self.resolve().describe()
+        return Description(
+            name=self.name,
+            kind=found.kind,
+            reference=self.reference,
+            parameters=dict(self.parameters),
+            takes_rng=found.takes_rng,
+            file=found.file,
+            line=found.line,
+            digest=found.digest,
+        )
+
+
+def batched(function: Callable[..., Any], **parameters: Any) -> Batched:
+    """Marks `f(data, runs, rng)` as a function of many runs; keywords are bound to it.
+
+    It returns an array with the run as first axis, a tuple or dict of such arrays (the coordinates of one
+    output), a masked array where an entry is absent, or a list of `runs` objects.
+
+    >>> noisy = batched(lambda data, runs, rng: data + rng.laplace(size=runs))
+    >>> noisy.open().per_run
+    False
+    """
+    _callable("batched", function)
+    return Batched(function, parameters)
+
+
+def built_by(make: Callable[..., Any], **parameters: Any) -> BuiltBy:
+    """Marks a factory that each worker calls once; it returns a function of one run or `batched(...)`.
+
+    >>> built_by(lambda: (lambda data: data)).open().takes_rng
+    False
+    """
+    _callable("built_by", make)
+    return BuiltBy(make, parameters)
+
+
+def import_reference(reference: str, folder: str | None = None) -> Any:
+    """The object named `module:attribute` (dots allowed after the colon), with `folder` first on the import path."""
+    module_name, colon, path = reference.partition(":")
+    if not (colon and module_name and path):
+        raise InvalidSpec(f"a reference reads module:attribute, got {reference!r}")
+    if folder is not None and folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not (module_name + ".").startswith(error.name + "."):
+            raise MissingRequirement(
+                f"{reference!r} needs the module {error.name!r}, which is not installed here; install it and run again"
+            ) from None
+        raise InvalidSpec(f"{reference!r}: there is no module {error.name!r}; check the name and its folder") from None
+    except DpAuditError:
+        raise
+    except BaseException as error:  # a module may do anything while it is imported, exit included
+        raise InvalidSpec(f"{reference!r}: importing failed with {type(error).__name__}: {error}") from None
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
+        found = getattr(found, part)
+    return found
+
+
+def _callable(wrapper: str, value: object) -> None:
+    if not callable(value):
+        raise InvalidSpec(f"dpaudit.{wrapper} takes a function, got {type(value).__name__}")
+
+
+def _name(function: Callable[..., Any]) -> str:
+    if isinstance(function, functools.partial):
+        return _name(function.func)
+    return getattr(function, "__qualname__", type(function).__name__).replace("<locals>.", "")
+
+
+def _bind(
+    function: Callable[..., Any], parameters: dict[str, Any], *, leading: int, form: str
+) -> tuple[Callable[..., Any], bool]:
+    """The function as `call(data[, runs], rng)`, and whether it wants the rng: a parameter of that name decides."""
+    try:
+        arguments = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a builtin without a signature owns its randomness
+        return _without_rng(function, parameters, leading), False
+    positional = [a.name for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
+    named = {a.name for a in arguments if a.kind in (a.POSITIONAL_OR_KEYWORD, a.KEYWORD_ONLY)}
+    takes_rng = "rng" in named or "rng" in positional
+    any_keyword = any(a.kind is a.VAR_KEYWORD for a in arguments)
+    any_position = any(a.kind is a.VAR_POSITIONAL for a in arguments)
+    if len(positional) < leading and not any_position or "rng" in positional[:leading]:
+        raise InvalidSpec(f"{_name(function)} must be callable as {form}, got {_name(function)}{inspect.signature(function)}")
+    unknown = [name for name in parameters if name not in named and not any_keyword]
+    if unknown:
+        known = ", ".join(sorted(named - {"rng"} - set(positional[:leading]))) or "none"
+        raise InvalidSpec(f"{_name(function)} has no parameter {unknown[0]!r}; it has: {known}")
+    open_ = [
+        a.name
+        for a in arguments
+        if a.default is a.empty
+        and a.kind not in (a.VAR_POSITIONAL, a.VAR_KEYWORD)
+        and a.name not in parameters
+        and a.name != "rng"
+        and a.name not in positional[:leading]
+    ]
+    if open_:
+        raise InvalidSpec(f"{_name(function)} needs a value for {open_[0]!r}; give it in parameters")
+    if not takes_rng:
+        return _without_rng(function, parameters, leading), False
+    if len(positional) > leading and positional[leading] == "rng":
+        return (functools.partial(function, **parameters) if parameters else function), True
+    return _rng_by_keyword(function, parameters, leading), True
+
+
+def _without_rng(function: Callable[..., Any], parameters: dict[str, Any], leading: int) -> Callable[..., Any]:
+    bound = functools.partial(function, **parameters) if parameters else function
+    if leading == 1:
+        return lambda data, rng: bound(data)
+    return lambda data, runs, rng: bound(data, runs)
+
+
+def _rng_by_keyword(function: Callable[..., Any], parameters: dict[str, Any], leading: int) -> Callable[..., Any]:
+    if leading == 1:
+        return lambda data, rng: function(data, rng=rng, **parameters)
+    return lambda data, runs, rng: function(data, runs, rng=rng, **parameters)
+
+
+def _describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any], takes_rng: bool) -> Description:
+    inner = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
+    if not (inspect.isfunction(inner) or inspect.ismethod(inner) or inspect.isclass(inner)):
+        inner = type(inner)
+    try:
+        source, line = inspect.getsourcelines(inner)
+        file = inspect.getsourcefile(inner)
+    except (OSError, TypeError):
+        source, line, file = [], None, None
+    digest = hashlib.sha256("".join(source).encode()).hexdigest()[:16] if source else None
+    module = getattr(inner, "__module__", None)
+    reference = f"{module}:{_name(function)}" if module not in (None, "__main__", "builtins") else None
+    if reference is not None and ("<" in reference or "." in _name(function)):
+        reference = None  # a function made inside another cannot be imported again
+    return Description(_name(function), kind, reference, dict(parameters), takes_rng, file, line, digest)

@@ -1,0 +1,61 @@
+"""The protocol of a mechanism: picklable while closed, opened once inside each worker that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A mechanism ready to run inside one worker.
+
+    `call` is `call(data, rng)` where `per_run`, else `call(data, runs, rng)` for `runs` outputs at once.
+    A mechanism that owns its randomness ignores `rng`; `takes_rng` says which.
+    """
+
+    call: Callable[..., Any]
+    per_run: bool
+    takes_rng: bool
+    smallest_batch: int = 1  # runs below which one call is not worth its start-up cost
+    cannot_fail_alone: bool = field(default=False)  # a failed batch may not be replayed run by run
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a report says of a mechanism: names and places, nothing that runs."""
+
+    name: str
+    kind: str
+    reference: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    takes_rng: bool = False
+    file: str | None = None
+    line: int | None = None
+    digest: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The description as plain values, as results store it; file and line live in the provenance."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "reference": self.reference,
+            "parameters": dict(self.parameters),
+            "takes_rng": self.takes_rng,
+            "digest": self.digest,
+        }
+
+
+class Mechanism(Protocol):
+    """Anything that can be opened in a worker and described in a report."""
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+
+    def open(self) -> Opened:
+        """The runnable form; called once in each worker."""
+
+    def describe(self) -> Description:
+        """The printable form; may import, never runs the mechanism."""

@@ -1,0 +1,117 @@
+"""A pair of adjacent datasets, and the check that it fits the relation a claim is stated for."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.claims import Relation
+from dpaudit.errors import InvalidSpec
+from dpaudit.pairs.data import digest, plain_value
+
+
+@dataclass(frozen=True, slots=True)
+class AdjacentPair:
+    """Two datasets `distance` steps apart; any picklable values. Raises `InvalidSpec` when they are equal.
+
+    >>> AdjacentPair([1, 1], [1], name="one leaves").distance
+    1
+    """
+
+    first: Any
+    second: Any
+    name: str = "pair"
+    distance: int = 1
+
+    def __post_init__(self) -> None:
+        validate.whole("distance", self.distance, least=1)
+        if digest(self.first) == digest(self.second):
+            raise InvalidSpec(f"the datasets of {self.name!r} must differ, got the same value twice")
+
+    @classmethod
+    def of(cls, value: Any, name: str = "pair") -> AdjacentPair:
+        """A pair from itself or from any two-element sequence (first, second)."""
+        if isinstance(value, AdjacentPair):
+            return value
+        if isinstance(value, list | tuple) and len(value) == 2:
+            return cls(value[0], value[1], name)
+        raise InvalidSpec(f"{name} must be two datasets (first, second), got {type(value).__name__}")
+
+    def open(self) -> tuple[Any, Any]:
+        """The two datasets."""
+        return self.first, self.second
+
+    def record(self) -> dict[str, Any]:
+        """The pair as results store it: digests always, values when small and plain."""
+        return {
+            "name": self.name,
+            "distance": self.distance,
+            "first": _record(self.first),
+            "second": _record(self.second),
+        }
+
+    def check(self, relation: Relation | None) -> None:
+        """Raises `InvalidSpec` where both datasets are collections that the relation cannot connect.
+
+        >>> AdjacentPair([1, 1], [1]).check(Relation.ADD_OR_REMOVE_ONE)
+        """
+        if relation is None or not (_is_collection(self.first) and _is_collection(self.second)):
+            return
+        gone, come = _moved(self.first, self.second)
+        fits = {
+            Relation.ADD_OR_REMOVE_ONE: gone + come <= self.distance,
+            Relation.REPLACE_ONE: gone == come <= self.distance,
+            Relation.REPLACE_SPECIAL: gone == come <= self.distance,
+            Relation.LOCAL: len(self.first) == len(self.second) == 1,
+        }[relation]
+        if not fits:
+            raise InvalidSpec(
+                f"the datasets of {self.name!r} are not at distance {self.distance} under {relation.value}: "
+                f"{gone} records leave and {come} come; change the pair, its distance or the relation"
+            )
+
+
+def _is_collection(data: Any) -> bool:
+    return isinstance(data, list | tuple | set | frozenset) or type(data).__name__ == "ndarray" and data.ndim > 0
+
+
+def _moved(first: Iterable[Any], second: Iterable[Any]) -> tuple[int, int]:
+    before, after = (Counter(digest(record) for record in data) for data in (first, second))
+    return (before - after).total(), (after - before).total()
+
+
+def _record(data: Any) -> dict[str, Any]:
+    return {"digest": digest(data), "value": plain_value(data)}
+
+
+@dataclass(frozen=True, slots=True)
+class SealedPair:
+    """A pair that only workers open: pickled data beside the record of it that a report may show.
+
+    The command line keeps datasets made by a user's code in this form, so that its own process never runs it.
+    """
+
+    name: str
+    distance: int
+    payload: bytes
+    record_: dict[str, Any]
+
+    @classmethod
+    def seal(cls, pair: AdjacentPair) -> SealedPair:
+        """The pair as bytes, with its record."""
+        import cloudpickle
+
+        return cls(pair.name, pair.distance, cloudpickle.dumps((pair.first, pair.second)), pair.record())
+
+    def open(self) -> tuple[Any, Any]:
+        """The two datasets; runs the code that unpickling them needs."""
+        first, second = pickle.loads(self.payload)
+        return first, second
+
+    def record(self) -> dict[str, Any]:
+        """The pair as results store it."""
+        return self.record_

@@ -1,0 +1,25 @@
+"""The only code that runs someone else's: streams, outputs, workers and the engine. It knows no events."""
+
+from dpaudit.sampling.engine import Engine, Probe, Session
+from dpaudit.sampling.outputs import Column, Outputs, Sample, Token, token
+from dpaudit.sampling.progress import SILENT, Progress
+from dpaudit.sampling.streams import Shard, Stage, shards
+from dpaudit.sampling.worker import Pilot, Reducer
+
+__all__ = [
+    "SILENT",
+    "Column",
+    "Engine",
+    "Outputs",
+    "Pilot",
+    "Probe",
+    "Progress",
+    "Reducer",
+    "Sample",
+    "Session",
+    "Shard",
+    "Stage",
+    "Token",
+    "shards",
+    "token",
+]

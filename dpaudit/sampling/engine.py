@@ -1,0 +1,299 @@
+"""The engine: shards in, merged integers out, on whatever workers fit the work.
+
+Timing chooses where and in which groups shards run, never what they contain: the same spec and seed give the
+same counts with any number of workers, any backend and any grouping.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+import threading
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import errors, validate
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.sampling import worker
+from dpaudit.sampling.outputs import Outputs, concatenate
+from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, check_backend
+from dpaudit.sampling.progress import SILENT, Progress
+from dpaudit.sampling.streams import Shard, Stage, grouped
+from dpaudit.sampling.worker import Done, Job, Pilot, Reducer, run_task
+
+TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
+PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
+LARGEST_PAYLOAD = 1 << 18  # bytes sent with each task; a larger payload goes through a file
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a first look at a mechanism tells: how fast it is, and whether equal streams give equal outputs."""
+
+    run_s: float
+    runs: int
+    reproducible: bool
+    alone: bool
+
+
+class Engine:
+    """Runs mechanisms on shards; a context manager, and one for many audits.
+
+    `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend and
+    overrides the choice by the work: sequential under a second of it, threads for batched mechanisms, loky for
+    per-run ones. `supervised` keeps every mechanism out of this process. `task_runs` fixes the grouping.
+    """
+
+    def __init__(
+        self,
+        n_jobs: int = -1,
+        backend: str | None = None,
+        *,
+        supervised: bool = False,
+        task_runs: int | None = None,
+        progress: Progress = SILENT,
+    ) -> None:
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+            raise InvalidSpec(f"n_jobs must be a whole number other than 0 (-1 for all processors), got {n_jobs!r}")
+        self.backend = None if backend is None else check_backend(backend)
+        self.n_jobs = max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else n_jobs
+        self.supervised = supervised
+        self.task_runs = None if task_runs is None else validate.whole("task_runs", task_runs, least=1)
+        self.progress = progress
+        self._child = Child()
+        self._pools: list[Pool] = []
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._child.close()
+        if kind is not None:  # workers may still be busy with runs that nobody waits for
+            for pool in self._pools:
+                pool.close()
+
+    def describe(
+        self, mechanism: Mechanism, pairs: tuple[Any, ...]
+    ) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
+        """The mechanism's description and the pairs, references resolved where mechanisms may run."""
+        if not self.supervised:
+            return worker.describe(mechanism, pairs, seal=False)
+        task = (_pickled((mechanism, pairs)),)
+        try:
+            (answer,) = list(self._child.with_threads(1).run(worker.describe_pickled, [task]))
+        except LostWorker:
+            raise UnsoundAudit(f"{mechanism.name}: the process ended while the module was imported; there is no verdict") from None
+        if isinstance(answer, Done):
+            raise _as_error(answer)
+        return answer  # type: ignore[no-any-return]
+
+    def session(
+        self, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...], seed: int, run_timeout_s: float | None
+    ) -> Session:
+        """What runs one mechanism on its pairs."""
+        return Session(self, mechanism, pairs, seed, run_timeout_s)
+
+
+class Session:
+    """One mechanism, its pairs and a seed, on an engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        mechanism: Mechanism,
+        pairs: tuple[AdjacentPair | SealedPair, ...],
+        seed: int,
+        run_timeout_s: float | None,
+    ) -> None:
+        self.engine = engine
+        self._contents = (mechanism, pairs)
+        self._file: str | None = None
+        self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
+        self.per_run = True
+        self.pool_names: list[str] = []
+        self.run_s = 0.0
+        worker.LOCAL[self.job.key] = self._contents
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        worker.LOCAL.pop(self.job.key, None)
+        if self._file is not None:
+            os.unlink(self._file)
+
+    def probe(self, runs: int, *, alone: bool = False) -> Probe:
+        """Runs a small shard of each pair's stream twice: its speed, and whether it repeats itself.
+
+        A batched call that fails sends the whole audit into single-run calls (`alone`), where a failure is an
+        output; nothing that was drawn before is kept.
+        """
+        self.job = replace(self.job, alone=alone)
+        shard = Shard(Stage.PROBE, 0, 0, max(1, runs // 2))
+        task = ((shard,), None)
+        try:
+            first, second = (self._home([task]) for _ in range(2))
+        except worker.BatchFailed:
+            if alone:
+                raise
+            return self.probe(min(runs, 16), alone=True)
+        self.run_s = min(first.seconds, second.seconds) / shard.runs
+        pilots = [done.results[0][1] for done in (first, second)]
+        return Probe(self.run_s, 2 * shard.runs, _same(*pilots), alone)
+
+    def counts(self, work: list[Shard], reducer: Reducer) -> Counts:
+        """The reduced outputs of all shards, added up."""
+        total: Any = None
+        for _, found in self._run(work, reducer):
+            total = found if total is None else total + found
+        return total  # type: ignore[no-any-return]
+
+    def pilot(self, work: list[Shard]) -> Pilot:
+        """The outputs of all shards, in the order of the grid."""
+        found = dict(self._run(work, None))
+        parts: list[Pilot] = [found[shard] for shard in work]
+        return Pilot(concatenate([part.first for part in parts]), concatenate([part.second for part in parts]))
+
+    # --- running --------------------------------------------------------------------------------------------
+
+    def _run(self, work: list[Shard], reducer: Reducer | None) -> Any:
+        """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
+        remaining = list(work)
+        runs = sum(shard.runs for shard in work)
+        for attempt in (1, 2):
+            pool = self._pool(sum(shard.runs for shard in remaining))
+            job = self._job_for(pool)
+            size = self.engine.task_runs or self._task_runs(runs)
+            tasks = [(job, task, reducer) for task in grouped(remaining, size)]
+            finished: set[Shard] = set()
+            try:
+                for done in pool.run(run_task, tasks):
+                    if done.error is not None:
+                        raise _as_error(done)
+                    finished.update(shard for shard, _ in done.results)
+                    self._learn(done)
+                    self.engine.progress.advance(sum(shard.runs for shard, _ in done.results))
+                    yield from done.results
+                return
+            except LostWorker:
+                remaining = [shard for shard in remaining if shard not in finished]
+                if attempt == 2:
+                    shard = remaining[0]
+                    raise UnsoundAudit(
+                        f"a worker died twice on the same runs (stage {shard.stage.name.lower()}, shard {shard.index}): "
+                        "the mechanism ended its process, hung past run_timeout_s, or ran out of memory; there is no verdict"
+                    ) from None
+
+    def _home(self, tasks: list[tuple[tuple[Shard, ...], Reducer | None]]) -> Done:
+        """One task where the mechanism lives when nothing is parallel."""
+        pool = self._home_pool(1)
+        job = self._job_for(pool)
+        for attempt in (1, 2):
+            try:
+                (done,) = list(pool.run(run_task, [(job, *task) for task in tasks]))
+                break
+            except LostWorker:
+                if attempt == 2:
+                    raise UnsoundAudit(
+                        "the worker process died twice during the first runs: the mechanism ended its process, "
+                        "hung past run_timeout_s, or ran out of memory; there is no verdict"
+                    ) from None
+        if done.error is not None:
+            raise _as_error(done)
+        return done  # type: ignore[no-any-return]
+
+    def _pool(self, runs: int) -> Pool:
+        engine = self.engine
+        if engine.backend is not None and engine.backend not in ("sequential", "threading"):
+            pool: Pool = Joblib(engine.backend, engine.n_jobs)
+        elif engine.n_jobs == 1 or engine.backend == "sequential":
+            pool = self._home_pool(1)
+        elif engine.backend == "threading":
+            pool = self._home_pool(engine.n_jobs)
+        elif runs * self.run_s < PARALLEL_FROM_S:
+            pool = self._home_pool(1)
+        elif self.per_run:
+            pool = Joblib("loky", engine.n_jobs)
+        else:
+            pool = self._home_pool(engine.n_jobs)
+        engine._pools.append(pool)
+        if pool.name not in self.pool_names:
+            self.pool_names.append(pool.name)
+        return pool
+
+    def _home_pool(self, threads: int) -> Pool:
+        if self.engine.supervised:
+            return self.engine._child.with_threads(threads)
+        off_main = threading.current_thread() is not threading.main_thread()
+        if self.job.run_timeout_s is not None and off_main:
+            return Joblib("loky", max(2, threads))  # an alarm needs the main thread of a process
+        return InProcess(threads)
+
+    def _job_for(self, pool: Pool) -> Job:
+        if isinstance(pool, InProcess) or pool.name == "threading" and not self.engine.supervised:
+            return self.job
+        if self._file is None and self.job.payload is None:
+            payload = _pickled(self._contents)
+            if len(payload) <= LARGEST_PAYLOAD or pool.name not in ("sequential", "threading", "loky"):
+                self._payload: bytes | str = payload
+            else:
+                handle, self._file = tempfile.mkstemp(prefix="dpaudit-")
+                with os.fdopen(handle, "wb") as file:
+                    file.write(payload)
+                self._payload = self._file
+        return replace(self.job, payload=self._payload, own_process=self.engine.supervised)
+
+    def _task_runs(self, runs: int) -> int:
+        """Runs of a task: about `TASK_S` of work, and some tasks for each worker."""
+        if self.run_s <= 0.0:
+            return runs
+        fair = max(1, runs // (4 * self.engine.n_jobs)) if runs * self.run_s > PARALLEL_FROM_S else runs
+        return max(1, min(fair, int(TASK_S / self.run_s)))
+
+    def _learn(self, done: Done) -> None:
+        """The speed of the last task groups the next stage better; it never changes a shard."""
+        runs = sum(shard.runs for shard, _ in done.results)
+        if runs:
+            self.run_s = done.seconds / runs
+
+
+def _pickled(contents: Any) -> bytes:
+    import cloudpickle
+
+    try:
+        return cloudpickle.dumps(contents)  # type: ignore[no-any-return]
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
+        raise InvalidSpec(
+            f"the mechanism cannot be sent to workers ({error}); build it there with dpaudit.built_by(make), "
+            "or use n_jobs=1"
+        ) from None
+
+
+def _as_error(done: Done) -> DpAuditError:
+    assert done.error is not None
+    kind, message = done.error
+    known: dict[str, type[DpAuditError]] = {"BatchFailed": worker.BatchFailed}
+    found = known.get(kind) or getattr(errors, kind, UnsoundAudit)
+    return found(message)  # type: ignore[no-any-return]
+
+
+def _same(first: Pilot, second: Pilot) -> bool:
+    return _digest(first.first) == _digest(second.first) and _digest(first.second) == _digest(second.second)
+
+
+def _digest(outputs: Outputs) -> list[tuple[Any, bytes, bytes]]:
+    return [
+        (path, column.values.tobytes(), b"" if column.codes is None else column.codes.tobytes())
+        for path, column in sorted(outputs.columns.items(), key=repr)
+    ]
+
+
+__all__ = ["Engine", "Probe", "Session"]

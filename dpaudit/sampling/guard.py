@@ -1,0 +1,106 @@
+"""One run that cannot escape: whatever a mechanism raises becomes an output, and a hang becomes a time-out.
+
+The soft limit is an alarm that raises inside the run. A run that swallows it, or blocks the interpreter, meets
+the hard limit: a watchdog without the interpreter's lock ends the worker, and a lost worker is no verdict.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.sampling.encode import Failure
+from dpaudit.sampling.outputs import TIMED_OUT, token
+
+HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
+
+
+class RunTimedOut(BaseException):
+    """Raised by the alarm inside a run; a BaseException, so that `except Exception` does not swallow it."""
+
+
+class Interrupted(BaseException):
+    """A real Ctrl-C, told from a KeyboardInterrupt that a mechanism raises."""
+
+
+def failure(error: BaseException) -> Failure:
+    """The output that an exception is: its type, never its text, which may hold an address or a secret."""
+    if isinstance(error, RunTimedOut):
+        return Failure(TIMED_OUT)
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return Failure(token("raised", name))
+
+
+def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Callable[..., Any]:
+    """The call with a time limit in seconds; `hard` arms the watchdog that ends this process."""
+    if threading.current_thread() is not threading.main_thread():
+        raise InvalidSpec("run_timeout_s needs a process of its own: use the loky backend, or call from the main thread")
+    signal.signal(signal.SIGALRM, _alarm)
+    armed_until = 0.0
+
+    def limited(*arguments: Any) -> Any:
+        nonlocal armed_until
+        if hard and time.monotonic() > armed_until - (HARD_FACTOR - 1.0) * limit_s - HARD_GRACE_S / 2.0:
+            armed_until = time.monotonic() + HARD_FACTOR * limit_s + HARD_GRACE_S
+            faulthandler.dump_traceback_later(HARD_FACTOR * limit_s + HARD_GRACE_S, exit=True, file=_nowhere())
+        signal.setitimer(signal.ITIMER_REAL, limit_s)
+        try:
+            return call(*arguments)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+    return limited
+
+
+def disarm() -> None:
+    """Ends the watchdog: the shard is done."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _alarm(number: int, frame: Any) -> None:
+    raise RunTimedOut
+
+
+_DEVNULL: list[Any] = []
+
+
+def _nowhere() -> Any:
+    if not _DEVNULL:
+        _DEVNULL.append(open(os.devnull, "w"))
+    return _DEVNULL[0]
+
+
+@contextmanager
+def telling_interrupts() -> Iterator[None]:
+    """While runs are in this process, turns a real Ctrl-C into `Interrupted`, and that back on the way out."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise Interrupted
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Interrupted:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def silence() -> None:
+    """Points the three standard streams of this worker process at nothing: a mechanism may print or ask."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    os.close(null)

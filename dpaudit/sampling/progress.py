@@ -1,0 +1,32 @@
+"""Who is told how far the work is; never what it found."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Hears of the runs of each stage as they are done."""
+
+    def begin(self, stage: str, runs: int) -> None:
+        """A stage of `runs` runs begins."""
+
+    def advance(self, runs: int) -> None:
+        """So many more runs are done."""
+
+    def end(self) -> None:
+        """The stage is over."""
+
+
+class _Silent:
+    def begin(self, stage: str, runs: int) -> None:
+        return None
+
+    def advance(self, runs: int) -> None:
+        return None
+
+    def end(self) -> None:
+        return None
+
+
+SILENT: Progress = _Silent()

@@ -1,0 +1,66 @@
+"""Random streams and the shard grid: every shard has its own, keyed by (stage, pair, shard).
+
+The key, never the worker, decides what is drawn, so results do not depend on how the work was spread.
+Coins and mechanism have a stream each: a mechanism cannot see, or spoil, the draw of its side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Stage(IntEnum):
+    """Which part of an audit a run belongs to; part of its stream's key, so stages never share randomness."""
+
+    PROBE = 0
+    SEARCH = 1
+    CERTIFY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of the work with a random stream of its own: `runs` runs of one pair in one stage."""
+
+    stage: Stage
+    pair: int
+    index: int
+    runs: int
+
+    def streams(self, seed: int) -> tuple[np.random.Generator, np.random.Generator]:
+        """The streams of the coins and of the mechanism."""
+        from numpy.random import SFC64, Generator, SeedSequence
+
+        key = (int(self.stage), self.pair, self.index)
+        coins, mechanism = SeedSequence(seed, spawn_key=key).spawn(2)
+        return Generator(SFC64(coins)), Generator(SFC64(mechanism))
+
+
+def shards(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0) -> list[Shard]:
+    """The fixed grid: full shards of `shard_runs`, then what is left, numbered from `start`.
+
+    >>> [shard.runs for shard in shards(Stage.SEARCH, 0, 2_500, 1_000)]
+    [1000, 1000, 500]
+    """
+    full, rest = divmod(runs, shard_runs)
+    sizes = [shard_runs] * full + ([rest] if rest else [])
+    return [Shard(stage, pair, start + index, size) for index, size in enumerate(sizes)]
+
+
+def grouped(work: list[Shard], task_runs: int) -> Iterator[tuple[Shard, ...]]:
+    """Consecutive shards gathered into tasks of at least `task_runs` runs; the content of no shard changes."""
+    task: list[Shard] = []
+    size = 0
+    for shard in work:
+        task.append(shard)
+        size += shard.runs
+        if size >= task_runs:
+            yield tuple(task)
+            task, size = [], 0
+    if task:
+        yield tuple(task)

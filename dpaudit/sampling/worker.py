@@ -1,0 +1,318 @@
+"""What a worker does: opens the mechanism once, runs shards, and reduces their outputs before anything leaves.
+
+Sides are drawn by fair coins. Per-run mechanisms see them in coin order, run by run; batched ones get small
+calls, each of one side, in random order. So a drift in time never looks like a side.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain, compress
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.mechanisms import Description, Mechanism, Opened
+from dpaudit.pairs import AdjacentPair, SealedPair, digest
+from dpaudit.pairs.data import private_copy
+from dpaudit.sampling import guard
+from dpaudit.sampling.encode import Wanted, encode_batch, encode_objects
+from dpaudit.sampling.outputs import Outputs, Sample, concatenate
+from dpaudit.sampling.streams import Shard
+
+BATCH = 1 << 13  # runs of both sides between two coin flips of a batched mechanism
+CELL = 1 << 12  # runs of a per-run mechanism whose outputs are held at a time
+DISCRETE = 8  # outputs that recur this often on average are counted before they are looked at
+
+Bits = npt.NDArray[np.uint8]
+
+
+class Reducer(Protocol):
+    """Turns the outputs of both sides into integers; picklable, and all that leaves a certifying worker."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """The paths it will look at; None for all."""
+
+    def __call__(self, first: Sample, second: Sample) -> npt.NDArray[np.int64]:
+        """The counts, of a shape that does not depend on the outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """The outputs of a shard as they are, in canonical form: only for searching, and only a bounded number."""
+
+    first: Outputs
+    second: Outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What every task of an audit shares; pickled once, opened once in each worker."""
+
+    key: str
+    seed: int
+    run_timeout_s: float | None
+    payload: bytes | str | None = None  # the pickled (mechanism, pairs), or a file's path; None: see `LOCAL`
+    alone: bool = False  # call a batched mechanism for one run at a time
+    own_process: bool = False  # the worker may be silenced and ended
+
+
+@dataclass
+class Worker:
+    """A mechanism opened in this worker, with its datasets."""
+
+    job: Job
+    opened: Opened
+    pairs: tuple[tuple[Any, Any], ...]
+    digests: tuple[tuple[str | None, str | None], ...]
+    discrete: bool = True
+    tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> Worker:
+        """Opens the mechanism and copies the datasets, so that the caller's stay as they are."""
+        opened = mechanism.open()
+        if job.alone and not opened.per_run:
+            batch = opened.call
+            opened = Opened(lambda data, rng: _single(batch(data, 1, rng)), per_run=True, takes_rng=opened.takes_rng)
+        if job.run_timeout_s is not None and opened.per_run:
+            opened = Opened(
+                guard.time_limited(opened.call, job.run_timeout_s, hard=job.own_process),
+                per_run=True,
+                takes_rng=opened.takes_rng,
+            )
+        data = tuple(tuple(private_copy(side) for side in pair.open()) for pair in pairs)
+        marks = tuple((_mark(first), _mark(second)) for first, second in data)
+        return cls(job, opened, data, marks)  # type: ignore[arg-type]
+
+    def run(self, shard: Shard, reducer: Reducer | None) -> npt.NDArray[np.int64] | Pilot:
+        """The reduced outputs of a shard; the outputs themselves where there is no reducer."""
+        coins, rng = shard.streams(self.job.seed)
+        sample = self._per_run if self.opened.per_run else self._batched
+        parts = sample(shard, coins, rng, None if reducer is None else reducer.wanted, reducer)
+        if reducer is not None:
+            return sum(parts[1:], start=parts[0])  # type: ignore[no-any-return]
+        return Pilot(concatenate([part.first for part in parts]), concatenate([part.second for part in parts]))
+
+    def check_datasets(self) -> None:
+        """Raises `UnsoundAudit` where a run has changed a dataset."""
+        for pair, marks in zip(self.pairs, self.digests, strict=True):
+            for side, data, before in zip(("first", "second"), pair, marks, strict=True):
+                if before is not None and _mark(data) != before:
+                    raise UnsoundAudit(
+                        f"the mechanism changed its dataset ({side} of a pair): later runs saw other data; "
+                        "let it work on a copy"
+                    )
+
+    # --- the two ways to run --------------------------------------------------------------------------------
+
+    def _per_run(
+        self, shard: Shard, coins: np.random.Generator, rng: np.random.Generator, wanted: Wanted, reducer: Reducer | None
+    ) -> list[Any]:
+        parts = []
+        table = self._octets(shard.pair)
+        for start in range(0, shard.runs, CELL):
+            runs = min(CELL, shard.runs - start)
+            flips = np.frombuffer(coins.bytes(-(-runs // 8)), np.uint8)
+            sides = np.unpackbits(flips, count=runs)
+            data = iter(list(chain.from_iterable(map(table.__getitem__, flips)))[:runs])
+            outputs = run_each(self.opened.call, data, rng)
+            parts.append(self._reduced(*self._split(outputs, sides, wanted), reducer))
+        return parts
+
+    def _batched(
+        self, shard: Shard, coins: np.random.Generator, rng: np.random.Generator, wanted: Wanted, reducer: Reducer | None
+    ) -> list[Any]:
+        parts = []
+        size = max(BATCH, self.opened.smallest_batch)
+        for start in range(0, shard.runs, size):
+            runs = min(size, shard.runs - start)
+            ones = int(coins.binomial(runs, 0.5))
+            found: dict[int, Outputs] = {}
+            for side in (0, 1) if coins.integers(2) else (1, 0):
+                count = ones if side else runs - ones
+                found[side] = self._call(shard.pair, side, count, rng, wanted)
+            parts.append(self._reduced(Sample(found[0]), Sample(found[1]), reducer))
+        return parts
+
+    def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
+        if runs == 0:
+            return Outputs(0, {})
+        try:
+            call, limit = self.opened.call, self.job.run_timeout_s
+            if limit is not None:
+                call = guard.time_limited(call, limit * runs, hard=self.job.own_process)
+            raw = call(self.pairs[pair][side], runs, rng)
+        except (DpAuditError, guard.Interrupted):
+            raise
+        except BaseException as error:
+            raise BatchFailed(self._failed(error, side, runs)) from None
+        return encode_batch(raw, runs, wanted)
+
+    def _failed(self, error: BaseException, side: int, runs: int) -> str:
+        where = "second" if side else "first"
+        text = str(error).splitlines()[0][:200] if str(error) else "no message"
+        return f"a batched call for {runs} runs failed on the {where} dataset with {type(error).__name__}: {text}"
+
+    def _octets(self, pair: int) -> list[tuple[Any, ...]]:
+        """For each byte of coins, its eight datasets: one look-up serves eight runs."""
+        if pair not in self.tables:
+            both = self.pairs[pair]
+            bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).tolist()
+            self.tables[pair] = [tuple(both[bit] for bit in row) for row in bits]
+        return self.tables[pair]
+
+    def _split(self, outputs: list[Any], sides: Bits, wanted: Wanted) -> tuple[Sample, Sample]:
+        if self.discrete and type(outputs[0]) in (tuple, str, bytes):
+            counted = self._counted(outputs, sides, wanted)
+            if counted is not None:
+                return counted
+        whole = encode_objects(outputs, wanted)
+        second = sides.view(np.bool_)
+        return Sample(whole.take(~second)), Sample(whole.take(second))
+
+    def _counted(self, outputs: list[Any], sides: Bits, wanted: Wanted) -> tuple[Sample, Sample] | None:
+        """Equal outputs counted once; equality of these types never parts what the canonical form joins."""
+        try:
+            seen = Counter(compress(outputs, sides.tolist()))
+            both = Counter(outputs)
+        except Exception:  # an unhashable entry
+            self.discrete = False
+            return None
+        if len(both) * DISCRETE > len(outputs):
+            self.discrete = False
+            return None
+        whole = encode_objects(list(both), wanted)
+        second = np.fromiter((seen[output] for output in both), np.int64, len(both))
+        total = np.fromiter(both.values(), np.int64, len(both))
+        return Sample(whole, total - second), Sample(whole, second)
+
+    def _reduced(self, first: Sample, second: Sample, reducer: Reducer | None) -> Any:
+        return Pilot(_expanded(first), _expanded(second)) if reducer is None else reducer(first, second)
+
+
+class BatchFailed(UnsoundAudit):
+    """A batched call raised: no single run can be said to have failed."""
+
+
+def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator) -> list[Any]:
+    """One output for each dataset of an iterator, in order; what a run raises is its output.
+
+    >>> [type(output).__name__ for output in run_each(lambda data, rng: 1 / data, iter([1, 0]), None)]
+    ['float', 'Failure']
+    """
+    outputs: list[Any] = []
+    while True:
+        try:
+            for item in data:
+                outputs.append(call(item, rng))
+            return outputs
+        except guard.Interrupted:
+            raise
+        except BaseException as error:
+            outputs.append(guard.failure(error))
+
+
+def _expanded(sample: Sample) -> Outputs:
+    if sample.counts is None:
+        return sample.outputs
+    return sample.outputs.take(np.repeat(np.arange(sample.outputs.runs), sample.counts))
+
+
+def _single(raw: Any) -> Any:
+    """The one output of a batch of one run, as a per-run mechanism would have returned it."""
+    if isinstance(raw, tuple):
+        return tuple(_single(part) for part in raw)
+    if isinstance(raw, dict):
+        return {key: _single(part) for key, part in raw.items()}
+    if len(raw) != 1:
+        raise UnsoundAudit(f"a batched mechanism was asked for 1 run and returned {len(raw)} outputs")
+    return raw[0]
+
+
+def _mark(data: Any) -> str | None:
+    """A digest that changes when the dataset does; None for what cannot change."""
+    return None if data is None or isinstance(data, int | float | str | bytes | bool) else digest(data)
+
+
+# --- tasks, as a pool of workers runs them ----------------------------------------------------------------------
+
+_WORKERS = threading.local()
+LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a task sends home: integers or a pilot for each shard, the time it took, or why it broke."""
+
+    results: tuple[tuple[Shard, Any], ...] = ()
+    seconds: float = 0.0
+    error: tuple[str, str] | None = None
+
+
+def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done:
+    """Runs the shards of a task in this worker; errors come back as words, never as objects."""
+    import time
+
+    process = os.getpid()
+    try:
+        worker = worker_for(job)
+        start = time.perf_counter()
+        results = tuple((shard, worker.run(shard, reducer)) for shard in task)
+        worker.check_datasets()
+        guard.disarm()
+        if os.getpid() != process:
+            os._exit(1)  # a mechanism forked and came back twice: only the original may answer
+        return Done(results, time.perf_counter() - start)
+    except DpAuditError as error:
+        if os.getpid() != process:
+            os._exit(1)
+        return Done(error=(type(error).__name__, str(error)))
+
+
+def worker_for(job: Job) -> Worker:
+    """The worker of this thread for a job, opened on first use."""
+    known: Worker | None = getattr(_WORKERS, "worker", None)
+    if known is None or known.job.key != job.key or known.job.alone != job.alone:
+        if job.own_process and not getattr(_WORKERS, "silent", False):
+            guard.silence()
+            _WORKERS.silent = True
+        known = Worker.start(job, *_unpacked(job))
+        _WORKERS.worker = known
+    return known
+
+
+def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]:
+    if job.payload is None:
+        return LOCAL[job.key]
+    if isinstance(job.payload, bytes):
+        return pickle.loads(job.payload)  # type: ignore[no-any-return]
+    with open(job.payload, "rb") as file:
+        return pickle.load(file)  # type: ignore[no-any-return]
+
+
+def describe(
+    mechanism: Mechanism, pairs: tuple[Any, ...], *, seal: bool
+) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
+    """The description of a mechanism and its pairs, with every reference resolved here."""
+    found = [pair.resolve() if hasattr(pair, "resolve") else pair for pair in pairs]
+    return mechanism.describe(), tuple(SealedPair.seal(pair) if seal else pair for pair in found)
+
+
+def describe_pickled(payload: bytes) -> Any:
+    """`describe` in a child process; errors come back as words."""
+    guard.silence()
+    try:
+        return describe(*pickle.loads(payload), seal=True)
+    except DpAuditError as error:
+        return Done(error=(type(error).__name__, str(error)))
+    except BaseException as error:
+        return Done(error=("InvalidSpec", f"the mechanism or its pair could not be made: {type(error).__name__}: {error}"))

@@ -18,7 +18,7 @@ from dpaudit.audit.result import SCHEMA, AuditResult, Explored
 from dpaudit.audit.spec import spec_hash
 from dpaudit.audit.verdict import Verdict
 from dpaudit.audit.witness import Witness
-from dpaudit.audit.wording import clean, tested_claim
+from dpaudit.audit.wording import clean
 from dpaudit.certify import Certificate, CoinFlip, ceiling, certify
 from dpaudit.certify.binomial import lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability
@@ -26,6 +26,7 @@ from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.errors import InvalidSpec
 
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
+CLAIM_FORMS: tuple[type[PureDP] | type[ApproximateDP], ...] = (PureDP, ApproximateDP)
 CURE = "restore the file, or audit again"
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -37,7 +38,7 @@ Edge = float | Literal["inf", "-inf"]
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
 
 
-class Stored(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Stored(msgspec.Struct, forbid_unknown_fields=True):
     """Base of the models: no key may be missing, and none may be added."""
 
 
@@ -182,18 +183,20 @@ class StoredProvenance(Stored):
     numpy: str | UnsetType = UNSET
     scipy: str | UnsetType = UNSET
     joblib: str | UnsetType = UNSET
+    statsmodels: str | UnsetType = UNSET
+    scikit_learn: str | UnsetType = msgspec.field(default=UNSET, name="scikit-learn")
     platform: str | UnsetType = UNSET
     started: str | UnsetType = UNSET
     wall_s: NotNegative | UnsetType = UNSET
     cpu_s: NotNegative | UnsetType = UNSET
     n_jobs: int | UnsetType = UNSET
-    backend: str | None | UnsetType = UNSET
-    task_runs: Count | None | UnsetType = UNSET
-    max_time_s: NotNegative | None | UnsetType = UNSET
-    file: str | None | UnsetType = UNSET
-    line: Count | None | UnsetType = UNSET
-    command: str | None | UnsetType = UNSET
-    source: str | None | UnsetType = UNSET
+    backend: str | UnsetType | None = UNSET
+    task_runs: Count | UnsetType | None = UNSET
+    max_time_s: NotNegative | UnsetType | None = UNSET
+    file: str | UnsetType | None = UNSET
+    line: Count | UnsetType | None = UNSET
+    command: str | UnsetType | None = UNSET
+    source: str | UnsetType | None = UNSET
 
 
 class StoredResult(Stored):
@@ -241,7 +244,7 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
 
 def recompute(result: AuditResult) -> Certificate:
     """The certificate again, from the counts, the claim and the confidence of a result alone."""
-    return certify(result.evidence, tested_claim(result), result.spec["confidence"])
+    return certify(result.evidence, result.claim, result.spec["confidence"])
 
 
 def claim_from_dict(stored: dict[str, Any]) -> Claim:
@@ -250,15 +253,17 @@ def claim_from_dict(stored: dict[str, Any]) -> Claim:
     >>> claim_from_dict({"form": "PureDP", "epsilon": 1.0, "relation": None})
     PureDP(epsilon=1.0, relation=None)
     """
-    forms: dict[str, Any] = {PureDP.form: PureDP, ApproximateDP.form: ApproximateDP}
     values = {key: value for key, value in stored.items() if key != "form"}
-    if stored.get("form") not in forms:
-        raise InvalidSpec(f"claim.form must be one of {', '.join(forms)}, got {clean(stored.get('form'))!r}")
-    try:
-        claim: Claim = forms[stored["form"]](**values)
-    except TypeError:
-        raise InvalidSpec(f"a claim of form {stored['form']} has other keys, got {clean(', '.join(values))}") from None
-    return claim
+    for form in CLAIM_FORMS:
+        if form.form == stored.get("form"):
+            try:
+                return form(**values)
+            except TypeError:
+                raise InvalidSpec(
+                    f"a claim of form {form.form} has other keys, got {clean(', '.join(values))}"
+                ) from None
+    known = ", ".join(form.form for form in CLAIM_FORMS)
+    raise InvalidSpec(f"claim.form must be one of {known}, got {clean(stored.get('form'))!r}")
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
@@ -305,15 +310,18 @@ def _check_schema(raw: Any) -> None:
         raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {SCHEMA!r}")
     if raw["schema"] != SCHEMA:
         found = clean(raw["schema"])
-        raise InvalidSpec(f"schema must be {SCHEMA!r}, got {found!r}; read it with the version of dpaudit that wrote it")
+        raise InvalidSpec(f"schema must be {SCHEMA!r}, got {found!r}; read it with the dpaudit that wrote it")
 
 
 def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
     e, c = model.evidence, model.certificate
+    chosen, pairs = model.witness.pair, model.spec.pairs
+    if chosen >= len(pairs):
+        raise InvalidSpec(f"witness.pair must be below the number of pairs, {len(pairs)}, got {chosen}; {CURE}")
     epsilon = None if c.epsilon_lower is None else float(c.epsilon_lower)
     return AuditResult(
         spec={key: value for key, value in raw["spec"].items() if key != "hash"},
-        claim=claim_from_dict(raw["spec"]["claim"]),
+        claim=claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[chosen].distance),
         witness=_witness(raw["witness"]),
         evidence=CoinFlip(e.hits_p, e.hits_q, e.runs_p, e.runs_q),
         certificate=Certificate(float(c.lower), epsilon, c.p_value, c.delta, c.confidence, c.method),
@@ -321,7 +329,6 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         explored=tuple(Explored(x.what, x.name, x.status, x.score, x.runs) for x in model.explored),
         ceiling=model.ceiling,
         reproducible=model.reproducible,
-        cross_check=float(model.cross_check.epsilon_lower),
         provenance=raw["provenance"],
     )
 
@@ -346,21 +353,18 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     """That everything derived follows from the counts, the claim and the confidence."""
     spec, e = model.spec, result.evidence
     _equal("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
-    if result.witness.pair >= len(spec.pairs):
-        raise InvalidSpec(f"witness.pair must be below the number of pairs, {len(spec.pairs)}, got {result.witness.pair}")
     if not e.runs <= result.runs_used <= spec.runs:
-        raise InvalidSpec(
-            f"runs must not grow from evidence to runs_used to spec.runs, got {e.runs}, {result.runs_used}, {spec.runs}; {CURE}"
-        )
+        found = f"{e.runs}, {result.runs_used} and {spec.runs}"
+        raise InvalidSpec(f"runs of the evidence, runs_used and spec.runs must not fall, got {found}; {CURE}")
     again, stored = recompute(result), result.certificate
     for key in ("lower", "epsilon_lower", "p_value", "delta", "confidence", "method"):
         _equal(f"certificate.{key}", getattr(stored, key), getattr(again, key))
     for certificate in (again, stored):  # a p-value at the border must fall on the same side by both
         given = Verdict.REFUTED if certificate.refuted else Verdict.NOT_REFUTED
         _equal("verdict", model.verdict, given.value, f"at p-value {again.p_value!r} the counts give")
-    most = ceiling(e.runs_p, e.runs_q, again.delta, again.confidence)
-    _equal("ceiling", result.ceiling, most)
-    _equal("cross_check.epsilon_lower", result.cross_check, _two_intervals(e, again.delta, again.confidence))
+    _equal("ceiling", result.ceiling, ceiling(e.runs_p, e.runs_q, again.delta, again.confidence))
+    cross_check = float(model.cross_check.epsilon_lower)
+    _equal("cross_check.epsilon_lower", cross_check, _two_intervals(e, again.delta, again.confidence))
 
 
 def _equal(place: str, stored: Any, again: Any, source: str = "the counts give") -> None:

@@ -20,10 +20,10 @@ from dpaudit.audit.verdict import Verdict
 from dpaudit.certify import smallest_epsilon_caught
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
-from dpaudit.claims import Claim
 
 LONGEST_NAME = 80  # characters of a user's text that a sentence quotes
 LONGEST_DATA = 200
+MOST_NAMES = 12  # of one kind that a sentence lists
 LONGEST_CODE = 4_000
 POWER = 0.95  # of the smallest epsilon that an audit is said to catch
 SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
@@ -80,7 +80,7 @@ def exact(value: float) -> str:
 
 
 def bound(value: float, *, digits: int = 3, above: float | None = None) -> str:
-    """A lower bound for reading: rounded down to `digits` significant digits, and to 2 decimals from 1 on.
+    """A lower bound for reading: rounded down to `digits` significant digits, or one decimal fewer from 1 on.
 
     Where the bound exceeds `above`, as many digits are added as it takes to show it.
 
@@ -201,12 +201,6 @@ def _literal(value: Any) -> str:
 # sentences
 
 
-def tested_claim(result: AuditResult) -> Any:
-    """The claim at the distance of the witness's pair: what the certificate is about."""
-    distance: int = result.spec["pairs"][result.witness.pair]["distance"]
-    return result.claim if distance == 1 else result.claim.at_distance(distance)
-
-
 def verdict_text(verdict: Verdict) -> str:
     """`REFUTED` or `not refuted`: the loud word is kept for the finding."""
     return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
@@ -214,21 +208,21 @@ def verdict_text(verdict: Verdict) -> str:
 
 def claimed(result: AuditResult) -> str:
     """The parameter that the claim promises for the witness's pair."""
-    claim = tested_claim(result)
+    claim = result.claim
     return exact(float(getattr(claim, claim.parameter)))
 
 
-def certified(result: AuditResult) -> str:
+def certified(result: AuditResult, *, digits: int = 3) -> str:
     """The bound, and the delta it is stated at where the claim has one: `epsilon >= 1.98 at delta 1e-06`."""
-    claim, certificate = tested_claim(result), result.certificate
+    claim, certificate = result.claim, result.certificate
     above = float(getattr(claim, claim.parameter)) if result.verdict is Verdict.REFUTED else None
-    return f"{claim.parameter} >= {bound(certificate.lower, above=above)}{_at_delta(certificate.delta)}"
+    return f"{claim.parameter} >= {bound(certificate.lower, digits=digits, above=above)}{_at_delta(certificate.delta)}"
 
 
-def statement(result: AuditResult) -> str:
+def statement(result: AuditResult, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, and what was claimed."""
     confidence = confidence_text(result.certificate.confidence)
-    return f"{certified(result)} with confidence {confidence}, claimed {claimed(result)}"
+    return f"{certified(result, digits=digits)} with confidence {confidence}, claimed {claimed(result)}"
 
 
 def headline(result: AuditResult) -> str:
@@ -268,30 +262,29 @@ def sections(result: AuditResult) -> list[Section]:
 
 
 def _verdict(result: AuditResult) -> tuple[str, ...]:
-    certificate = result.certificate
-    error = p_text(error_probability(certificate.confidence))
+    certificate, error = result.certificate, p_text(error_probability(result.certificate.confidence))
+    first = (
+        f"{verdict_text(result.verdict)}: p-value at most {p_text(certificate.p_value)}, and {error} or less refutes"
+    )
     if result.verdict is Verdict.REFUTED:
-        return (
-            f"REFUTED: p-value at most {p_text(certificate.p_value)}, and {error} or less refutes.",
-            f"A mechanism that keeps its claim is refuted with probability at most {error}.",
-        )
-    return (f"not refuted: p-value {p_text(certificate.p_value)}, and {error} or less refutes.", NOT_PRIVATE)
+        return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}")
+    return (first, NOT_PRIVATE)
 
 
 def _claim(result: AuditResult) -> tuple[str, ...]:
-    relation = "no relation stated" if result.claim.relation is None else f"relation {result.claim.relation.value}"
-    lines = [f"{_claim_words(result.claim)}; {relation}."]
+    stated = result.spec["claim"]
+    relation = f"relation {stated['relation']}" if stated["relation"] else "no relation stated"
+    lines = [f"{_claim_words(stated)}; {relation}"]
     distance = result.spec["pairs"][result.witness.pair]["distance"]
     if distance > 1:
-        lines.append(f"For datasets {distance:,} steps apart that is {_claim_words(tested_claim(result))}.")
+        lines.append(f"for datasets {distance:,} steps apart that is {_claim_words(result.claim.to_dict())}")
     return tuple(lines)
 
 
-def _claim_words(claim: Claim) -> str:
+def _claim_words(stored: dict[str, Any]) -> str:
     """The form and its numbers: `ApproximateDP(epsilon=1, delta=1e-06)`."""
-    stored = claim.to_dict()
     values = (f"{key}={exact(value)}" for key, value in stored.items() if isinstance(value, float))
-    return f"{claim.form}({', '.join(values)})"
+    return f"{stored['form']}({', '.join(values)})"
 
 
 def _mechanism(result: AuditResult) -> tuple[str, ...]:
@@ -312,7 +305,7 @@ def _witness(result: AuditResult) -> tuple[str, ...]:
     pair = result.spec["pairs"][result.witness.pair]
     return (
         f"the event {clean(result.witness.event, LONGEST_DATA)}",
-        f"is likelier on the {result.witness.p_side} dataset of {clean(pair['name'])}:",
+        f'is likelier on the {result.witness.p_side} dataset of the pair "{clean(pair["name"])}":',
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
     )
@@ -323,56 +316,53 @@ def _evidence(result: AuditResult) -> tuple[str, ...]:
     sides = [(e.hits_p, e.runs_p), (e.hits_q, e.runs_q)]
     if result.witness.p_side == "second":
         sides.reverse()
-    width = max(len(f"{number:,}") for side in sides for number in side)
+    widths = [max(len(f"{number:,}") for number in column) for column in zip(*sides, strict=True)]
     lines = [
-        f"{name:<7} {hits:>{width},} of {runs:>{width},} runs in the event{f' ({hits / runs:.4g})' if runs else ''}"
+        f"{name:<7} {hits:>{widths[0]},} of {runs:>{widths[1]},} runs in the event"
+        + (f" ({hits / runs:.4g})" if runs else "")
         for name, (hits, runs) in zip(("first", "second"), sides, strict=True)
     ]
     if math.isfinite(e.estimate):
-        lines.append(f"the plain log ratio of these rates is {e.estimate:.4g}: an estimate, never a bound")
+        lines.append(f"the plain log ratio of these rates is {e.estimate:.4f}: an estimate, never a bound")
     return tuple(lines)
 
 
 def _bound(result: AuditResult) -> tuple[str, ...]:
-    return (f"{statement(result)}", f"by {clean(result.certificate.method)}, on fresh runs of a frozen witness")
+    return (statement(result, digits=6), f"by {clean(result.certificate.method)}, on fresh runs of a frozen witness")
 
 
 def _cross_check(result: AuditResult) -> tuple[str, ...]:
-    lower = bound(result.cross_check)
+    lower = bound(result.cross_check, digits=6)
     return (f"epsilon >= {lower}{_at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
 
 
 def could_see(result: AuditResult) -> tuple[str, ...]:
     """What an audit of this size could have certified, and the epsilons it would have refuted."""
-    claim, e, confidence = tested_claim(result), result.evidence, result.certificate.confidence
-    caught = [(mass, smallest_epsilon_caught(claim, e.runs, mass, confidence=confidence, power=POWER)) for mass in MASSES]
-    seen = [f"{up(least, _places(least, 3))} on probability {exact(mass)}" for mass, least in caught if least is not None]
-    blind = [exact(mass) for mass, least in caught if least is None]
+    runs, confidence = result.evidence.runs, result.certificate.confidence
+    caught = {m: smallest_epsilon_caught(result.claim, runs, m, confidence=confidence, power=POWER) for m in MASSES}
+    seen = [f"{up(least, _places(least, 3))} at {exact(mass)}" for mass, least in caught.items() if least is not None]
+    blind = [exact(mass) for mass, least in caught.items() if least is None]
     lines = [f"at most epsilon {up(result.ceiling, 2)}: with all hits on one side no more can be certified"]
     if seen:
-        lines.append(f"refutes with power {exact(POWER)}, on an event of known probability, epsilon from:")
+        lines.append(f"refuted with power {exact(POWER)}: an epsilon from here on, by the probability of its event")
         lines.append("; ".join(seen))
     if blind:
-        lines.append(f"no epsilon is caught on an event of probability {' or '.join(blind)}")
+        lines.append(f"nothing is caught on an event of probability {' or '.join(blind)}")
     return tuple(lines)
 
 
 def _search(result: AuditResult) -> tuple[str, ...]:
-    pairs = len(result.spec["pairs"])
+    runs, pairs = _count(result.spec["runs"], "run"), _count(len(result.spec["pairs"]), "pair")
     lines = [
-        f"{result.runs_used:,} of {_count(result.spec['runs'], 'run')} used, {result.evidence.runs:,} of them to certify",
-        f"{_count(pairs, 'pair')} of datasets and the events that search proposed; one witness was certified",
+        f"{result.runs_used:,} of {runs} used, {result.evidence.runs:,} of them to certify",
+        f"{pairs} of datasets; one witness proposed and certified, by {clean(result.witness.selector)}",
     ]
-    kinds = {entry.what: 0 for entry in result.explored}
+    groups: dict[tuple[str, str], list[str]] = {}
     for entry in result.explored:
-        kinds[entry.what] += 1
-    if kinds:
-        lines.append("looked at: " + ", ".join(f"{clean(what)} {number:,}" for what, number in kinds.items()))
-    lines += [
-        f"{clean(entry.what)} {clean(entry.name)}: {clean(entry.status, LONGEST_DATA)}"
-        for entry in result.explored
-        if entry.status.startswith("left out")
-    ]
+        groups.setdefault((entry.what, entry.status), []).append(clean(entry.name))
+    for (what, status), names in groups.items():
+        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+        lines.append(f"{clean(what)} {', '.join(names[:MOST_NAMES])}{more}: {clean(status, LONGEST_DATA)}")
     return tuple(lines)
 
 
@@ -394,7 +384,8 @@ _VERSIONS = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "scipy"
 
 def _spent(made: dict[str, Any]) -> str:
     spent = [f"{made[key]:.1f} s {word}" for key, word in (("wall_s", "elapsed"), ("cpu_s", "of CPU")) if key in made]
-    return ", ".join([*spent, f"n_jobs {made.get('n_jobs')}, backend {clean(made.get('backend') or 'chosen by the work')}"])
+    workers = [f"{key} {clean(made[key])}" for key in ("n_jobs", "backend") if made.get(key)]
+    return ", ".join([*spent, *workers])
 
 
 def _reproducible(result: AuditResult) -> tuple[str, ...]:
@@ -422,15 +413,16 @@ def python_form(result: AuditResult) -> tuple[str, ...]:
     if None in pairs or len(given) > LONGEST_CODE:
         given = "pairs=pairs"
         head.append(f"# pairs: the {_count(len(pairs), 'pair')} of datasets that the result records")
-    claim = [f"{key}={value!r}" for key, value in result.claim.to_dict().items() if key != "form" and value is not None]
-    options = [f"{key}={spec[key]!r}" for key in ("runs", "confidence", "seed", "run_timeout_s") if spec[key] is not None]
+    claim = [f"{key}={value!r}" for key, value in spec["claim"].items() if key != "form" and value is not None]
+    keys = ("runs", "confidence", "seed", "run_timeout_s")
+    options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
     lines = (
         "import dpaudit",
         *head,
         "dpaudit.audit(",
         f"    {mechanism},",
         f"    {given},",
-        f"    claim=dpaudit.{result.claim.form}({', '.join(claim)}),",
+        f"    claim=dpaudit.{spec['claim']['form']}({', '.join(claim)}),",
         f"    {', '.join(options)},",
         ")",
     )
@@ -483,9 +475,9 @@ def suite_headline(suite: SuiteResult) -> str:
     done = [entry.result.verdict for entry in suite.entries if entry.result is not None]
     refuted = sum(verdict is Verdict.REFUTED for verdict in done)
     odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
-    parts = [f"{refuted} refuted", f"{len(done) - refuted} not refuted", f"{len(suite.entries) - len(done)} without verdict"]
+    counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
     surprise = "every verdict as expected" if not odd else f"{_count(odd, 'verdict')} not as expected"
-    return f"{_count(len(suite.entries), 'audit')}: {', '.join(parts)}; {surprise}; exit code {suite.exit_code}"
+    return f"{_count(len(suite.entries), 'audit')}: {counts}; {surprise}; exit code {suite.exit_code}"
 
 
 def suite_question(suite: SuiteResult) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def _bins(numbers: Floats) -> Binning:
     changes = np.flatnonzero(np.diff(numbers)) + 1
     values = numbers[np.concatenate([[0], changes])]
     if len(values) <= FEW_VALUES:
-        return Binning(_around(values))
+        return Binning(_between(values))
     finite = numbers[np.isfinite(numbers)]
     quarter, three = finite[len(finite) // 4], finite[3 * len(finite) // 4]
     span = float(finite[-1]) - float(finite[0])
@@ -128,6 +128,12 @@ def _around(values: Floats) -> Floats:
     """Edges that give each value a bin of its own: just below it, and itself."""
     below = np.nextafter(values, np.float32(-np.inf))
     return np.unique(np.concatenate([below, values]))
+
+
+def _between(values: Floats) -> Floats:
+    """Edges half-way between neighbouring values: a bin for each, and thresholds that people can read."""
+    middle = ((values[:-1].astype(np.float64) + values[1:]) / 2.0).astype(np.float32)
+    return np.where((middle < values[1:]) & (middle >= values[:-1]), middle, values[:-1])
 
 
 def _beyond(numbers: Floats) -> Floats:

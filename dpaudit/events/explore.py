@@ -29,6 +29,7 @@ from dpaudit.sampling.worker import Pilot
 MOST_COORDINATES = 64  # of one output that pairs, ranks and sums are made of
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
 KEPT = 6  # features that the longer search counts, learned scores apart
+RECURRING = 4  # times that an output is seen on average where outputs count as recurring
 FAR = 1e4  # a centre so many spreads from 0 is taken off before rounding
 SHOWN_TOKENS = 4  # values that "position of the first" is tried for
 LONGEST_VALUE = 120
@@ -53,7 +54,8 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
         found = _on_pilot(feature, bins, pilot, goal)
         scored.append((-np.inf if found is None else found.score, feature, bins))
     scored.sort(key=lambda entry: -entry[0])
-    kept = [(feature, bins) for _, feature, bins in scored[:keep]]
+    # the whole output contains every event there is, so where outputs recur it always gets the longer look
+    kept = [(feature, bins) for rank, (_, feature, bins) in enumerate(scored) if rank < keep or _recurs(feature, bins, both)]
     learned, left_out = _learned(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
     looked_at = [(str(feature), None if score == -np.inf else float(score)) for score, feature, _ in scored]
@@ -90,6 +92,10 @@ def everything(pilot: Pilot) -> Proposal:
     from dpaudit.events.event import Event
 
     return Proposal(Event(Whole(), tokens=bins.tokens[:1]), "first", "last resort", 0.0)
+
+
+def _recurs(feature: Feature, bins: Binning, both: Outputs) -> bool:
+    return isinstance(feature, Whole) and len(bins.tokens) * RECURRING <= both.runs
 
 
 def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal) -> Proposal | None:

@@ -1,16 +1,16 @@
 """The choice of an event: the one whose bound will be largest on the certifying runs, errors of search taken off.
 
 For an event seen x times on side P and y times on side Q in the search, its log ratio is guessed, then
-lowered by `SEARCH_Z` standard deviations of that guess, so that luck is not taken for a leak, and by what the
+lowered by `z` standard deviations of that guess, so that luck is not taken for a leak, and by what the
 certificate will lose at its own, larger, number of runs, so that rare events are judged at that size.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from dpaudit.events.binning import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 
-SEARCH_Z = 2.0
+FEW_Z, MANY_Z = 1.0, 2.5  # deviations of luck taken off: few cells to choose among, or a fine grid of them
+SORTED_Z = 1.0  # more of them where a fine grid is also put in order of its ratios
 FEWEST_HITS = 10
 GROUPS = 32  # contiguous groups that a ratio order may sort; more would follow the noise
 SINGLE_CELLS = 64  # so few bins with runs in them are sorted one by one
@@ -36,7 +37,7 @@ class Goal:
     runs: int
     alpha: float
 
-    def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int) -> Reals:
+    def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int, z: float) -> Reals:
         """The penalised bound of events with these search counts; -inf where there are too few hits."""
         from scipy.special import ndtri
 
@@ -44,7 +45,7 @@ class Goal:
         spare = p - self._given_away()
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.log(spare / q)
-            search = np.hypot(_luck_down(x, p) * p / spare, _luck_up(y, q))
+            search = np.hypot(_luck_down(x, p, z) * p / spare, _luck_up(y, q, z))
             final = np.sqrt(2.0 * p / (self.runs * spare**2) + 2.0 / (self.runs * q))
             score = ratio - search + float(ndtri(self.alpha)) * final
         return np.where((x + y >= FEWEST_HITS) & (spare > 0.0), score, -np.inf)
@@ -57,17 +58,17 @@ class Goal:
         return 2.0 * (mean + 2.6 * math.sqrt(mean) + 1.0) / self.runs
 
 
-def _luck_up(hits: Reals, rate: Reals) -> Reals:
-    """ln(upper limit / estimate) of a count at `SEARCH_Z`, by the cube root of Wilson & Hilferty (1931)."""
+def _luck_up(hits: Reals, rate: Reals, z: float) -> Reals:
+    """ln(upper limit / estimate) of a count, `z` deviations up, by the cube root of Wilson & Hilferty (1931)."""
     n = hits + 1.0
-    upper = n * (1.0 - 1.0 / (9.0 * n) + SEARCH_Z / (3.0 * np.sqrt(n))) ** 3
+    upper = n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * np.sqrt(n))) ** 3
     return np.log(upper / (hits + 0.5)) * np.sqrt(1.0 - rate)
 
 
-def _luck_down(hits: Reals, rate: Reals) -> Reals:
-    """ln(estimate / lower limit) of a count at `SEARCH_Z`, by the same formula."""
+def _luck_down(hits: Reals, rate: Reals, z: float) -> Reals:
+    """ln(estimate / lower limit) of a count, `z` deviations down, by the same formula."""
     n = np.maximum(hits, 0.5)
-    lower = n * np.maximum(1.0 - 1.0 / (9.0 * n) - SEARCH_Z / (3.0 * np.sqrt(n)), 1e-3) ** 3
+    lower = n * np.maximum(1.0 - 1.0 / (9.0 * n) - z / (3.0 * np.sqrt(n)), 1e-3) ** 3
     return np.log((hits + 0.5) / lower) * np.sqrt(1.0 - rate)
 
 
@@ -88,21 +89,25 @@ class _Candidates:
     family: str
     x: Reals
     y: Reals
-    cells: Any  # candidate index -> the cells of the event, as an index array
+    cells: Callable[[int], npt.NDArray[np.intp]]  # of the candidate with this index
+    sorted: bool = False
 
 
 def propose(feature: Feature, bins: Binning, counts: Counts, goal: Goal) -> Proposal | None:
     """The best event of one feature, over both sides, thresholds both ways, single values and sets of values."""
     best: Proposal | None = None
     runs = counts.sum(axis=0)
+    fine = np.count_nonzero(counts[: bins.bins].any(axis=1)) > SINGLE_CELLS
     for p, side in ((0, "first"), (1, "second")):
         mine, other = counts[:, p].astype(float), counts[:, 1 - p].astype(float)
         for family in _families(bins, mine, other):
-            scores = goal.scores(family.x, family.y, int(runs[p]), int(runs[1 - p]))
+            z = (MANY_Z + SORTED_Z * family.sorted) if fine else FEW_Z
+            scores = goal.scores(family.x, family.y, int(runs[p]), int(runs[1 - p]), z)
             if len(scores) == 0:
                 continue
-            chosen = _inside(family, int(np.argmax(scores)))
-            score = float(scores[int(np.argmax(scores))])
+            top = int(np.argmax(scores))
+            score = float(scores[top])
+            chosen = _inside(family, top) if family.y[top] == 0.0 else top
             if math.isfinite(score) and (best is None or score > best.score):
                 event = _event(feature, bins, family.cells(chosen))
                 best = Proposal(event, side, family.family, score)  # type: ignore[arg-type]
@@ -153,6 +158,7 @@ def _by_ratio(groups: list[npt.NDArray[np.intp]], x: Reals, y: Reals) -> _Candid
         judged[0],
         judged[1],
         lambda j: np.sort(np.concatenate([groups[k] for k in order[: j + 1]])),
+        sorted=True,
     )
 
 
@@ -163,9 +169,7 @@ def _order(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 
 
 def _inside(family: _Candidates, chosen: int) -> int:
-    """The candidate itself, or a smaller one inside it where the other side was never seen in the event."""
-    if family.y[chosen] > 0.0:
-        return chosen
+    """A smaller event inside one that the other side never showed, clear of that side's edge."""
     return int(np.searchsorted(family.x[: chosen + 1], MARGIN * family.x[chosen]))
 
 

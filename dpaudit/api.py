@@ -10,7 +10,8 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.audit import AuditResult, AuditSpec, repeat_witness, run_audit
-from dpaudit.certify import certify
+from dpaudit.audit.spec import FEWEST_RUNS
+from dpaudit.certify import ceiling, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
@@ -103,6 +104,7 @@ def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> 
         spec={**result.spec, "seed": spec.seed},
         evidence=evidence,
         certificate=certify(evidence, result.claim, spec.confidence),
+        ceiling=ceiling(evidence.runs_p, evidence.runs_q, result.claim.delta, spec.confidence),
         runs_used=evidence.runs,
     )
 
@@ -112,7 +114,9 @@ def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
     stored = result.spec["pairs"][result.witness.pair]
     first, second = (stored[side]["value"] for side in ("first", "second"))
     if first is None or second is None:
-        raise InvalidSpec("the result holds its datasets by digest only, being large; run the audit again with another seed")
+        raise InvalidSpec(
+            "the result holds its datasets by digest only, being large; run the audit again with another seed"
+        )
     return AuditSpec(
         claim=result.claim,
         mechanism=wrap(mechanism),
@@ -133,7 +137,12 @@ def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
 
 
 def planned_runs(
-    engine: Engine, mechanism: Any, pairs: tuple[Any, ...], max_time_s: float, seed: int, run_timeout_s: float | None = None
+    engine: Engine,
+    mechanism: Any,
+    pairs: tuple[Any, ...],
+    max_time_s: float,
+    seed: int,
+    run_timeout_s: float | None = None,
 ) -> int:
     """How many runs fit into `max_time_s` seconds, from a probe of at least `PLANNING_S` seconds' work."""
     with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
@@ -144,9 +153,10 @@ def planned_runs(
                 break
             runs *= 4
     affordable = PLANNED_PART * max_time_s * engine.n_jobs / max(probe.run_s, 1e-10)
-    if affordable < 200:
+    if affordable < FEWEST_RUNS:
         raise InvalidSpec(
-            f"max_time_s = {max_time_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; an audit needs at least 200"
+            f"max_time_s = {max_time_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; "
+            f"an audit needs at least {FEWEST_RUNS}"
         )
     return int(affordable)
 

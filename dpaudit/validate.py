@@ -53,8 +53,9 @@ def whole(name: str, value: object, *, least: int) -> int:
     """A whole number of at least `least`; floats such as 1e6 count when they are whole."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidSpec(f"{name} must be a whole number, got {value!r}")
-    if not math.isfinite(value) or value != int(value):
+    number = float(value)
+    if not math.isfinite(number) or not number.is_integer():
         raise InvalidSpec(f"{name} must be a whole number, got {value!r}")
     if value < least:
         raise InvalidSpec(f"{name} must be at least {least:,}, got {value!r}")
-    return int(value)
+    return int(value) if isinstance(value, numbers.Integral) else int(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from dpaudit.audit.result import AuditResult, Explored
@@ -22,7 +22,7 @@ LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mecha
 
 def run_audit(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -> AuditResult:
     """The answer to a spec. Raises `UnsoundAudit` where the experiment broke and there is no verdict."""
-    started, wall, cpu = datetime.now(timezone.utc), time.perf_counter(), time.process_time()
+    started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
         probe = _probe(spec, session, progress)
@@ -80,15 +80,15 @@ def _certify(spec: AuditSpec, session: Session, witness: Witness, runs: int, pro
     hits_first, runs_first, hits_second, runs_second = session.counts(work, HitCounter(witness.event)).tolist()
     progress.end()
     if runs_first + runs_second != runs:
-        raise UnsoundAudit(f"{runs} certifying runs were asked for and {runs_first + runs_second} came back; there is no verdict")
+        raise UnsoundAudit(
+            f"{runs} certifying runs were asked for and {runs_first + runs_second} came back; there is no verdict"
+        )
     if witness.p_side == "first":
         return CoinFlip(hits_first, hits_second, runs_first, runs_second)
     return CoinFlip(hits_second, hits_first, runs_second, runs_first)
 
 
-def _result(
-    spec: AuditSpec, found: Found, evidence: CoinFlip, probe: Probe, provenance: dict[str, Any]
-) -> AuditResult:
+def _result(spec: AuditSpec, found: Found, evidence: CoinFlip, probe: Probe, provenance: dict[str, Any]) -> AuditResult:
     # a pair k steps apart is certified against what the claim implies at distance k
     claim = spec.claim.at_distance(spec.pairs[found.witness.pair].distance)
     explored = found.explored
@@ -122,4 +122,9 @@ def versions() -> dict[str, str]:
     from dpaudit.version import __version__
 
     names = {name: installed(name) for name in ("numpy", "scipy", "joblib", "statsmodels", "scikit-learn")}
-    return {"version": __version__, "python": platform.python_version(), **names, "platform": platform.platform(terse=True)}
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        **names,
+        "platform": platform.platform(terse=True),
+    }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpaudit.audit.spec import AuditSpec, spec_hash
+from dpaudit.audit.spec import spec_hash
 from dpaudit.audit.verdict import Verdict
 from dpaudit.audit.witness import Witness
 from dpaudit.certify import Certificate, CoinFlip
@@ -107,7 +107,11 @@ class AuditResult:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""
-        return write_text(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        return write_text(path, self.to_json())
+
+    def to_json(self) -> str:
+        """The result as JSON text, ASCII only, so that no hidden character stands in it."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
     def __str__(self) -> str:
         from dpaudit.audit.wording import full_text
@@ -159,8 +163,9 @@ class SuiteResult:
         """The worst code of the suite, in the order 70, 2, 1, 3, 4, 5, 0."""
         if not self.entries:
             return 5
-        codes = {entry.exit_code or (0 if entry.as_expected else 1) for entry in self.entries}
-        return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), 0)
+        codes = {entry.exit_code for entry in self.entries}
+        codes |= {1 for entry in self.entries if entry.result is not None and not entry.as_expected}
+        return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), max(codes))
 
     def holm(self) -> tuple[float | None, ...]:
         """Holm-adjusted p-values of the finished audits, by statsmodels; None where there is no result."""
@@ -172,5 +177,6 @@ class SuiteResult:
         raw = [1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries]
         adjusted = multipletests(raw, method="holm")[1]
         return tuple(
-            None if entry.result is None else min(1.0, float(p)) for entry, p in zip(self.entries, adjusted, strict=True)
+            None if entry.result is None else min(1.0, float(p))
+            for entry, p in zip(self.entries, adjusted, strict=True)
         )

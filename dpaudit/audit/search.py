@@ -97,8 +97,8 @@ def _screen(
             scores[pair] = -math.inf if proposal is None else proposal.score
         alive.sort(key=lambda pair: -scores[pair])
         stay = 1 if turn == rounds - 1 else -(-len(alive) // 2)
-        for pair in alive[stay:]:
-            explored.append(_pair_entry(spec, pair, f"dropped in screening round {turn + 1}", scores[pair], pilots.pop(pair)))
+        status = f"dropped in screening round {turn + 1}"
+        explored.extend(_pair_entry(spec, pair, status, scores[pair], pilots.pop(pair)) for pair in alive[stay:])
         alive = alive[:stay]
     explored.append(_pair_entry(spec, alive[0], "kept", scores[alive[0]], pilots[alive[0]]))
     return used
@@ -126,8 +126,10 @@ def _extend(
         return 0
     work = _next_shards(spec, pair, runs, started, PILOT_SHARD)
     fresh = session.pilot(work)
-    pilots[pair] = fresh if held is None else Pilot(
-        concatenate([held.first, fresh.first]), concatenate([held.second, fresh.second])
+    pilots[pair] = (
+        fresh
+        if held is None
+        else Pilot(concatenate([held.first, fresh.first]), concatenate([held.second, fresh.second]))
     )
     return runs
 
@@ -158,11 +160,15 @@ def _look_closely(
     chosen = plan(pilot, goal)
     counts = pilot_counts(chosen, pilot)
     if budget > used:
-        counts = counts + session.counts(_next_shards(spec, pair, budget - used, started, spec.shard_runs), chosen.tables)
+        counts = counts + session.counts(
+            _next_shards(spec, pair, budget - used, started, spec.shard_runs), chosen.tables
+        )
     found = best(chosen, counts, goal) or everything(pilot)
     for name, score in chosen.looked_at[:SHOWN]:
         explored.append(Explored("feature", name, "looked at", None if score is None else round(score, 6)))
     if len(chosen.looked_at) > SHOWN:
-        explored.append(Explored("feature", f"{len(chosen.looked_at) - SHOWN} more features", "looked at, scored lower"))
+        explored.append(
+            Explored("feature", f"{len(chosen.looked_at) - SHOWN} more features", "looked at, scored lower")
+        )
     explored.extend(Explored("feature", name, f"left out: {why}") for name, why in chosen.left_out)
     return found, max(budget, used)

@@ -45,7 +45,9 @@ class AuditSpec:
     description: Description | None = field(default=None)
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
         put("runs", validate.whole("runs", self.runs, least=FEWEST_RUNS))
         put("confidence", validate.open_probability("confidence", self.confidence))
         put("seed", validate.whole("seed", self.seed, least=0))
@@ -59,7 +61,9 @@ class AuditSpec:
             put("run_timeout_s", validate.positive("run_timeout_s", self.run_timeout_s))
         share = 0.1 if self.runs >= LARGE_AUDIT else 0.25
         put("search_share", validate.open_probability("search_share", self.search_share or share))
-        size = self.runs // SHARDS if self.shard_runs is None else validate.whole("shard_runs", self.shard_runs, least=1)
+        size = (
+            self.runs // SHARDS if self.shard_runs is None else validate.whole("shard_runs", self.shard_runs, least=1)
+        )
         if self.shard_runs is None:
             size = min(LARGEST_SHARD, max(SMALLEST_SHARD, 1 << max(0, size.bit_length() - 1)))
         put("shard_runs", size)

@@ -7,6 +7,7 @@ the functions' own error.
 
 from __future__ import annotations
 
+LEAST = 1e-300  # a tail below this is reported as this: rounded up, never 0
 SLACK = 1e-9  # relative; the incomplete beta functions are good to about 1e-12
 
 
@@ -48,7 +49,7 @@ def upper_tail(hits: int, runs: int, probability: float) -> float:
         return 1.0
     if hits > runs:
         return 0.0
-    return min(1.0, float(betainc(hits, runs - hits + 1, probability)) * (1.0 + SLACK))
+    return min(1.0, max(LEAST, float(betainc(hits, runs - hits + 1, probability)) * (1.0 + SLACK)))
 
 
 def quantile(runs: int, probability: float, gamma: float) -> int:

@@ -26,6 +26,7 @@ def smallest_epsilon_caught(
     >>> smallest_epsilon_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95) < 1.02
     True
     """
+
     def caught(epsilon: float) -> bool:
         rarer = max(0.0, mass - claim.delta) * math.exp(-epsilon)
         return _is_refuted(claim, runs, mass, rarer, confidence, power)

@@ -66,7 +66,7 @@ class Binning:
             return np.zeros(len(values), np.intp)
         if self.step is None:
             return np.searchsorted(self.edges, values, side="left")
-        place = values * np.float32(1.0 / self.step)
+        place: Floats = values.astype(np.float32) * np.float32(1.0 / self.step)
         place -= np.float32(float(self.edges[0]) / self.step - 1.0)
         with np.errstate(invalid="ignore"):
             np.clip(place, 0.0, len(self.edges), out=place)
@@ -160,7 +160,9 @@ class Tables:
 
     def __call__(self, first: Sample, second: Sample) -> Counts:
         sides = [
-            np.concatenate([bins.counts(feature.column(sample.outputs), sample.counts) for feature, bins in self.features])
+            np.concatenate(
+                [bins.counts(feature.column(sample.outputs), sample.counts) for feature, bins in self.features]
+            )
             for sample in (first, second)
         ]
         return np.stack(sides, axis=1)

@@ -92,22 +92,26 @@ class HitCounter:
 
 
 def _within(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np.bool_]:
+    inside: npt.NDArray[np.bool_]
     if high == math.inf:
-        return ~np.isnan(values) if low == -math.inf else values > np.float32(low)
-    if low == -math.inf:
-        return values <= np.float32(high)
-    return (values > np.float32(low)) & (values <= np.float32(high))
+        inside = ~np.isnan(values) if low == -math.inf else values > np.float32(low)
+    elif low == -math.inf:
+        inside = values <= np.float32(high)
+    else:
+        inside = (values > np.float32(low)) & (values <= np.float32(high))
+    return inside
 
 
 def _among(codes: npt.NDArray[np.uint64], tokens: tuple[Token, ...]) -> npt.NDArray[np.bool_]:
     if len(tokens) <= FEW_TOKENS:
-        inside = codes == np.uint64(tokens[0].code)
+        inside: npt.NDArray[np.bool_] = codes == np.uint64(tokens[0].code)
         for token in tokens[1:]:
             inside |= codes == np.uint64(token.code)
         return inside
     known = np.sort(np.fromiter((token.code for token in tokens), np.uint64, len(tokens)))
     place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    return known[place] == codes
+    found: npt.NDArray[np.bool_] = known[place] == codes
+    return found
 
 
 def _spelled(name: str, low: float, high: float) -> str:

@@ -55,7 +55,9 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
         scored.append((-np.inf if found is None else found.score, feature, bins))
     scored.sort(key=lambda entry: -entry[0])
     # the whole output contains every event there is, so where outputs recur it always gets the longer look
-    kept = [(feature, bins) for rank, (_, feature, bins) in enumerate(scored) if rank < keep or _recurs(feature, bins, both)]
+    kept = [
+        (feature, bins) for rank, (_, feature, bins) in enumerate(scored) if rank < keep or _recurs(feature, bins, both)
+    ]
     learned, left_out = _learned(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
     looked_at = [(str(feature), None if score == -np.inf else float(score)) for score, feature, _ in scored]
@@ -118,7 +120,7 @@ def _features(both: Outputs) -> Iterator[Feature]:
     places = _coordinates(both)
     if len(places) >= 2:
         yield from _vector_features(both, places)
-    if len(varying) != 1 or len(places) >= 2 or not varying:
+    if both.complete and (len(varying) != 1 or len(places) >= 2):
         yield Whole()
 
 
@@ -164,7 +166,9 @@ def _first_positions(both: Outputs, paths: tuple[Path, ...]) -> Iterator[Feature
 def _coordinates(both: Outputs) -> list[Path]:
     """The paths that stand for entries of the output, in their own order."""
     places = [path for path in both.columns if path and path[-1] not in (LENGTH, TYPE)]
-    places.sort(key=lambda path: [(isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in path])
+    places.sort(
+        key=lambda path: [(isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in path]
+    )
     return places[:MOST_COORDINATES]
 
 
@@ -212,7 +216,9 @@ def _labels(column: Column, both: Outputs) -> dict[int, str]:
     columns = {path: both.column(path) for path in _coordinates(both) or [()]}
     if () in both.columns:
         columns[()] = both.column(())
-    return {int(code): _written(int(row), columns, both.labels) for code, row in zip(codes[:512], rows[:512], strict=True)}
+    return {
+        int(code): _written(int(row), columns, both.labels) for code, row in zip(codes[:512], rows[:512], strict=True)
+    }
 
 
 def _written(row: int, columns: dict[Path, Column], labels: object) -> str:
@@ -222,5 +228,7 @@ def _written(row: int, columns: dict[Path, Column], labels: object) -> str:
         code = int(column.tokens[row])
         text = f"{column.values[row]:g}" if code == 0 else names.get(code, "nan")
         if text != "absent":
-            parts.append(text if len(path) <= 1 and not isinstance(path[-1] if path else 0, str) else f"{path[-1]}: {text}")
+            parts.append(
+                text if len(path) <= 1 and not isinstance(path[-1] if path else 0, str) else f"{path[-1]}: {text}"
+            )
     return ("(" + ", ".join(parts) + ")" if len(parts) != 1 else parts[0])[:LONGEST_VALUE]

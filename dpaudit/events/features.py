@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.sampling.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
 
 Floats = npt.NDArray[np.float32]
@@ -81,7 +81,7 @@ class Coordinate:
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
         if self.centre:
-            column = Column(column.values - self.centre, column.codes)
+            column = Column(column.values.astype(np.float64) - self.centre, column.codes)
         return rounded(column)
 
     def to_dict(self) -> dict[str, Any]:
@@ -296,6 +296,10 @@ class Whole:
         return None
 
     def column(self, outputs: Outputs) -> Column:
+        if not outputs.complete:
+            raise UnsoundAudit(
+                "outputs have more different keys than can be compared whole; return fewer, or a summary"
+            )
         codes = np.ones(outputs.runs, np.uint64)
         for path in outputs.columns:
             if not (path and path[-1] in (LENGTH, TYPE)):
@@ -343,7 +347,7 @@ def feature_from_dict(stored: dict[str, Any]) -> Feature:
         fields["paths"] = tuple(tuple(path) for path in fields["paths"])
     for each in (Coordinate, Ordered, Difference, Sum, Equal, Extreme, Present, FirstOf, Whole):
         if each.kind == stored.get("kind"):
-            return each(**fields)  # type: ignore[no-any-return]
+            return each(**fields)
     for score in (LogRatio, Linear):
         if score.kind == stored.get("kind"):
             return score.from_dict(stored)

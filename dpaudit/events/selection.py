@@ -47,7 +47,7 @@ class Goal:
             ratio = np.log(spare / q)
             search = np.hypot(_luck_down(x, p, z) * p / spare, _luck_up(y, q, z))
             final = np.sqrt(2.0 * p / (self.runs * spare**2) + 2.0 / (self.runs * q))
-            score = ratio - search + float(ndtri(self.alpha)) * final
+            score: Reals = ratio - search + float(ndtri(self.alpha)) * final
         return np.where((x + y >= FEWEST_HITS) & (spare > 0.0), score, -np.inf)
 
     def _given_away(self) -> float:
@@ -62,14 +62,14 @@ def _luck_up(hits: Reals, rate: Reals, z: float) -> Reals:
     """ln(upper limit / estimate) of a count, `z` deviations up, by the cube root of Wilson & Hilferty (1931)."""
     n = hits + 1.0
     upper = n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * np.sqrt(n))) ** 3
-    return np.log(upper / (hits + 0.5)) * np.sqrt(1.0 - rate)
+    return np.asarray(np.log(upper / (hits + 0.5)) * np.sqrt(1.0 - rate))
 
 
 def _luck_down(hits: Reals, rate: Reals, z: float) -> Reals:
     """ln(estimate / lower limit) of a count, `z` deviations down, by the same formula."""
     n = np.maximum(hits, 0.5)
     lower = n * np.maximum(1.0 - 1.0 / (9.0 * n) - z / (3.0 * np.sqrt(n)), 1e-3) ** 3
-    return np.log((hits + 0.5) / lower) * np.sqrt(1.0 - rate)
+    return np.asarray(np.log((hits + 0.5) / lower) * np.sqrt(1.0 - rate))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,15 @@ class Command:
         if shutil.which(self.argv[0], path=None) is None and not os.path.exists(
             os.path.join(self.folder or ".", self.argv[0])
         ):
-            raise MissingRequirement(f"the command {self.argv[0]!r} is not installed here; install it or correct the path")
+            raise MissingRequirement(
+                f"the command {self.argv[0]!r} is not installed here; install it or correct the path"
+            )
         return Opened(self._call, per_run=False, takes_rng=True, smallest_batch=1 << 14, cannot_fail_alone=True)
 
     def describe(self) -> Description:
-        return Description(self.name, "command", reference=None, parameters={"command": list(self.argv)}, takes_rng=True)
+        return Description(
+            self.name, "command", reference=None, parameters={"command": list(self.argv)}, takes_rng=True
+        )
 
     def _call(self, data: Any, runs: int, rng: Any) -> list[Any]:
         request = {"data": _jsonable(data), "runs": runs, "seed": int(rng.integers(1 << 53))}
@@ -65,11 +69,14 @@ class Command:
         if process.returncode != 0:
             tail = err.decode(errors="replace").strip()[-LARGEST_ERROR_TAIL:].replace("\n", " | ")
             raise UnsoundAudit(
-                f"{self.name}: ended with exit code {process.returncode} on a request for {runs} runs; it said: {tail or 'nothing'}"
+                f"{self.name}: ended with exit code {process.returncode} on a request for {runs} runs; "
+                f"it said: {tail or 'nothing'}"
             )
         lines = out.splitlines()
         if len(lines) != runs:
-            raise UnsoundAudit(f"{self.name}: printed {len(lines)} lines for a request of {runs} runs; one line a run is needed")
+            raise UnsoundAudit(
+                f"{self.name}: printed {len(lines)} lines for a request of {runs} runs; one line a run is needed"
+            )
         try:
             return [json.loads(line) for line in lines]
         except ValueError as error:

@@ -110,7 +110,7 @@ class Imported:
         )
 
 
-def batched(function: Callable[..., Any], **parameters: Any) -> Batched:
+def batched(function: Callable[..., Any] | Batched, **parameters: Any) -> Batched:
     """Marks `f(data, runs, rng)` as a function of many runs; keywords are bound to it.
 
     It returns an array with the run as first axis, a tuple or dict of such arrays (the coordinates of one
@@ -120,16 +120,20 @@ def batched(function: Callable[..., Any], **parameters: Any) -> Batched:
     >>> noisy.open().per_run
     False
     """
+    if isinstance(function, Batched):
+        return Batched(function.function, {**function.parameters, **parameters})
     _callable("batched", function)
     return Batched(function, parameters)
 
 
-def built_by(make: Callable[..., Any], **parameters: Any) -> BuiltBy:
+def built_by(make: Callable[..., Any] | BuiltBy, **parameters: Any) -> BuiltBy:
     """Marks a factory that each worker calls once; it returns a function of one run or `batched(...)`.
 
     >>> built_by(lambda: (lambda data: data)).open().takes_rng
     False
     """
+    if isinstance(make, BuiltBy):
+        return BuiltBy(make.make, {**make.parameters, **parameters})
     _callable("built_by", make)
     return BuiltBy(make, parameters)
 
@@ -185,7 +189,9 @@ def _bind(
     any_keyword = any(a.kind is a.VAR_KEYWORD for a in arguments)
     any_position = any(a.kind is a.VAR_POSITIONAL for a in arguments)
     if len(positional) < leading and not any_position or "rng" in positional[:leading]:
-        raise InvalidSpec(f"{_name(function)} must be callable as {form}, got {_name(function)}{inspect.signature(function)}")
+        raise InvalidSpec(
+            f"{_name(function)} must be callable as {form}, got {_name(function)}{inspect.signature(function)}"
+        )
     unknown = [name for name in parameters if name not in named and not any_keyword]
     if unknown:
         known = ", ".join(sorted(named - {"rng"} - set(positional[:leading]))) or "none"

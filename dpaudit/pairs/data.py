@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from typing import Any
 
@@ -22,7 +23,8 @@ def digest(data: Any) -> str:
         return str(joblib.hash(data))
     except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
         raise InvalidSpec(
-            f"a dataset must be picklable, got {type(data).__name__} ({error}); pass plain data or a function that makes it"
+            f"a dataset must be picklable, got {type(data).__name__} ({error}); "
+            "pass plain data, or make it inside the mechanism"
         ) from None
 
 
@@ -48,7 +50,9 @@ def plain_value(data: Any) -> Any:
 
 
 def _is_plain(data: Any, depth: int = 6) -> bool:
-    if data is None or isinstance(data, bool | int | float | str):
+    if isinstance(data, float):
+        return math.isfinite(data)  # JSON has no other floats; such a dataset is recorded by its digest
+    if data is None or isinstance(data, bool | int | str):
         return True
     if depth == 0:
         return False

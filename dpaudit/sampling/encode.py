@@ -17,9 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.errors import UnsoundAudit
-from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, OVERSIZE, TYPE, Codes, Column, Numbers, Outputs, Path, Token, token
+from dpaudit.sampling.outputs import (
+    ABSENT,
+    LENGTH,
+    NONE,
+    OVERSIZE,
+    TYPE,
+    Codes,
+    Column,
+    Numbers,
+    Outputs,
+    Path,
+    Token,
+    token,
+)
 
-DEEPEST, WIDEST = 6, 512  # nesting, and entries of one container, that are looked at
+DEEPEST, WIDEST = 6, 512  # nesting, and entries of one sequence, that are looked at
+MOST_KEYS = 2048  # different keys or elements of a batch that have a column
 Wanted = frozenset[Path] | None
 
 
@@ -70,13 +84,14 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
 def _check_length(got: int, runs: int) -> None:
     if got != runs:
         raise UnsoundAudit(
-            f"a batched mechanism was asked for {runs} runs and returned {got} outputs; its result must have the run as first axis"
+            f"a batched mechanism was asked for {runs} runs and returned {got} outputs; "
+            "its result must have the run as first axis"
         )
 
 
 def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
     """Plain numbers, or single coordinates of plain tuples; None where anything is out of the ordinary."""
-    if not objects:
+    if not objects or (wanted is not None and (TYPE,) in wanted):
         return None
     kind = type(objects[0])
     try:
@@ -97,7 +112,11 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
 
 def _quick_arrays(objects: list[Any]) -> Outputs | None:
     shape, dtype = objects[0].shape, objects[0].dtype
-    if dtype.kind not in "fiub" or not 0 < objects[0].size <= WIDEST or operator.countOf(map(type, objects), np.ndarray) != len(objects):
+    if (
+        dtype.kind not in "fiub"
+        or not 0 < objects[0].size <= WIDEST
+        or operator.countOf(map(type, objects), np.ndarray) != len(objects)
+    ):
         return None
     if any(item.shape != shape or item.dtype != dtype for item in objects):
         return None
@@ -132,10 +151,17 @@ class _Builder:
         self.columns: dict[Path, tuple[npt.NDArray[np.float64], Codes]] = {}
         self.whole: dict[Path, Column] = {}
         self.labels: dict[int, str] = {}
+        self.complete = True
 
     def outputs(self) -> Outputs:
         partial = {path: Column(values, codes) for path, (values, codes) in self.columns.items()}
-        return Outputs(self.runs, {**self.whole, **partial}, self.labels)
+        return Outputs(self.runs, {**self.whole, **partial}, self.labels, self.complete)
+
+    def chosen(self, steps: Iterable[Any], path: Path) -> list[Any]:
+        """The keys or elements of a batch that have a column, each once."""
+        found = [each for each in dict.fromkeys(steps) if self.needs((*path, _step(each)))]
+        self.complete = self.complete and len(found) <= MOST_KEYS
+        return found[:MOST_KEYS]
 
     def needs(self, path: Path) -> bool:
         """Whether the path, or one that leads through it, will be looked at."""
@@ -177,9 +203,8 @@ class _Builder:
         kinds = set(map(type, objects))
         if kinds <= {float, int, bool}:
             return self._add_numbers(objects, rows, path)
-        if path == () and len(kinds) > 1:
-            names = (token("type", _type_name(kind)) for kind in map(type, objects))
-            self.put_tokens((TYPE,), rows, names, len(objects))
+        if path == () and rows is None and self.needs((TYPE,)):
+            self.put_tokens((TYPE,), rows, map(_type_token, objects), len(objects))
         if len(kinds) > 1:
             for _, members, there in _groups(objects, rows, self.runs, type):
                 self.add(members, there, path, depth)
@@ -188,7 +213,9 @@ class _Builder:
 
     def _handler(self, kind: type) -> Callable[[list[Any], npt.NDArray[np.intp] | None, Path, int], None]:
         if kind is Failure:
-            return lambda objects, rows, path, depth: self.put_tokens(path, rows, (o.token for o in objects), len(objects))
+            return lambda objects, rows, path, depth: self.put_tokens(
+                path, rows, (o.token for o in objects), len(objects)
+            )
         if kind is type(None) or kind is type(np.ma.masked):
             found = NONE if kind is type(None) else ABSENT
             return lambda objects, rows, path, depth: self.put_token(path, rows, found)
@@ -203,7 +230,9 @@ class _Builder:
         if issubclass(kind, complex | np.complexfloating):
             return self._add_complex
         if issubclass(kind, np.ma.MaskedArray):
-            return lambda objects, rows, path, depth: self._add_sequences([o.tolist() for o in objects], rows, path, depth)
+            return lambda objects, rows, path, depth: self._add_sequences(
+                [o.tolist() for o in objects], rows, path, depth
+            )
         if issubclass(kind, np.ndarray):
             return self._add_arrays
         if issubclass(kind, list | tuple):
@@ -216,7 +245,9 @@ class _Builder:
             names = [f.name for f in dataclasses.fields(kind)]
             return lambda objects, rows, path, depth: self._add_fields(objects, names, rows, path, depth)
         if hasattr(kind, "__array__") and not issubclass(kind, np.generic):
-            return lambda objects, rows, path, depth: self._add_arrays([np.asarray(o) for o in objects], rows, path, depth)
+            return lambda objects, rows, path, depth: self._add_arrays(
+                [np.asarray(o) for o in objects], rows, path, depth
+            )
         if hasattr(kind, "__float__") or hasattr(kind, "__index__"):
             return lambda objects, rows, path, depth: self._add_numbers(objects, rows, path)
         if kind.__module__ in ("datetime", "uuid", "pathlib", "ipaddress"):
@@ -266,8 +297,7 @@ class _Builder:
 
     def _add_mappings(self, objects: list[Any], rows: npt.NDArray[np.intp] | None, path: Path, depth: int) -> None:
         self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
-        keys = list(dict.fromkeys(key for o in objects for key in o))[:WIDEST]
-        for key in keys:
+        for key in self.chosen((key for o in objects for key in o), path):
             held = [j for j, o in enumerate(objects) if key in o]
             there = np.array(held, np.intp) if rows is None else rows[held]
             place = None if len(held) == self.runs else there
@@ -275,10 +305,11 @@ class _Builder:
 
     def _add_sets(self, objects: list[Any], rows: npt.NDArray[np.intp] | None, path: Path, depth: int) -> None:
         self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
-        elements = list(dict.fromkeys(element for o in objects for element in sorted(o, key=repr)))[:WIDEST]
-        for element in elements:
-            inside = np.fromiter((element in o for o in objects), np.float64, len(objects))
-            self.put((*path, f"has({_step(element)!r})"), rows, inside)
+        names = {element: _has(element) for o in objects for element in o}  # equal elements share a name
+        for name in self.chosen(sorted(set(names.values())), path):
+            held = [j for j, o in enumerate(objects) if any(names[element] == name for element in o)]
+            there = np.array(held, np.intp) if rows is None else rows[held]
+            self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
 
     def _add_fields(
         self, objects: list[Any], names: list[str], rows: npt.NDArray[np.intp] | None, path: Path, depth: int
@@ -297,7 +328,9 @@ class _Builder:
         try:
             values = np.ma.getdata(part) if mask is not None else np.asarray(part)
         except Exception as error:
-            raise UnsoundAudit(f"a batched mechanism returned {type(part).__name__}, which is no array ({error})") from None
+            raise UnsoundAudit(
+                f"a batched mechanism returned {type(part).__name__}, which is no array ({error})"
+            ) from None
         if values.ndim == 0:
             raise UnsoundAudit(
                 f"a batched mechanism returned a single {type(part).__name__} for {self.runs} runs; "
@@ -306,7 +339,10 @@ class _Builder:
         _check_length(len(values), self.runs)
         if values.dtype.names:
             for name in values.dtype.names:
-                self.add_array(values[name] if mask is None else np.ma.array(values[name], mask=mask[name]), (*path, name))
+                self.add_array(
+                    values[name] if mask is None else np.ma.array(values[name], mask=np.asarray(mask)[name]),
+                    (*path, name),
+                )
             return
         if int(np.prod(values.shape[1:])) > WIDEST:
             self.put_token((*path, "rest"), None, OVERSIZE)
@@ -319,7 +355,9 @@ class _Builder:
 
     def _add_cells(self, cells: Numbers, hidden: npt.NDArray[np.bool_] | None, path: Path) -> None:
         if cells.dtype.kind not in "fiub":
-            objects = [ABSENT_MARK if hidden is not None and hidden[i] else item for i, item in enumerate(cells.tolist())]
+            objects = [
+                ABSENT_MARK if hidden is not None and hidden[i] else item for i, item in enumerate(cells.tolist())
+            ]
             return self.add(objects, None, path, DEEPEST)
         if hidden is None or not hidden.any():
             return self.put(path, None, cells)
@@ -343,6 +381,16 @@ def _groups(
         positions.setdefault(each, []).append(position)
     whole = np.arange(runs, dtype=np.intp) if rows is None else rows
     return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
+
+
+def _type_token(output: Any) -> Token:
+    """The type of an output; plain numbers are all of one, so that the quick way to read them may leave it out."""
+    kind = type(output)
+    return ABSENT if kind in (float, int, bool, Failure) else token("type", _type_name(kind))
+
+
+def _has(element: Any) -> str:
+    return f"has({_step(element)!r})"
 
 
 def _type_name(kind: type) -> str:

@@ -90,7 +90,9 @@ class Engine:
         try:
             (answer,) = list(self._child.with_threads(1).run(worker.describe_pickled, [task]))
         except LostWorker:
-            raise UnsoundAudit(f"{mechanism.name}: the process ended while the module was imported; there is no verdict") from None
+            raise UnsoundAudit(
+                f"{mechanism.name}: the process ended while the module was imported; there is no verdict"
+            ) from None
         if isinstance(answer, Done):
             raise _as_error(answer)
         return answer  # type: ignore[no-any-return]
@@ -188,8 +190,8 @@ class Session:
                 if attempt == 2:
                     shard = remaining[0]
                     raise UnsoundAudit(
-                        f"a worker died twice on the same runs (stage {shard.stage.name.lower()}, shard {shard.index}): "
-                        "the mechanism ended its process, hung past run_timeout_s, or ran out of memory; there is no verdict"
+                        f"a worker died twice on the same runs ({shard.stage.name.lower()}, shard {shard.index}): "
+                        "the mechanism ended its process, hung past run_timeout_s or ran out of memory; no verdict"
                     ) from None
 
     def _home(self, tasks: list[tuple[tuple[Shard, ...], Reducer | None]]) -> Done:
@@ -204,7 +206,7 @@ class Session:
                 if attempt == 2:
                     raise UnsoundAudit(
                         "the worker process died twice during the first runs: the mechanism ended its process, "
-                        "hung past run_timeout_s, or ran out of memory; there is no verdict"
+                        "hung past run_timeout_s or ran out of memory; no verdict"
                     ) from None
         if done.error is not None:
             raise _as_error(done)
@@ -280,9 +282,10 @@ def _pickled(contents: Any) -> bytes:
 def _as_error(done: Done) -> DpAuditError:
     assert done.error is not None
     kind, message = done.error
-    known: dict[str, type[DpAuditError]] = {"BatchFailed": worker.BatchFailed}
-    found = known.get(kind) or getattr(errors, kind, UnsoundAudit)
-    return found(message)  # type: ignore[no-any-return]
+    if kind == "BatchFailed":
+        return worker.BatchFailed(message)
+    found: type[DpAuditError] = getattr(errors, kind, UnsoundAudit)
+    return found(message)
 
 
 def _same(first: Pilot, second: Pilot) -> bool:

@@ -42,7 +42,9 @@ def failure(error: BaseException) -> Failure:
 def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Callable[..., Any]:
     """The call with a time limit in seconds; `hard` arms the watchdog that ends this process."""
     if threading.current_thread() is not threading.main_thread():
-        raise InvalidSpec("run_timeout_s needs a process of its own: use the loky backend, or call from the main thread")
+        raise InvalidSpec(
+            "run_timeout_s needs a process of its own: use the loky backend, or call from the main thread"
+        )
     signal.signal(signal.SIGALRM, _alarm)
     armed_until = 0.0
 
@@ -74,7 +76,7 @@ _DEVNULL: list[Any] = []
 
 def _nowhere() -> Any:
     if not _DEVNULL:
-        _DEVNULL.append(open(os.devnull, "w"))
+        _DEVNULL.append(open(os.devnull, "w"))  # noqa: SIM115  kept open for the watchdog
     return _DEVNULL[0]
 
 

@@ -77,11 +77,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The outputs of `runs` runs as columns; a path that is not there is absent from every run."""
+    """The outputs of `runs` runs as columns; a path that is not there is absent from every run.
+
+    Not `complete` where there were more keys or elements than columns can be kept for.
+    """
 
     runs: int
     columns: Mapping[Path, Column]
     labels: Mapping[int, str] = field(default_factory=dict)
+    complete: bool = True
 
     def column(self, path: Path) -> Column:
         """The column at a path."""
@@ -91,7 +95,9 @@ class Outputs:
     def take(self, rows: npt.NDArray[np.generic]) -> Outputs:
         """The outputs of some rows: an index array or a mask."""
         count = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
-        return Outputs(count, {path: column.take(rows) for path, column in self.columns.items()}, self.labels)
+        return Outputs(
+            count, {path: column.take(rows) for path, column in self.columns.items()}, self.labels, self.complete
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,8 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
         raise UnsoundAudit("there are no outputs to look at")
     labels = {code: label for part in parts for code, label in part.labels.items()}
     paths = dict.fromkeys(path for part in parts for path in part.columns)
-    return Outputs(sum(part.runs for part in parts), {path: _joined(parts, path) for path in paths}, labels)
+    columns = {path: _joined(parts, path) for path in paths}
+    return Outputs(sum(part.runs for part in parts), columns, labels, all(part.complete for part in parts))
 
 
 def _joined(parts: Sequence[Outputs], path: Path) -> Column:

@@ -126,10 +126,14 @@ def _parallel(backend: str, n_jobs: int, function: Callable[..., Any], tasks: li
     calls = [delayed(function)(*task) for task in tasks]
     try:
         try:
-            stream: Iterable[Any] = Parallel(n_jobs, backend=backend, return_as="generator_unordered", batch_size=1)(calls)
+            stream: Iterable[Any] = Parallel(n_jobs, backend=backend, return_as="generator_unordered", batch_size=1)(
+                calls
+            )
         except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
             waves = _waves(calls, 4 * n_jobs)
-            stream = itertools.chain.from_iterable(Parallel(n_jobs, backend=backend, batch_size=1)(wave) for wave in waves)
+            stream = itertools.chain.from_iterable(
+                Parallel(n_jobs, backend=backend, batch_size=1)(wave) for wave in waves
+            )
         yield from stream
     except BrokenProcessPool as error:
         raise LostWorker(str(error)) from None

@@ -1,0 +1,66 @@
+# Every target sets up what it needs. A fresh machine needs Python 3.11 or newer, and nothing else.
+
+VENV    := .venv
+RUN     := $(VENV)/bin/python
+CHECK   := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+             $$python -c '$(CHECK)' 2>/dev/null && echo $$python && break; done)
+
+LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/libraries/*/requirements.txt))
+
+# packages in a user's home folder must not leak into the environments below
+export PYTHONNOUSERSITE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help audit test bench audit-libraries clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make audit            runs the core audits and writes reports/"
+	@echo "make test             lint, types and tests"
+	@echo "make bench            speed, memory, validity and tightness tables (long)"
+	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
+	@echo "make clean            removes the environments"
+
+audit: $(VENV)/.ready-audit
+	$(RUN) -m dpaudit run audits --tag core --report reports
+
+test: $(VENV)/.ready-test
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+	$(RUN) -m pytest -q -n 2 --dist worksteal
+
+bench: $(VENV)/.ready-test
+	$(RUN) -m benchmarks
+
+audit-libraries: $(LIBRARIES:%=.environments/%/.ready)
+	@status=0; for library in $(LIBRARIES); do \
+	  echo "== $$library"; \
+	  .environments/$$library/bin/python -m dpaudit run audits/libraries/$$library --report reports/libraries/$$library \
+	    || status=1; \
+	done; exit $$status
+
+clean:
+	rm -rf $(VENV) .environments
+
+# A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
+$(VENV)/.ready-audit: EXTRAS := audits,classify
+$(VENV)/.ready-test: EXTRAS := test,classify,audits
+$(VENV)/.ready-audit $(VENV)/.ready-test: pyproject.toml
+	$(call environment,$(VENV))
+	@echo "installing dpaudit[$(EXTRAS)] into $(VENV); this takes a minute or two"
+	@$(RUN) -m pip install --quiet --editable '.[$(EXTRAS)]'
+	@touch $@
+
+.environments/%/.ready: audits/libraries/%/requirements.txt pyproject.toml
+	$(call environment,.environments/$*)
+	@echo "installing $* and dpaudit into .environments/$*; this takes a minute or two"
+	@.environments/$*/bin/python -m pip install --quiet --requirement $< --editable .
+	@touch $@
+
+# Makes the environment $(1) unless it is there and whole.
+define environment
+@$(1)/bin/python -m pip --version >/dev/null 2>&1 || { \
+  test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed: install it, or make PYTHON=/path/to/it" >&2; exit 1; }; \
+  $(PYTHON) -m venv --clear $(1); }
+endef

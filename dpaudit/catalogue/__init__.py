@@ -1,0 +1,37 @@
+"""Mechanisms from the literature, each with its claim, its exact loss where known, and its broken twins."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.errors import InvalidSpec
+
+__all__ = ["Entry", "Parameter", "Source", "Twin", "entries", "find"]
+
+_MODULES = ("additive", "selection", "sparse", "local")  # in the order of the lecture notes
+
+
+def entries() -> tuple[Entry, ...]:
+    """All entries in order; the twins of each are in its `twins`.
+
+    >>> [entry.name for entry in entries()][:2]
+    ['laplace', 'laplace_vector']
+    """
+    modules = (importlib.import_module(f"{__name__}.{module}") for module in _MODULES)
+    return tuple(entry for module in modules for entry in module.ENTRIES)
+
+
+def find(name: str) -> Entry:
+    """The entry or twin of this name, such as `laplace` or `laplace.half_noise`; raises `InvalidSpec`.
+
+    >>> find("laplace.half_noise").broken
+    True
+    """
+    known = {each.name: each for entry in entries() for each in (entry, *entry.twins.values())}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it holds: {', '.join(known)}"
+        raise InvalidSpec(f"the catalogue has no entry {name!r}; {hint}")
+    return known[name]

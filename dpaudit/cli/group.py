@@ -1,0 +1,108 @@
+"""The command `dpaudit`: loads the one command that is asked for, and turns every error into a line and a code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from dpaudit.cli.words import one_line, say
+from dpaudit.errors import DpAuditError
+
+COMMANDS = ("run", "plan", "validate", "recheck", "catalogue")
+INTERNAL, INTERRUPTED = 70, 130
+
+
+@dataclass
+class Caller:
+    """What the whole command line shares."""
+
+    debug: bool = False
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules beside this one, imported when they are called or listed."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The commands in the order in which they are met."""
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of that name, if there is one."""
+        if name not in COMMANDS:
+            return None
+        found: click.Command = importlib.import_module(f"dpaudit.cli.{name}").command
+        return found
+
+
+def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from dpaudit.cli.words import version
+
+        click.echo(f"dpaudit {version()}")
+        context.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
+@click.option("--debug", is_flag=True, help="Show a traceback for an internal error.")
+@click.pass_obj
+def group(caller: Caller, debug: bool) -> None:
+    """Find out what a differentially private mechanism really does.
+
+    Exit codes, worst first: 70 internal error, 2 bad usage or spec, 1 a verdict not as expected, 3 no verdict,
+    4 too little power, 5 nothing audited, 0 all as expected; 130 interrupted.
+    """
+    caller.debug = debug
+
+
+def exit_code(arguments: list[str]) -> int:
+    """Runs a command line and returns its exit code; every error is one line on standard error."""
+    caller = Caller()
+    try:
+        code = group.main(arguments, prog_name="dpaudit", standalone_mode=False, obj=caller)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        say(error.format_message())
+        return error.exit_code
+    except click.UsageError as error:
+        asked = error.ctx.command_path if error.ctx else "dpaudit"
+        say(f"error: {one_line(error.format_message())} (see {asked} --help)")
+        return error.exit_code
+    except click.ClickException as error:
+        say(f"error: {one_line(error.format_message())}")
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort) as error:
+        say(f"interrupted{_details(error.__cause__ or error)}")  # click wraps the one in the other
+        return INTERRUPTED
+    except DpAuditError as error:
+        say(f"error: {one_line(error)}")
+        return error.exit_code
+    except SystemExit:  # click's answer, with 1, to a reader that has gone; here 1 is a verdict
+        return INTERNAL
+    except Exception as error:
+        return internal_error(error, caller)
+
+
+def internal_error(error: Exception, caller: Caller) -> int:
+    """Says that it is our fault, in a line; the whole traceback where it was asked for."""
+    if caller.debug:
+        import traceback
+
+        traceback.print_exception(error)
+    hint = "" if caller.debug else "; `dpaudit --debug ...` shows where"
+    say(f"internal error: {type(error).__name__}: {one_line(error)}{hint}")
+    return INTERNAL
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(exit_code(sys.argv[1:]))
+
+
+def _details(error: BaseException) -> str:
+    told: tuple[Any, ...] = error.args
+    return f": {one_line(told[0])}" if told else ""

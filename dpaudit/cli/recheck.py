@@ -1,0 +1,96 @@
+"""`dpaudit recheck`: a stored result again, from its counts alone or on fresh runs of its witness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from dpaudit.audit import AuditResult
+    from dpaudit.spec_file import Question
+
+
+@click.command("recheck")
+@click.argument("result", type=click.Path(), metavar="RESULT.json")
+@click.option("--fresh", is_flag=True, help="Run the witness again, on new runs through its spec file.")
+@click.option("--seed", type=int, metavar="N", help="Seed of the fresh runs; the stored one plus 1 by default.")
+@click.option("--jobs", type=int, default=-1, metavar="N", help="Workers for the fresh runs; -1 for all processors.")
+@click.option("--no-progress", is_flag=True, help="Say nothing while the fresh runs are made.")
+def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool) -> int:
+    """Check the arithmetic of RESULT.json from its counts; with --fresh, repeat its witness on new runs.
+
+    A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1.
+    """
+    from dpaudit.api import load
+    from dpaudit.audit.wording import headline
+
+    stored = load(result)  # refuses what the counts do not give
+    if not fresh:
+        if seed is not None:
+            raise click.UsageError("--seed is for --fresh: stored counts have no randomness left")
+        click.echo(f"{headline(stored)}\nthe stored counts give this verdict, bound and p-value")
+        return 0
+    again = _again(stored, result, seed, jobs, no_progress)
+    click.echo(f"stored  {headline(stored)}")
+    click.echo(f"fresh   {headline(again)}")
+    e, used = again.evidence, again.spec["seed"]
+    click.echo(f"        {e.hits_p:,} of {e.runs_p:,} runs against {e.hits_q:,} of {e.runs_q:,}, seed {used}")
+    return 0 if again.verdict is stored.verdict else 1
+
+
+def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: bool) -> AuditResult:
+    """The result that the same witness has on fresh runs of what its spec file names today."""
+    from dpaudit import validate
+    from dpaudit.audit import repeat_witness
+    from dpaudit.certify import certify
+    from dpaudit.cli.progress import watching
+    from dpaudit.sampling import Engine
+
+    seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)
+    question = _question(stored, path)
+    with Engine(jobs, supervised=True) as engine:
+        description, pairs = engine.describe(question.mechanism, question.pairs)
+        spec = replace(question, seed=seed).spec(description, pairs)
+        _compare(stored, spec.to_dict(), path)
+        with watching(1, silent=silent) as watcher:
+            watcher.audit(1, question.name)
+            evidence = repeat_witness(stored.witness, spec, engine, seed=seed, progress=watcher)
+    claim = question.claim.at_distance(stored.spec["pairs"][stored.witness.pair]["distance"])
+    return replace(
+        stored,
+        spec={**stored.spec, "seed": seed},
+        evidence=evidence,
+        certificate=certify(evidence, claim, stored.certificate.confidence),
+        runs_used=evidence.runs,
+    )
+
+
+def _question(stored: AuditResult, path: str) -> Question:
+    """The audit of this name in the spec file that the result came from, at its runs and confidence."""
+    from dpaudit.errors import InvalidSpec
+    from dpaudit.spec_file import read_spec
+
+    source = stored.provenance.get("source")
+    if not source:
+        raise InvalidSpec(f"{path}: made without a spec file; use dpaudit.recheck(..., fresh=True) in Python")
+    if not Path(source).exists():
+        raise InvalidSpec(f"{path}: its spec {source} is not here; run this where the audit was run")
+    found = [question for question in read_spec(source) if question.name == stored.name]
+    if not found:
+        raise InvalidSpec(f"{path}: {source} has no audit {stored.name!r} any more; restore it, or audit again")
+    return replace(found[0], runs=stored.spec["runs"], confidence=stored.spec["confidence"])
+
+
+def _compare(stored: AuditResult, now: dict[str, object], path: str) -> None:
+    """Fresh runs answer the stored question only where claim, mechanism and pairs are still the same."""
+    from dpaudit.cli.words import say
+    from dpaudit.errors import InvalidSpec
+
+    for key, are in (("claim", "is not what it was"), ("pairs", "are not what they were")):
+        if now[key] != stored.spec[key]:
+            raise InvalidSpec(f"{path}: the {key} of its spec {are}; audit again instead")
+    if now["mechanism"] != stored.spec["mechanism"]:
+        say("note: the mechanism is not what it was; the fresh runs are of the mechanism of today")

@@ -1,0 +1,54 @@
+"""`dpaudit validate`: what can be known of a spec without running anybody's code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpaudit.cli.words import one_line, say
+
+
+@click.command("validate")
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--schema", type=click.Choice(["spec", "result"]), help="Print the JSON Schema of a file format instead.")
+def command(paths: tuple[str, ...], schema: str | None) -> int:
+    """Check spec files, or all spec files in a folder, without importing a mechanism."""
+    if schema is not None:
+        click.echo(json.dumps(_schema(schema), indent=1))
+        return 0
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.")
+    from dpaudit.errors import InvalidSpec
+    from dpaudit.spec_file import Wishes, find_specs, read_settings, read_spec
+
+    wishes = Wishes(settings=read_settings(Path.cwd()))
+    audits, wrong = 0, 0
+    files = find_specs(paths)
+    for path in files:
+        try:
+            found = read_spec(path, wishes)
+        except InvalidSpec as error:
+            say(f"error: {one_line(error)}")
+            wrong += 1
+            continue
+        audits += len(found)
+        click.echo(f"{path}: {len(found)} audit{'' if len(found) == 1 else 's'}")
+    if wrong:
+        return InvalidSpec.exit_code
+    if not audits:
+        say(f"nothing to audit: no [[audit]] in {', '.join(paths)}")
+        return 5
+    return 0
+
+
+def _schema(name: str) -> dict[str, Any]:
+    if name == "spec":
+        from dpaudit.spec_file.tables import json_schema
+
+        return json_schema()
+    from dpaudit.audit.stored import json_schema as result_schema
+
+    return result_schema()

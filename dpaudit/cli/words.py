@@ -1,0 +1,51 @@
+"""Small words that all commands share: errors on one line, names of files, numbers for people."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+LONGEST_LINE = 600  # characters of a message; what is longer was data
+
+
+def say(message: str) -> None:
+    """A line for people, on standard error."""
+    click.echo(message, err=True)
+
+
+def one_line(message: object) -> str:
+    """A message on one line, without control characters.
+
+    >>> one_line("two\\nlines")
+    'two lines'
+    """
+    text = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in " ".join(str(message).split()))
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 3] + "..."
+
+
+def slug(name: str) -> str:
+    """A name as part of a file name.
+
+    >>> slug("noisy count, Laplace (half)")
+    'noisy-count-laplace-half'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "audit"
+
+
+def version() -> str:
+    """The version of dpaudit that runs."""
+    from dpaudit.version import __version__
+
+    return __version__
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(0.42), duration(75.0)
+    ('0.4 s', '1 min 15 s')
+    """
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"

@@ -1,0 +1,31 @@
+"""Plain text: what `print(result)` shows, and one line for each audit of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpaudit.audit.result import AuditResult, SuiteResult
+from dpaudit.audit.wording import (
+    LIMITS,
+    Section,
+    columns,
+    full_text,
+    p_text,
+    suite_headline,
+    suite_line,
+    suite_question,
+)
+
+
+def render_result(result: AuditResult) -> str:
+    """The whole account of one result."""
+    return full_text(result) + "\n"
+
+
+def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """What was asked, a line for each audit, and what the suite does not show."""
+    lines = [suite_headline(suite), "", *suite_question(suite), ""]
+    for entry, adjusted in zip(suite.entries, suite.holm(), strict=True):
+        holm = "" if adjusted is None else f"; Holm-adjusted p-value {p_text(adjusted)}"
+        lines.append(suite_line(entry) + holm)
+    return "\n".join([*lines, "", *columns([Section("not shown", LIMITS)])]) + "\n"

@@ -1,0 +1,37 @@
+"""Which files a path stands for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.spec_file.guarded_toml import read_toml
+
+
+def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
+    """The spec files under the given files and folders, each once, in the order of their names within a folder.
+
+    In a folder, a TOML file with neither `schema` nor `audit` is somebody else's and is left out; so are hidden
+    folders and pyproject.toml. Raises `InvalidSpec` where a path does not exist or a file is not valid TOML.
+    """
+    seen: dict[Path, Path] = {}
+    for given in map(Path, paths):
+        if given.is_dir():
+            found = [file for file in _toml_files(given) if {"schema", "audit"} & read_toml(file).keys()]
+        elif given.exists():
+            found = [given]
+        else:
+            raise InvalidSpec(f"{given}: there is no such file or folder")
+        for file in found:
+            seen.setdefault(file.resolve(), file)
+    return tuple(seen.values())
+
+
+def _toml_files(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(".toml") and not name.startswith(".") and name != "pyproject.toml":
+                yield Path(here, name)

@@ -1,0 +1,270 @@
+"""From a spec file to questions: every [[audit]] checked as far as that goes without running anybody's code."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dpaudit import validate
+from dpaudit.audit.spec import AuditSpec, Pair
+from dpaudit.audit.verdict import Verdict
+from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
+from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
+from dpaudit.mechanisms import Command, Description, Imported, Mechanism
+from dpaudit.pairs import AdjacentPair
+from dpaudit.spec_file.guarded_toml import read_toml
+from dpaudit.spec_file.pairs import ImportedPair
+from dpaudit.spec_file.settings import Settings
+
+if TYPE_CHECKING:
+    from dpaudit.catalogue import Entry
+    from dpaudit.spec_file.tables import AuditTable, ClaimTable, PairEntry
+
+FORMS: tuple[type[Any], ...] = (PureDP, ApproximateDP)  # a claim's keys are the fields of its form
+CATALOGUE = ("dpaudit.catalogue.", "dpaudit.catalogue:")  # our own code: it may be imported anywhere
+DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
+NO_SETTINGS = Settings()
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What goes before the spec (the command line) and what comes after it (the project's settings)."""
+
+    runs: float | int | None = None
+    confidence: float | None = None
+    seed: int | None = None
+    settings: Settings = NO_SETTINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
+
+    `runs` is None where `max_time_s` is to choose them.
+    """
+
+    source: Path
+    name: str
+    tags: tuple[str, ...]
+    claim: Claim
+    mechanism: Mechanism
+    pairs: tuple[AdjacentPair | ImportedPair, ...]
+    expect: Verdict
+    runs: int | float | None
+    max_time_s: float | None
+    run_timeout_s: float | None
+    confidence: float
+    seed: int
+    search_share: float | None
+    requires: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return f"{self.source}: audit {self.name!r}"
+
+    def spec(self, description: Description, pairs: tuple[Pair, ...], *, runs: int | None = None) -> AuditSpec:
+        """The question as the pipeline takes it; `runs` where a probe chose them."""
+        chosen = self.runs if runs is None else runs
+        return AuditSpec(
+            claim=self.claim,
+            mechanism=self.mechanism,
+            pairs=pairs,
+            runs=DEFAULT_RUNS if chosen is None else chosen,  # type: ignore[arg-type]
+            confidence=self.confidence,
+            seed=self.seed,
+            name=self.name,
+            search_share=self.search_share,
+            run_timeout_s=self.run_timeout_s,
+            description=description,
+        )
+
+    def outline(self) -> AuditSpec:
+        """The question with names in place of what only a worker may import; raises `InvalidSpec` as `spec` does."""
+        stand_in = Description(self.mechanism.name, "not yet imported")
+        return self.spec(stand_in, self.pairs)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Raises `InvalidSpec` for a value out of range, and for runs too few to refute the claim whatever happens."""
+        from dpaudit.certify import ceiling
+
+        spec = self.outline()
+        if self.runs is None:
+            return
+        nearest = self.claim.at_distance(min(getattr(pair, "distance", 1) for pair in self.pairs))
+        epsilon = float(getattr(nearest, nearest.parameter))
+
+        def enough(runs: int) -> bool:
+            half = int(runs * (1.0 - (spec.search_share or 0.0))) // 2
+            return ceiling(half, half, nearest.delta, self.confidence) > epsilon
+
+        if enough(spec.runs):
+            return
+        needed = next((spec.runs << doubling for doubling in range(1, 40) if enough(spec.runs << doubling)), None)
+        cure = "no number of runs can" if needed is None else f"give at least {needed:,}, or a lower confidence"
+        raise InvalidSpec(f"runs = {spec.runs:,} can never refute {nearest} at confidence {self.confidence:g}; {cure}")
+
+    def check_requirements(self) -> None:
+        """Raises `MissingRequirement` for a module that is not installed here; imports none of them."""
+        for module in self.requires:
+            if importlib.util.find_spec(module.partition(".")[0]) is None:
+                raise MissingRequirement(f"{self.place}: requires the module {module!r}, which is not installed here")
+
+    def at_confidence(self, confidence: float) -> Question:
+        """The same question at its share of a suite's confidence."""
+        return replace(self, confidence=confidence)
+
+
+def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[Question, ...]:
+    """The questions of a spec file. Raises `InvalidSpec` that names file, audit and key."""
+    from dpaudit.spec_file.tables import read_audits
+
+    source = Path(path)
+    questions: list[Question] = []
+    for table in read_audits(read_toml(source), str(source)):
+        place = f"{source}: audit {table.name!r}"
+        if any(question.name == table.name for question in questions):
+            raise InvalidSpec(f"{place}: a name may stand only once in a file; rename one of the two")
+        with at(place):
+            question = _question(source, table, wishes or Wishes())
+            question.check()
+        questions.append(question)
+    return tuple(questions)
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Puts the place before the message of an error that passes through."""
+    try:
+        yield
+    except DpAuditError as error:
+        raise type(error)(f"{place}: {error}") from None
+
+
+def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
+    folder = str(source.resolve().parent)
+    relation = Relation.of(table.relation)
+    mechanism = _mechanism(table, folder)
+    entry = _entry(mechanism)  # its names and parameters are checked here and now
+    claim = _claim(table, relation, entry)
+    settings = wishes.settings
+    if wishes.runs is None and table.runs is not None and table.max_time_s is not None:
+        raise InvalidSpec("runs and max_time_s: give one of the two; the other follows from it")
+    if table.max_time_s is not None:
+        validate.positive("max_time_s", table.max_time_s)
+    timed = table.max_time_s is not None and wishes.runs is None
+    return Question(
+        source=source,
+        name=table.name,
+        tags=tuple(table.tags),
+        claim=claim,
+        mechanism=mechanism,
+        pairs=_pairs(table, folder, claim.relation, entry),
+        expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,
+        runs=None if timed else _first(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
+        max_time_s=table.max_time_s if timed else None,
+        run_timeout_s=table.run_timeout_s,
+        confidence=_first(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),
+        seed=_first(wishes.seed, table.seed, settings.seed, default=DEFAULT_SEED),
+        search_share=table.search_share,
+        requires=tuple(table.requires),
+    )
+
+
+def _first(*values: T | None, default: T) -> T:
+    return next((value for value in values if value is not None), default)
+
+
+# --- the three parts of a question -------------------------------------------------------------------------------
+
+
+def _mechanism(table: AuditTable, folder: str) -> Mechanism:
+    if not isinstance(table.mechanism, str):
+        if table.parameters:
+            raise InvalidSpec("parameters are for functions; put those of a command on its line")
+        return _command(table.mechanism.command, folder, table.run_timeout_s)
+    module, colon, attribute = table.mechanism.partition(":")
+    if not (module and colon and attribute):
+        raise InvalidSpec(f"mechanism must read module:attribute, got {table.mechanism!r}")
+    for key, value in table.parameters.items():
+        _check_plain(f"parameters.{key}", value)
+    return Imported(table.mechanism, dict(table.parameters), None if table.mechanism.startswith(CATALOGUE) else folder)
+
+
+def _command(argv: list[str], folder: str, timeout_s: float | None) -> Command:
+    """The program as a shell in the folder of the spec would find it, that folder itself included."""
+    if not argv or not argv[0]:
+        raise InvalidSpec("mechanism.command must name a program, got an empty list")
+    beside = os.path.join(folder, argv[0])
+    if os.sep not in argv[0] and os.path.isfile(beside) and os.access(beside, os.X_OK):
+        argv = [os.path.join(os.curdir, argv[0]), *argv[1:]]
+    return Command(tuple(argv), folder, timeout_s)
+
+
+def _claim(table: AuditTable, relation: Relation | None, entry: Entry | None) -> Claim:
+    if table.claim is not None:
+        return _stated_claim(table.claim, relation)
+    if entry is None:
+        raise InvalidSpec("the key 'claim' is missing: claim = { epsilon = 1.0 } (the catalogue brings its own)")
+    claim: Any = entry.claim()
+    stated: Claim = claim if relation is None else replace(claim, relation=relation)
+    return stated
+
+
+def _stated_claim(table: ClaimTable, relation: Relation | None) -> Claim:
+    keys = {key: value for key in table.__struct_fields__ if (value := getattr(table, key)) is not None}
+    for form in FORMS:
+        if {field.name for field in fields(form)} - {"relation"} == keys.keys():
+            with at("claim"):
+                claim: Claim = form(**keys, relation=relation)
+                return claim
+    known = "; ".join(", ".join(field.name for field in fields(form) if field.name != "relation") for form in FORMS)
+    raise InvalidSpec(f"claim: its keys choose the form, one of: {known}; got {', '.join(keys) or 'none'}")
+
+
+def _entry(mechanism: Mechanism) -> Entry | None:
+    """The entry that the mechanism names; None where it is not of the catalogue."""
+    from dpaudit.catalogue import Entry
+
+    found = mechanism.resolve() if isinstance(mechanism, Imported) and mechanism.folder is None else None
+    return found if isinstance(found, Entry) else None
+
+
+def _pairs(
+    table: AuditTable, folder: str, relation: Relation | None, entry: Entry | None
+) -> tuple[AdjacentPair | ImportedPair, ...]:
+    if table.pair is None and table.pairs is None and entry is not None:
+        return (entry.pair,)
+    if (table.pair is None) == (table.pairs is None):
+        raise InvalidSpec("give pair = { first = ..., second = ... } or pairs = [...], one of the two")
+    entries = [table.pair] if table.pair is not None else table.pairs or []
+    if not entries:
+        raise InvalidSpec("pairs must name at least one pair, got an empty list")
+    names = ["pair"] if len(entries) == 1 else [f"pair {number}" for number, _ in enumerate(entries, start=1)]
+    return tuple(_pair(entry, name, folder, relation) for entry, name in zip(entries, names, strict=True))
+
+
+def _pair(entry: PairEntry, name: str, folder: str, relation: Relation | None) -> AdjacentPair | ImportedPair:
+    if isinstance(entry, str):
+        module, colon, function = entry.partition(":")
+        if not (module and colon and function):
+            raise InvalidSpec(f"{name} must be a table or read module:function, got {entry!r}")
+        return ImportedPair(entry, function if name == "pair" else f"{name}, {function}", folder, relation)
+    pair = AdjacentPair(entry.first, entry.second, entry.name or name, entry.distance)
+    pair.check(relation)
+    return pair
+
+
+def _check_plain(key: str, value: Any) -> None:
+    """Parameters stand in results, and JSON has no NaN."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidSpec(f"{key} must be finite, got {value}")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_plain(key, inner)

@@ -1,0 +1,40 @@
+"""The table [tool.dpaudit] of ./pyproject.toml: this project's own defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpaudit.errors import InvalidSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Defaults that the command line and the spec go before; None: not set."""
+
+    runs: float | int | None = None
+    confidence: float | None = None
+    seed: int | None = None
+    jobs: int | None = None
+    report: str | None = None
+
+
+def read_settings(folder: Path) -> Settings:
+    """The settings in `folder`/pyproject.toml; none where there is no such file or table.
+
+    Raises `InvalidSpec` for an unknown key or a value of the wrong kind; ranges are checked where values are used.
+    """
+    path = folder / "pyproject.toml"
+    if not path.is_file():
+        return Settings()
+    if b"dpaudit" not in path.read_bytes():  # most are somebody else's: then they need not even be valid
+        return Settings()
+    from dpaudit.spec_file.guarded_toml import read_toml
+    from dpaudit.spec_file.tables import SettingsTable, convert
+
+    tool = read_toml(path).get("tool", {})
+    table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise InvalidSpec(f"{path}: tool.dpaudit must be a table, got {table!r}")
+    found = convert(table, SettingsTable, f"{path}: tool.dpaudit")
+    return Settings(found.runs, found.confidence, found.seed, found.jobs, found.report)

@@ -1,0 +1,59 @@
+"""Several questions at one confidence: how the error probability is divided, and the command that repeats one file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from dpaudit.spec_file.questions import Question, at
+
+
+def share(confidence: float, audits: int) -> float:
+    """The confidence of each of so many audits, so that together they err with probability at most 1 - confidence.
+
+    >>> share(0.999, 1)
+    0.999
+    """
+    return confidence if audits == 1 else 1.0 - (1.0 - confidence) / audits
+
+
+def suite_confidence(questions: Iterable[Question]) -> float:
+    """The one confidence of a suite: the highest that one of its questions asks for."""
+    return max(question.confidence for question in questions)
+
+
+def shared(questions: tuple[Question, ...]) -> tuple[tuple[Question, ...], float]:
+    """The questions, each at its share, and the confidence of the suite; raises `InvalidSpec` for too few runs."""
+    if not questions:
+        return (), 0.0
+    confidence = suite_confidence(questions)
+    each = share(confidence, len(questions))
+    posed = tuple(question.at_confidence(each) for question in questions)
+    for question in posed:
+        with at(question.place):
+            question.check()  # a share may ask for more runs than the whole
+    return posed, confidence
+
+
+def command(
+    question: Question, questions: tuple[Question, ...], tags: tuple[str, ...], *, runs: int | None = None
+) -> str:
+    """The command that repeats this question's file as it was run here: same seed, same share of the confidence.
+
+    `questions` are those of the suite, at their shares; `runs` is given where they did not come from the spec.
+    """
+    siblings = sum(other.source == question.source for other in questions)
+    parts = ["dpaudit", "run", str(question.source)]
+    for tag in tags:
+        parts += ["--tag", tag]
+    parts += ["--seed", str(question.seed), "--confidence", _whole_confidence(question.confidence, siblings)]
+    if runs is not None:
+        parts += ["--runs", str(runs)]
+    return shlex.join(parts)
+
+
+def _whole_confidence(each: float, audits: int) -> str:
+    """The shortest decimal whose share among so many audits is exactly `each`."""
+    whole = 1.0 - (1.0 - each) * audits
+    texts = (f"{whole:.{digits}g}" for digits in range(1, 18))
+    return next((text for text in texts if share(float(text), audits) == each), repr(whole))

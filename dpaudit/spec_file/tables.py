@@ -1,0 +1,188 @@
+"""The keys of a spec, strictly: what is unknown or of the wrong kind is refused with its place and a cure.
+
+Contract: this module is the schema `dpaudit.audit/1`, and the only one that knows msgspec. A key may be added;
+none is renamed and none changes its meaning.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dpaudit.errors import InvalidSpec
+
+SCHEMA = "dpaudit.audit/1"
+
+
+class CommandTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """An external program as the mechanism."""
+
+    command: Annotated[list[str], Meta(description="the program and its arguments; started in the folder of the spec")]
+
+
+class ClaimTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is promised; the keys choose the form."""
+
+    epsilon: Annotated[float | None, Meta(description="at least 0")] = None
+    delta: Annotated[float | None, Meta(description="in [0, 1]")] = None
+
+
+class PairTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Two adjacent datasets, by value."""
+
+    first: Annotated[Any, Meta(description="one dataset, any value")]
+    second: Annotated[Any, Meta(description="the other")]
+    name: Annotated[str | None, Meta(description="what the report calls the pair")] = None
+    distance: Annotated[int, Meta(description="how many steps apart the two are")] = 1
+
+
+PairEntry = PairTable | str
+
+
+class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """One audit: a claim about a mechanism, on adjacent pairs."""
+
+    name: Annotated[str, Meta(description="what the report calls the audit; once in a file", min_length=1)]
+    mechanism: Annotated[str | CommandTable, Meta(description="module:attribute, or { command = [...] }")]
+    tags: Annotated[list[str], Meta(description="words that `dpaudit run --tag` chooses by")] = []
+    parameters: Annotated[dict[str, Any], Meta(description="keywords of the function or catalogue entry")] = {}
+    claim: Annotated[ClaimTable | None, Meta(description="left out: the catalogue entry's own claim")] = None
+    relation: Annotated[
+        Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
+        Meta(description="how the datasets differ; left out: none stated, none checked"),
+    ] = None
+    pair: Annotated[PairEntry | None, Meta(description="{ first, second }, or module:function that makes them")] = None
+    pairs: Annotated[list[PairEntry] | None, Meta(description="several of them; search chooses one")] = None
+    expect: Annotated[
+        Literal["refuted", "not-refuted"], Meta(description="the verdict that the author knows to be right")
+    ] = "not-refuted"
+    runs: Annotated[float | int | None, Meta(description="executions to spend in all")] = None
+    max_time_s: Annotated[float | None, Meta(description="instead of runs: seconds to spend")] = None
+    run_timeout_s: Annotated[float | None, Meta(description="seconds after which one run counts as hanging")] = None
+    confidence: Annotated[float | None, Meta(description="of the suite, if this audit were all of it")] = None
+    seed: Annotated[int | None, Meta(description="of all randomness")] = None
+    search_share: Annotated[float | None, Meta(description="part of the runs that looks for the event")] = None
+    requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = []
+
+
+class Document(Struct, frozen=True, forbid_unknown_fields=True):
+    """A spec file of dpaudit."""
+
+    schema: Literal["dpaudit.audit/1"]
+    audit: list[AuditTable] = []
+
+
+class SettingsTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """The table [tool.dpaudit] of a pyproject.toml."""
+
+    runs: float | int | None = None
+    confidence: float | None = None
+    seed: int | None = None
+    jobs: int | None = None
+    report: str | None = None
+
+
+Table = TypeVar("Table", bound=Struct)
+
+
+def read_audits(raw: dict[str, Any], place: str) -> list[AuditTable]:
+    """The audits of a spec file. Raises `InvalidSpec` naming place, audit and key."""
+    audits = raw.get("audit", [])
+    convert({**raw, "audit": []} if isinstance(audits, list) else raw, Document, place)
+    places = (f"{place}: audit {_called(each, number)}" for number, each in enumerate(audits, start=1))
+    return [convert(each, AuditTable, where) for each, where in zip(audits, places, strict=True)]
+
+
+def convert(raw: Any, into: type[Table], place: str) -> Table:
+    """A table as typed values. Raises `InvalidSpec` naming place and key."""
+    try:
+        return msgspec.convert(raw, into, strict=True)
+    except msgspec.ValidationError as error:
+        raise InvalidSpec(f"{place}: {_in_words(str(error), raw, into)}") from None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a spec file, for editors and for other programs."""
+    schema = msgspec.json.schema(Document)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"spec file, {SCHEMA}", **schema}
+
+
+# --- from the words of msgspec to ours ---------------------------------------------------------------------------
+
+_ERROR = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_KINDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+_TABLES: dict[str, type[Struct]] = {
+    "mechanism": CommandTable,
+    "claim": ClaimTable,
+    "pair": PairTable,
+    "pairs": PairTable,
+}
+
+
+def _in_words(message: str, raw: Any, into: type[Struct]) -> str:
+    found = _ERROR.fullmatch(message)
+    what, path = (found["what"], found["path"] or "$") if found else (message, "$")
+    names: list[str] = []
+    value, table = raw, into
+    for key, index in _STEP.findall(path):
+        if index:
+            value = value[int(index)] if index.isdigit() and isinstance(value, list) else None
+            continue
+        value = value.get(key) if isinstance(value, dict) else None
+        names.append(key)
+        table = _TABLES.get(key, table)
+    return _sentence(what, ".".join(names), value, table)
+
+
+def _called(value: Any, number: int) -> str:
+    name = value.get("name") if isinstance(value, dict) else None
+    return repr(name) if isinstance(name, str) and name else f"number {number}"
+
+
+def _sentence(what: str, key: str, value: Any, table: type[Struct]) -> str:
+    inside = f"{key}: " if key else ""
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
+        return f"{inside}unknown key {found[1]!r}{_nearest(found[1], table.__struct_fields__)}"
+    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return f"{inside}the key {found[1]!r} is missing"
+    if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
+        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null"]
+        if "a number" in kinds and "a whole number" in kinds:
+            kinds.remove("a whole number")
+        return f"{key or 'it'} must be {' or '.join(kinds)}, got {_KINDS.get(found[2], found[2])} {_short(value)}"
+    if what.startswith("Expected `str` of length >= 1"):
+        return f"{key} must not be empty"
+    if what.startswith("Invalid enum value"):
+        known = _choices(key.rpartition(".")[2])
+        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{_nearest(str(value), known)}"
+    return f"{key or 'it'}: {what[:1].lower()}{what[1:]}"
+
+
+def _choices(key: str) -> tuple[str, ...]:
+    return {
+        "schema": (SCHEMA,),
+        "expect": ("refuted", "not-refuted"),
+        "relation": ("add_or_remove_one", "replace_one", "replace_special", "local"),
+    }[key]
+
+
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word[:100], known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(known)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

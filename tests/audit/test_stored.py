@@ -1,0 +1,375 @@
+"""Results read back: exactly, or refused with one line that names the file, the place and both numbers."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit.audit import stored
+from dpaudit.audit.result import AuditResult, Explored
+from dpaudit.audit.spec import spec_hash
+from dpaudit.audit.verdict import Verdict
+from dpaudit.certify import CoinFlip, ceiling
+from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
+from dpaudit.errors import InvalidSpec
+from dpaudit.events import event_from_dict
+from dpaudit.report import json_
+from tests.golden import example
+from tests.report import hostile
+
+Change = Callable[[dict[str, Any]], object]
+Path_ = tuple[str | int, ...]
+
+
+def _written(folder: Path, contents: Any) -> Path:
+    path = folder / "result.json"
+    path.write_text(contents if isinstance(contents, str) else json.dumps(contents), encoding="utf-8")
+    return path
+
+
+def _refusal(path: Path) -> str:
+    with pytest.raises(InvalidSpec) as caught:
+        stored.load(path)
+    message = str(caught.value)
+    assert message.isprintable()  # so it is one line
+    assert len(message) < 700
+    assert message.startswith(f"{path}: ")
+    assert caught.value.exit_code == 2
+    return message
+
+
+def _changed(change: Change, made: AuditResult | None = None) -> dict[str, Any]:
+    whole: dict[str, Any] = copy.deepcopy((made or example.result()).to_dict())
+    change(whole)
+    return whole
+
+
+def _rehashed(whole: dict[str, Any]) -> None:
+    """What a careful forger would do."""
+    whole["spec"]["hash"] = spec_hash({key: value for key, value in whole["spec"].items() if key != "hash"})
+
+
+def _audited(claim: Claim, evidence: CoinFlip, *, distance: int = 1, confidence: float = 0.999) -> AuditResult:
+    made = example.result()
+    audited = claim.at_distance(distance)
+    spec = {
+        **made.spec,
+        "claim": claim.to_dict(),
+        "confidence": confidence,
+        "pairs": [{**made.spec["pairs"][0], "distance": distance}],
+    }
+    bare = replace(made, spec=spec, claim=audited, evidence=evidence)
+    certificate = stored.recompute(bare)
+    most = ceiling(evidence.runs_p, evidence.runs_q, audited.delta, confidence)
+    return replace(bare, certificate=certificate, ceiling=most)
+
+
+# what is read
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        example.result(),
+        example.kept(),
+        example.result(reproducible=False, provenance={}),
+        example.result(explored=(Explored("pair", "a", "kept", None, 7), Explored("feature", "x", "left out: large"))),
+        _audited(ApproximateDP(1.0, 1e-6, Relation.REPLACE_ONE), CoinFlip(900, 100, 1000, 1003)),
+        _audited(PureDP(0.3), CoinFlip(900, 100, 1000, 1003), distance=3),
+        _audited(PureDP(0.0), CoinFlip(0, 0, 10, 0)),
+        _audited(ApproximateDP(0.1, 1.0), CoinFlip(10, 0, 10, 10), confidence=0.1 + 0.2),
+    ],
+)
+def test_a_result_comes_back_equal(tmp_path: Path, made: AuditResult) -> None:
+    again = stored.load(made.save(tmp_path / "result.json"))
+    assert again == made
+    assert again.to_dict() == made.to_dict()
+    assert json_.render_result(again) == json_.render_result(made)
+    assert str(again) == str(made)
+
+
+@pytest.mark.parametrize("name", hostile.NAMES[:-3], ids=range(len(hostile.NAMES) - 3))
+def test_hostile_text_comes_back_equal(tmp_path: Path, name: str) -> None:
+    made = hostile.result(name)
+    assert stored.load(_written(tmp_path, json_.render_result(made))) == made
+
+
+SAME = settings(derandomize=True, deadline=None, max_examples=200)  # the same examples each time: no chance left
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@SAME
+@given(FLOATS, st.floats(0.0, 1e300), st.floats(1e-9, 1.0 - 1e-9))
+def test_floats_come_back_bit_for_bit(tmp_path_factory: Any, any_float: float, spent: float, share: float) -> None:
+    made = example.result()
+    spec = {**made.spec, "search_share": share}
+    made = replace(made, spec=spec, provenance={"wall_s": spent}, witness=replace(made.witness, score=any_float))
+    again = stored.load(_written(tmp_path_factory.getbasetemp(), json_.render_result(made)))
+    assert (again.witness.score.hex(), again.provenance["wall_s"].hex()) == (any_float.hex(), spent.hex())
+    assert again.spec["search_share"].hex() == share.hex()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"feature": {"kind": "coordinate", "path": []}, "intervals": [["-inf", 1.5], [3.0, "inf"]], "tokens": []},
+        {"feature": {"kind": "whole"}, "intervals": [], "tokens": [{"label": "'yes'", "code": 2**64 - 1}]},
+        {"feature": {"kind": "difference", "left": [0], "right": [1]}, "intervals": [[0.0, 1.0]], "tokens": []},
+        {"feature": {"kind": "ordered", "paths": [[0], [1]], "rank": -1}, "intervals": [[0.5, "inf"]], "tokens": []},
+    ],
+)
+def test_every_kind_of_event_comes_back(tmp_path: Path, event: dict[str, Any]) -> None:
+    made = example.result()
+    made = replace(made, witness=replace(made.witness, event=event_from_dict(event)))
+    assert stored.load(made.save(tmp_path / "result.json")) == made
+
+
+def test_the_arithmetic_again_is_that_of_the_counts() -> None:
+    made = example.kept()
+    again = stored.recompute(made)
+    assert again.lower == pytest.approx(made.certificate.lower, rel=1e-9)
+    assert again.p_value == pytest.approx(made.certificate.p_value, rel=1e-9)
+    assert stored.recompute(replace(made, evidence=CoinFlip(90_000, 10_000, 450_000, 450_000))).refuted
+
+
+# claims
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [PureDP(1.0), PureDP(0.1, Relation.LOCAL), ApproximateDP(1.0, 1e-6), ApproximateDP(0.0, 1.0, Relation.REPLACE_ONE)],
+)
+def test_a_claim_comes_back_from_its_stored_form(claim: Claim) -> None:
+    assert stored.claim_from_dict(claim.to_dict()) == claim
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"form": "Vague"}, "claim.form must be one of PureDP, ApproximateDP, got 'Vague'"),
+        ({}, "claim.form must be one of PureDP, ApproximateDP, got 'None'"),
+        ({"form": ["PureDP"]}, "claim.form must be one of PureDP, ApproximateDP"),
+        ({"form": "PureDP", "epsilon": 1.0, "delta": 0.1}, "has other keys, got epsilon, delta"),
+        ({"form": "PureDP", "epsilon": -1.0}, "epsilon must be finite and at least 0, got -1.0"),
+        ({"form": "PureDP", "epsilon": 1.0, "relation": "near"}, "relation must be one of"),
+    ],
+)
+def test_a_wrong_claim_is_refused(form: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        stored.claim_from_dict(form)
+    assert message in str(caught.value)
+
+
+# what is not a result
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("not json", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not a result: it has no key 'schema'"),
+        ("7", "not a result: it has no key 'schema'"),
+        ("{}", "not a result: it has no key 'schema'"),
+        ('{"schema": "dpaudit.result/2"}', "schema must be 'dpaudit.result/1', got 'dpaudit.result/2'"),
+        ('{"schema": ["\\u202e"]}', "schema must be 'dpaudit.result/1', got"),
+        ('{"schema": "dpaudit.result/1", "schema": "x"}', "the key 'schema' stands twice"),
+        ('{"schema": "dpaudit.result/1"}', "missing required field `spec`"),
+        ('{"schema": "dpaudit.result/1", "ceiling": NaN}', "NaN is not a number of JSON"),
+        ('{"schema": "dpaudit.result/1", "ceiling": -Infinity}', "-Infinity is not a number of JSON"),
+        ('{"schema": "dpaudit.result/1", "ceiling": 1e999}', "the number 1e999 is too large"),
+        ('{"schema": ' + "9" * 10_000 + "}", "not JSON"),
+    ],
+    ids=range(15),
+)
+def test_what_is_not_a_result_is_refused(tmp_path: Path, contents: str, message: str) -> None:
+    assert message in _refusal(_written(tmp_path, contents))
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    assert "there is no such file" in _refusal(tmp_path / "missing.json")
+    assert "cannot be read (Is a directory)" in _refusal(tmp_path)
+    binary = tmp_path / "binary.json"
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert "not text in UTF-8" in _refusal(binary)
+    with pytest.raises(InvalidSpec, match="cannot be read"):
+        stored.load("nul\0.json")
+
+
+# the shape
+
+
+def _places(value: Any, at: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+    yield at, value
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from _places(child, (*at, key))
+
+
+def _at(whole: Any, place: Path_) -> Any:
+    for key in place:
+        whole = whole[key]
+    return whole
+
+
+FREE = (("spec", "mechanism", "parameters"), ("provenance",))  # the user's own; nothing depends on it
+WHOLE = example.result().to_dict()
+OBJECTS = [place for place, value in _places(WHOLE) if isinstance(value, dict) and place != FREE[0]]
+KEYS = [place for place, _ in _places(WHOLE) if place and isinstance(place[-1], str) and place[0] != "provenance"]
+LEAVES = [
+    place
+    for place, value in _places(WHOLE)
+    if isinstance(value, int | float)
+    and place[0] not in ("provenance", "explored")
+    and place[:2] != ("witness", "tangent")
+]
+
+
+@pytest.mark.parametrize("place", OBJECTS, ids=lambda place: ".".join(map(str, place)) or "top")
+def test_an_added_key_is_refused_everywhere(tmp_path: Path, place: Path_) -> None:
+    message = _refusal(_written(tmp_path, _changed(lambda whole: _at(whole, place).update({"ex\ntra": 1}))))
+    assert "ex\\ntra" in message
+
+
+@pytest.mark.parametrize("place", KEYS, ids=lambda place: ".".join(map(str, place)))
+def test_a_missing_key_is_refused_everywhere(tmp_path: Path, place: Path_) -> None:
+    assert _refusal(_written(tmp_path, _changed(lambda whole: _at(whole, place[:-1]).pop(place[-1]))))
+
+
+@pytest.mark.parametrize("place", LEAVES, ids=lambda place: ".".join(map(str, place)))
+def test_a_number_of_another_type_is_refused_everywhere(tmp_path: Path, place: Path_) -> None:
+    def change(whole: dict[str, Any]) -> None:
+        _at(whole, place[:-1])[place[-1]] = [str(_at(whole, place))]
+
+    assert _refusal(_written(tmp_path, _changed(change)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w["evidence"].update(hits_p=82_289.0), "Expected `int`, got `float` - at `$.evidence.hits_p`"),
+        (lambda w: w["evidence"].update(hits_p=True), "Expected `int`, got `bool`"),
+        (lambda w: w["evidence"].update(hits_p=-1), ">= 0 - at `$.evidence.hits_p`"),
+        (lambda w: w["evidence"].update(runs_p=2**70), "`$.evidence.runs_p`"),
+        (lambda w: w["evidence"].update(kind="two-sided"), "`$.evidence.kind`"),
+        (lambda w: w["certificate"].update(p_value=1.5), "`$.certificate.p_value`"),
+        (lambda w: w["certificate"].update(lower="-inf"), "`$.certificate.lower`"),
+        (lambda w: w.update(verdict="PASSED"), "Invalid enum value 'PASSED' - at `$.verdict`"),
+        (lambda w: w.update(upper={}), "`$.upper`"),
+        (lambda w: w["witness"].update(p_side="third"), "`$.witness.p_side`"),
+        (lambda w: w["spec"].update(pairs=[]), "`$.spec.pairs`"),
+        (lambda w: w["spec"]["claim"].update(form="Vague"), "`$.spec.claim.form`"),
+        (lambda w: w["spec"]["claim"].update(relation="near"), "`$.spec.claim.relation`"),
+        (lambda w: w["spec"]["claim"].update(epsilon="inf"), "`$.spec.claim.epsilon`"),
+        (lambda w: w["witness"]["event"].update(feature={"kind": "unheard"}), "the unknown kind 'unheard'"),
+        (lambda w: w["witness"]["event"].update(feature={"kind": "coordinate", "paths": []}), "not an event"),
+        (lambda w: w["witness"]["event"].update(feature={"kind": "coordinate", "path": 7}), "not an event"),
+        (lambda w: w["witness"]["event"].update(feature={"kind": "log-ratio"}), "not an event"),
+        (lambda w: w["witness"]["event"].update(intervals=[[9.5]]), "`$.witness.event.intervals[0]`"),
+        (
+            lambda w: w["witness"]["event"].update(tokens=[{"label": "x", "code": 2**64}]),
+            "witness.event is not an event",
+        ),
+        (lambda w: w["provenance"].update(wall_s=-1.0), "`$.provenance.wall_s`"),
+    ],
+    ids=range(21),
+)
+def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, change: Change, message: str) -> None:
+    assert message in _refusal(_written(tmp_path, _changed(change)))
+
+
+# what contradicts itself
+
+
+@pytest.mark.parametrize(
+    ("change", "numbers"),
+    [
+        (lambda w: w["evidence"].update(hits_p=449_702), ("hits_p must be in 0 .. runs_p = 449701", "449702")),
+        (lambda w: w["evidence"].update(hits_p=82_290), ("certificate.lower is 1.9627309756560012", "1.96274")),
+        (lambda w: w["evidence"].update(hits_q=11_205), ("certificate.lower is 1.9627309756560012", "1.9628")),
+        (lambda w: w["certificate"].update(lower=3.0), ("certificate.lower is 3.0", "1.9627309756560012")),
+        (lambda w: w["certificate"].update(epsilon_lower=3), ("certificate.epsilon_lower is 3.0", "1.96273")),
+        (lambda w: w["certificate"].update(epsilon_lower=None), ("certificate.epsilon_lower is None", "1.96273")),
+        (lambda w: w["certificate"].update(lower="inf"), ("certificate.lower is inf", "1.9627309756560012")),
+        (lambda w: w["certificate"].update(p_value=0.01), ("certificate.p_value is 0.01", "0.0")),
+        (lambda w: w["certificate"].update(delta=1e-6), ("certificate.delta is 1e-06", "0.0")),
+        (lambda w: w["certificate"].update(confidence=0.95), ("certificate.confidence is 0.95", "0.999")),
+        (lambda w: w["certificate"].update(method="guess"), ("certificate.method is 'guess'", "Clopper-Pearson")),
+        (lambda w: w.update(verdict="NOT_REFUTED"), ("verdict is 'NOT_REFUTED'", "'REFUTED'", "p-value 0.0")),
+        (lambda w: w.update(ceiling=20.0), ("ceiling is 20.0", "11.0836")),
+        (lambda w: w["cross_check"].update(epsilon_lower=2.5), ("cross_check.epsilon_lower is 2.5", "1.95405")),
+        (lambda w: w.update(runs_used=10), ("899968, 10 and 1000000",)),
+        (lambda w: w.update(runs_used=1_000_001), ("899968, 1000001 and 1000000",)),
+        (lambda w: w["witness"].update(pair=1), ("witness.pair must be below the number of pairs, 1, got 1",)),
+        (lambda w: w["spec"].update(seed=1), ("spec.hash is '0fa7b5170edf9adc'", "the spec gives")),
+        (lambda w: w["spec"].update(hash="0" * 16), ("spec.hash is '0000000000000000'", "0fa7b5170edf9adc")),
+    ],
+    ids=range(19),
+)
+def test_a_contradiction_is_refused_with_both_numbers(tmp_path: Path, change: Change, numbers: tuple[str, ...]) -> None:
+    message = _refusal(_written(tmp_path, _changed(change)))
+    assert all(number in message for number in numbers)
+    assert message.endswith("audit again") or "hits_p" in message
+
+
+@pytest.mark.parametrize(
+    ("change", "number"),
+    [
+        (lambda w: w["spec"]["claim"].update(epsilon=0.5), "certificate.p_value is 0.5994705017012586"),
+        (lambda w: w["spec"].update(confidence=0.9), "certificate.lower is 0.98257"),
+        (lambda w: w["spec"]["pairs"][0].update(distance=2), "certificate.p_value is 0.5994705017012586"),
+        (lambda w: w["spec"].update(runs=1000), "899968, 999968 and 1000"),
+    ],
+    ids=range(4),
+)
+def test_a_changed_question_does_not_fit_the_old_answer(tmp_path: Path, change: Change, number: str) -> None:
+    whole = _changed(change, example.kept())
+    _rehashed(whole)
+    assert number in _refusal(_written(tmp_path, whole))
+
+
+def test_a_p_value_moved_over_the_border_by_less_than_the_tolerance_is_refused(tmp_path: Path) -> None:
+    made = _audited(PureDP(1.0), CoinFlip(900, 250, 1000, 1000))
+    level = made.certificate.p_value
+    border = _audited(PureDP(1.0), CoinFlip(900, 250, 1000, 1000), confidence=1.0 - level * (1.0 - 1e-8))
+    assert border.verdict is Verdict.NOT_REFUTED
+    whole = border.to_dict()
+    whole["certificate"]["p_value"] = level * (1.0 - 1e-7)
+    whole["verdict"] = "REFUTED"
+    assert "verdict is 'REFUTED', but at p-value" in _refusal(_written(tmp_path, whole))
+
+
+def test_the_last_digits_of_another_scipy_are_read(tmp_path: Path) -> None:
+    def change(whole: dict[str, Any]) -> None:
+        whole["certificate"]["lower"] *= 1.0 + 1e-12
+        whole["certificate"]["epsilon_lower"] *= 1.0 + 1e-12
+        whole["ceiling"] *= 1.0 - 1e-12
+
+    whole = _changed(change)
+    again = stored.load(_written(tmp_path, whole))
+    assert again.certificate.lower == whole["certificate"]["lower"]  # as stored, not as computed here
+
+
+# the schema
+
+
+def test_the_schema_takes_results_and_nothing_else() -> None:
+    schema = stored.json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    for made in (example.result(), example.kept(), _audited(ApproximateDP(1.0, 1e-6), CoinFlip(9, 1, 10, 10))):
+        check.validate(json.loads(json_.render_result(made)))
+    for place in OBJECTS:
+        if place[:3] != ("witness", "event", "feature"):  # a feature is checked by the class of its kind
+            assert not check.is_valid(_changed(lambda whole, place=place: _at(whole, place).update(extra=1)))  # type: ignore[misc]

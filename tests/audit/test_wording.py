@@ -1,0 +1,374 @@
+"""The sentences about a result: rounded towards safety, harmless whatever a user wrote, complete."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit.audit import wording
+from dpaudit.audit.result import SuiteEntry, SuiteResult
+from dpaudit.audit.verdict import Verdict
+from dpaudit.certify import CoinFlip, certify
+from dpaudit.claims import ApproximateDP, PureDP
+from tests.golden import example
+from tests.report import hostile
+
+NOT_NEGATIVE = st.floats(min_value=0.0, max_value=1e9, allow_subnormal=False)
+settings.register_profile("wording", derandomize=True, deadline=None)  # the same examples each time: no chance left
+SAME = settings.get_profile("wording")
+
+
+def _decimal(value: float) -> Decimal:
+    return Decimal(repr(value))
+
+
+# numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "low", "high"),
+    [
+        (1.98765, 3, "1.987", "1.988"),
+        (1.999999, 2, "1.99", "2.00"),
+        (2.0, 2, "2.00", "2.00"),
+        (0.3, 1, "0.3", "0.3"),
+        (0.0, 2, "0.00", "0.00"),
+        (1e-12, 2, "0.00", "0.01"),
+        (1234567.891, 1, "1234567.8", "1234567.9"),
+        (math.inf, 2, "inf", "inf"),
+    ],
+)
+def test_down_goes_down_and_up_goes_up(value: float, digits: int, low: str, high: str) -> None:
+    assert (wording.down(value, digits), wording.up(value, digits)) == (low, high)
+
+
+@SAME
+@given(NOT_NEGATIVE, st.integers(0, 12))
+def test_down_and_up_enclose_the_number_within_one_last_digit(value: float, digits: int) -> None:
+    low, high = Decimal(wording.down(value, digits)), Decimal(wording.up(value, digits))
+    assert low <= _decimal(value) <= high
+    assert high - low <= Decimal(1).scaleb(-digits)
+
+
+@SAME
+@given(NOT_NEGATIVE, st.integers(2, 8))
+def test_a_shown_bound_never_exceeds_the_bound(value: float, digits: int) -> None:
+    shown = Decimal(wording.bound(value, digits=digits))
+    assert 0 <= shown <= _decimal(value)
+    assert shown >= _decimal(value) * (1 - Decimal(10) ** (1 - digits))
+
+
+@SAME
+@given(st.floats(0.01, 20.0), st.floats(1e-12, 1.0))
+def test_a_shown_bound_above_the_claim_is_seen_to_be_above_it(claimed: float, more: float) -> None:
+    value = claimed + more
+    shown = Decimal(wording.bound(value, above=claimed))
+    assert _decimal(claimed) < shown <= _decimal(value) or value == claimed
+
+
+@SAME
+@given(st.floats(0.0, 1.0))
+def test_a_shown_p_value_is_never_below_the_p_value_nor_zero(p: float) -> None:
+    shown = Decimal(wording.p_text(p))
+    assert shown > 0
+    assert shown >= _decimal(p)
+    assert shown <= max(_decimal(p) * Decimal("1.1"), Decimal("1e-300"))
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"),
+    [(0.0, "1e-300"), (5e-324, "1e-300"), (3.21e-9, "3.3e-9"), (9.99e-9, "1e-8"), (0.001, "0.001"), (0.0501, "0.051"),
+     (0.5994, "0.6"), (1.0, "1")],
+)  # fmt: skip
+def test_p_values_read_well(p: float, shown: str) -> None:
+    assert wording.p_text(p) == shown
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"),
+    [(0.999, "0.999"), (0.95, "0.95"), (0.5, "0.5"), (1 - 0.01 / 13, "0.99923"), (1 - 1e-9, "0.999999999")],
+)
+def test_confidences_read_well(confidence: float, shown: str) -> None:
+    assert wording.confidence_text(confidence) == shown
+
+
+@SAME
+@given(st.floats(0.5, 1.0 - 1e-9))
+def test_a_shown_confidence_never_exceeds_the_confidence(confidence: float) -> None:
+    noise = Decimal("1e-12") * (1 - _decimal(confidence))  # what `error_probability` rounds away
+    assert Decimal(wording.confidence_text(confidence)) <= _decimal(confidence) + noise
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1.0, "1"), (0.1, "0.1"), (1e-06, "1e-06"), (1 / 3, "0.3333333333333333")]
+)
+def test_claims_are_shown_as_they_were_made(value: float, shown: str) -> None:
+    assert wording.exact(value) == shown
+
+
+# text that came from a user
+
+
+@pytest.mark.parametrize("name", hostile.NAMES, ids=range(len(hostile.NAMES)))
+def test_clean_text_is_one_printable_line_of_bounded_length(name: str) -> None:
+    cleaned = wording.clean(name)
+    assert cleaned.isprintable()
+    assert len(cleaned) <= 10 * wording.LONGEST_NAME
+    assert wording.clean(cleaned, len(cleaned)) == cleaned
+
+
+@pytest.mark.parametrize("character", [chr(c) for c in (*range(32), *range(127, 160), 0x61C, 0x200E, 0x200F)])
+def test_control_characters_become_escapes(character: str) -> None:
+    assert wording.clean(f"a{character}b").encode("ascii").startswith(b"a\\")
+
+
+@pytest.mark.parametrize("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, 0x2028, 0x2029, 0xE0041])
+def test_bidirectional_and_invisible_characters_become_escapes(code: int) -> None:
+    assert wording.clean(chr(code)).startswith("\\")
+
+
+def test_ordinary_text_is_left_alone() -> None:
+    assert wording.clean("naïve 計數, half the noise") == "naïve 計數, half the noise"
+
+
+def test_long_text_keeps_its_head_and_its_tail() -> None:
+    cleaned = wording.clean("head" + "x" * 1_000 + "tail")
+    assert len(cleaned) == wording.LONGEST_NAME
+    assert cleaned.startswith("head")
+    assert cleaned.endswith("tail")
+
+
+@pytest.mark.parametrize("name", hostile.NAMES, ids=range(len(hostile.NAMES)))
+def test_no_text_adds_a_line_or_hides_a_character(name: str) -> None:
+    lines = wording.full_text(hostile.result(name)).split("\n")
+    assert len(lines) == len(wording.full_text(hostile.result("plain")).split("\n"))
+    assert all(line.isprintable() for line in lines)
+    assert wording.headline(hostile.result(name)).isprintable()
+    assert all(wording.suite_line(entry).isprintable() for entry in hostile.suite(name).entries)
+
+
+# datasets
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (["a"] * 9, "['a'] * 9"),
+        ([0] * 9 + [1], "[0] * 9 + [1]"),
+        ([1, 2, 3], "[1, 2, 3]"),
+        ((1, 2), "[1, 2]"),
+        ({"x": None}, "{'x': None}"),
+        ("text", "'text'"),
+        (3.5, "3.5"),
+    ],
+)
+def test_small_datasets_are_shown_whole(value: object, shown: str) -> None:
+    assert wording.data_text({"digest": "d", "value": value}) == shown
+
+
+def test_a_shown_dataset_is_the_dataset() -> None:
+    value = [1, 1, 1, 1, "b", "b", "b", "b", [2, 2], None, True]
+    shown = wording.data_text({"digest": "d", "value": value})
+    assert "*" in shown
+    assert eval(shown) == value
+
+
+def test_large_datasets_are_named_by_size_and_digest() -> None:
+    assert (
+        wording.data_text({"digest": "5d1f", "value": list(range(500))}) == "not shown here (500 entries, digest 5d1f)"
+    )
+    assert wording.data_text({"digest": "5d1f", "value": None}) == "not shown here (digest 5d1f)"
+
+
+# sentences
+
+
+def test_the_headline_of_a_refutation() -> None:
+    assert wording.headline(example.result()) == (
+        "REFUTED  noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1"
+    )
+
+
+def test_the_headline_of_an_audit_that_does_not_refute() -> None:
+    assert wording.headline(example.kept()) == (
+        "not refuted  noisy count, whole noise: epsilon >= 0.982 with confidence 0.999, claimed 1"
+    )
+
+
+def _with_claim(claim: PureDP | ApproximateDP, distance: int = 1) -> object:
+    made = example.result()
+    pair = {**made.spec["pairs"][0], "distance": distance}
+    audited = claim.at_distance(distance)
+    return replace(
+        made,
+        spec={**made.spec, "claim": claim.to_dict(), "pairs": [pair]},
+        claim=audited,
+        certificate=certify(made.evidence, audited, 0.999),
+    )
+
+
+def test_an_epsilon_is_stated_at_its_delta() -> None:
+    result = _with_claim(ApproximateDP(1.0, 1e-6))
+    assert "epsilon >= 1.96 at delta 1e-06 with confidence 0.999, claimed 1" in wording.headline(result)
+    assert wording.full_text(result).count(" at delta 1e-06 ") == 3  # headline, bound, cross-check
+
+
+def test_a_pair_at_a_distance_is_held_against_what_the_claim_implies_there() -> None:
+    result = _with_claim(PureDP(0.5), distance=3)
+    text = wording.full_text(result)
+    assert "claimed 1.5" in wording.headline(result)
+    assert "PureDP(epsilon=0.5)" in text
+    assert "for datasets 3 steps apart that is PureDP(epsilon=1.5)" in text
+    assert "dpaudit.AdjacentPair(['a'] * 9, ['a'] * 8, distance=3)" in text
+    assert "claim=dpaudit.PureDP(epsilon=0.5)" in text
+
+
+def test_a_narrow_refutation_is_shown_with_the_digits_it_takes() -> None:
+    made = example.result()
+    narrow = replace(made, certificate=replace(made.certificate, lower=1.0000123, p_value=0.0009))
+    assert "epsilon >= 1.00001 with" in wording.headline(narrow)
+
+
+def test_a_bound_of_zero_reads_as_zero() -> None:
+    made = example.kept()
+    evidence = CoinFlip(10, 10, 100, 100)
+    empty = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999))
+    assert "epsilon >= 0 with" in wording.headline(empty)
+    assert "epsilon >= 0 by two" in wording.full_text(empty)
+
+
+def test_the_full_text_has_everything_a_stranger_needs() -> None:
+    text = wording.full_text(example.result())
+    for needed in (
+        "REFUTED",
+        "PureDP(epsilon=1); relation add_or_remove_one",
+        "counts:noisy_count",
+        "output > 9.5",
+        "['a'] * 9",
+        "['a'] * 8",
+        "82,289 of 449,701",
+        "11,206 of 450,267",
+        "p-value at most 1e-300",
+        "epsilon >= 1.96273 with confidence 0.999",
+        "epsilon >= 1.95405 by two Clopper-Pearson intervals (statsmodels)",
+        "at most epsilon 11.09",
+        "1.02 at 0.5",
+        "899,968 of them to certify",
+        "seed 0",
+        "dpaudit.audit(",
+        *wording.LIMITS,
+    ):
+        assert needed in text
+
+
+def test_not_refuted_is_not_private_stands_in_every_such_text() -> None:
+    assert "Not refuted is not private" in wording.full_text(example.kept())
+    assert "Not refuted is not private" not in wording.full_text(example.result())
+
+
+def test_the_sides_are_named_first_and_second_whichever_is_likelier() -> None:
+    made = example.result()
+    mirrored = replace(made, witness=replace(made.witness, p_side="second"))
+    lines = [line.strip() for line in wording.full_text(mirrored).split("\n")]
+    assert any(line.startswith("evidence     first   11,206 of 450,267") for line in lines)
+    assert any(line.startswith("second  82,289 of 449,701") for line in lines)
+
+
+def test_what_could_not_be_seen_is_said() -> None:
+    made = example.kept()
+    evidence = CoinFlip(40, 12, 150, 150)
+    small = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999))
+    assert "nothing is caught on an event of probability" in wording.full_text(small)
+
+
+def test_an_audit_that_cannot_be_repeated_bit_for_bit_says_so() -> None:
+    assert "not reproducible" in wording.full_text(example.result(reproducible=False))
+
+
+def test_a_recorded_command_is_how_to_repeat() -> None:
+    made = example.result(provenance={**example.PROVENANCE, "command": "dpaudit run counts.toml --seed 0"})
+    assert wording.repeat(made) == ("dpaudit run counts.toml --seed 0",)
+
+
+def test_a_result_without_provenance_can_be_told() -> None:
+    assert "REFUTED" in wording.full_text(example.result(provenance={}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "mechanism"),
+    [
+        ({}, "counts.noisy_count"),
+        ({"kind": "batched"}, "dpaudit.batched(counts.noisy_count)"),
+        ({"kind": "batched", "parameters": {"scale": 0.5}}, "dpaudit.batched(counts.noisy_count, scale=0.5)"),
+        ({"kind": "built in the worker"}, "dpaudit.built_by(counts.noisy_count)"),
+        ({"parameters": {"scale": 0.5}}, "functools.partial(counts.noisy_count, scale=0.5)"),
+        ({"reference": None}, "noisy_count"),
+        ({"reference": None, "name": "<lambda>"}, "mechanism"),
+        ({"kind": "command", "parameters": {"command": ["python3", "m.py"]}}, "dpaudit.command(['python3', 'm.py'])"),
+    ],
+)
+def test_the_python_form_is_python(changes: dict[str, object], mechanism: str) -> None:
+    made = example.result()
+    made = replace(made, spec={**made.spec, "mechanism": {**made.spec["mechanism"], **changes}})
+    form = wording.python_form(made)
+    call = ast.parse("\n".join(form)).body[-1].value  # type: ignore[attr-defined]
+    assert ast.unparse(call.func) == "dpaudit.audit"
+    assert ast.unparse(call.args[0]) == mechanism
+    given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    assert given == {
+        "pair": "(['a'] * 9, ['a'] * 8)",
+        "claim": "dpaudit.PureDP(epsilon=1.0, relation='add_or_remove_one')",
+        "runs": "1000000",
+        "confidence": "0.999",
+        "seed": "0",
+    }
+
+
+def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
+    made = example.result()
+    large = {**made.spec["pairs"][0], "first": {"digest": "d", "value": None}}
+    form = wording.python_form(replace(made, spec={**made.spec, "pairs": [large, large]}))
+    assert "    pairs=pairs," in form
+    assert "# pairs: the 2 pairs of datasets that the result records" in form
+
+
+# suites
+
+
+def test_a_suite_line_for_each_ending() -> None:
+    lines = [wording.suite_line(entry) for entry in example.suite().entries]
+    assert lines == [
+        "as expected  REFUTED      noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1",
+        "as expected  not refuted  noisy count, whole noise: epsilon >= 0.982 with confidence 0.999, claimed 1",
+        "no verdict   sparse: the worker of shard 3 was lost twice",
+    ]
+    surprise = SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result())
+    assert wording.suite_line(surprise).startswith("UNEXPECTED   REFUTED      noisy count")
+    assert wording.suite_line(surprise).endswith(", expected not refuted")
+    failed = replace(surprise, expect=Verdict.REFUTED, error="the report could not be written", exit_code=2)
+    assert wording.suite_line(failed).endswith("; the report could not be written")
+
+
+def test_the_headline_of_a_suite() -> None:
+    assert wording.suite_headline(example.suite()) == (
+        "3 audits: 1 refuted, 1 not refuted, 1 without verdict; every verdict as expected; exit code 3"
+    )
+    alone = SuiteResult((SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result()),), 0.999)
+    assert wording.suite_headline(alone) == (
+        "1 audit: 1 refuted, 0 not refuted, 0 without verdict; 1 verdict not as expected; exit code 1"
+    )
+    assert wording.suite_headline(SuiteResult((), 0.999)).startswith("0 audits: ")
+
+
+@pytest.mark.parametrize("word", ["trial", "iteration", "passed", "safe"])
+def test_words_that_are_not_ours_do_not_occur(word: str) -> None:
+    suite = example.suite()
+    texts = [wording.full_text(entry.result) for entry in suite.entries if entry.result is not None]
+    texts += [wording.suite_headline(suite), *wording.suite_question(suite)]
+    assert not any(word in text.lower() for text in texts)

@@ -1,0 +1,164 @@
+"""What every entry of the catalogue owes: its words, its claim, its name in workers, and clear refusals."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import subprocess
+import sys
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from dpaudit.catalogue import Entry, entries, find
+from dpaudit.claims import ApproximateDP, PureDP, Relation
+from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms import wrap
+from dpaudit.mechanisms.functions import import_reference
+
+ALL = [each for entry in entries() for each in (entry, *entry.twins.values())]
+TWINS = [(entry, twin) for entry in entries() for twin in entry.twins.values()]
+
+
+def named(entry: Entry) -> str:
+    return entry.name
+
+
+def test_the_catalogue_holds_what_issue_2_asks_for() -> None:
+    assert {each.name for each in ALL} >= {
+        "laplace",
+        "laplace.half_noise",
+        "laplace.uniform_noise",
+        "laplace_vector",
+        "geometric",
+        "gaussian",
+        "report_noisy_max",
+        "report_noisy_max.half_noise",
+        "above_threshold",
+        "above_threshold.no_threshold_noise",
+        "above_threshold.no_query_noise",
+        "above_threshold.half_noise",
+        "sparse",
+        "sparse.no_threshold_noise",
+        "sparse.no_query_noise",
+        "sparse.value_released",
+        "randomised_response",
+    }
+
+
+def test_names_are_unique_and_found() -> None:
+    assert len({each.name for each in ALL}) == len(ALL)
+    assert all(find(each.name) is each for each in ALL)
+
+
+def test_an_unknown_name_is_refused_with_a_hint() -> None:
+    with pytest.raises(InvalidSpec, match=r"no entry 'laplace\.half'; did you mean 'laplace\.half_noise'"):
+        find("laplace.half")
+
+
+@pytest.mark.parametrize("entry", ALL, ids=named)
+def test_words_are_there(entry: Entry) -> None:
+    assert all((entry.title, entry.formula, entry.neighbours, entry.source.paper, entry.program.__name__))
+    assert all(parameter.unit and parameter.meaning for parameter in entry.parameters)
+    assert (entry.reason is None) == ("." not in entry.name)
+    assert entry.expect == ("refuted" if entry.broken else "not-refuted")
+
+
+@pytest.mark.parametrize("entry", ALL, ids=named)
+def test_the_reference_leads_back(entry: Entry) -> None:
+    assert import_reference(entry.reference) is entry
+    assert wrap(entry.reference).open().per_run is False
+    assert wrap(entry) is entry
+
+
+@pytest.mark.parametrize("entry", ALL, ids=named)
+@pytest.mark.parametrize("library", [pickle, cloudpickle], ids=["pickle", "cloudpickle"])
+def test_an_entry_travels_as_its_name(entry: Entry, library: object) -> None:
+    given = entry.with_parameters({entry.parameters[0].name: 0.25})
+    for each in (entry, given):
+        sent = library.dumps(each)  # type: ignore[attr-defined]
+        assert len(sent) < 250
+        assert pickle.loads(sent) == each
+        assert pickle.loads(sent).values() == each.values()
+    assert given != entry
+
+
+@pytest.mark.parametrize("entry", ALL, ids=named)
+def test_the_description_names_the_program(entry: Entry) -> None:
+    description = entry.describe()
+    assert (description.name, description.reference) == (entry.name, entry.reference)
+    assert description.takes_rng
+    assert description.parameters == entry.values()
+    assert description.file is not None
+    assert description.line is not None
+    with open(description.file, encoding="utf-8") as file:
+        assert f"def {entry.program.__name__}(" in file.read().splitlines()[description.line - 1]
+
+
+@pytest.mark.parametrize("entry", ALL, ids=named)
+def test_unknown_parameters_and_bad_values_are_refused(entry: Entry) -> None:
+    known = ", ".join(parameter.name for parameter in entry.parameters)
+    with pytest.raises(InvalidSpec, match=f"has no parameter 'sigma'; it has: {known}"):
+        entry.with_parameters({"sigma": 1.0})
+    with pytest.raises(InvalidSpec, match=f"{entry.name}: {entry.parameters[0].name} must"):
+        entry.with_parameters({entry.parameters[0].name: -1.0})
+
+
+def test_a_twin_is_an_attribute_and_keeps_the_parameters_given_to_its_parent() -> None:
+    laplace = find("laplace")
+    assert laplace.half_noise is laplace.twins["half_noise"]
+    assert laplace.with_parameters({"epsilon": 2.0}).half_noise.values() == {"epsilon": 2.0, "sensitivity": 1.0}
+    with pytest.raises(AttributeError, match="no twin 'quarter_noise'; its twins: half_noise, uniform_noise"):
+        laplace.quarter_noise  # noqa: B018
+
+
+@pytest.mark.parametrize(("entry", "twin"), TWINS, ids=[twin.name for _, twin in TWINS])
+def test_no_twin_hides_behind_a_field(entry: Entry, twin: Entry) -> None:
+    assert getattr(entry, twin.name.rpartition(".")[2]) is twin
+
+
+def test_claims_follow_the_parameters() -> None:
+    assert find("laplace").claim({"epsilon": 0.3}) == PureDP(0.3)
+    assert find("laplace.half_noise").claim() == PureDP(1.0)
+    assert find("sparse").claim({"epsilon": 2.0, "c": 5}) == PureDP(2.0)
+    assert find("gaussian").claim({"delta": 1e-5}) == ApproximateDP(0.5, 1e-5)
+    told = find("randomised_response").claim({"keep": 0.9})
+    assert told.relation is Relation.LOCAL
+    assert math.isclose(told.epsilon, math.log(9.0))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("entry", ALL, ids=named)
+def test_the_default_pair_shows_the_verdict(entry: Entry) -> None:
+    """Exact, no chance involved: a broken entry exceeds its claim there, a sound one keeps it."""
+    pair = entry.pair
+    pair.check(entry.claim().relation)
+    loss = entry.true_epsilon(pair.first, pair.second)
+    promised = entry.claim().epsilon  # type: ignore[attr-defined]
+    assert loss is not None
+    assert loss > 1.3 * promised if entry.broken else 0.3 * promised < loss <= promised * (1 + 1e-12)
+    assert loss == pytest.approx(entry.true_epsilon(pair.second, pair.first))
+    assert entry.true_epsilon(pair.first, pair.first) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("entry", ALL, ids=named)
+def test_the_sampler_gives_any_number_of_runs_and_leaves_the_data_alone(entry: Entry) -> None:
+    data = entry.default_pair[0]
+    before = repr(data)
+    call = entry.open().call
+    for bits in (np.random.SFC64, np.random.PCG64, np.random.MT19937):
+        for runs in (1, 2, 777):
+            outputs = call(data, runs, np.random.Generator(bits(1)))
+            assert len(outputs) == runs
+            again = call(data, runs, np.random.Generator(bits(1)))
+            assert np.array_equal(np.ma.getdata(outputs), np.ma.getdata(again))
+            assert np.array_equal(np.ma.getmaskarray(outputs), np.ma.getmaskarray(again))
+    assert repr(data) == before
+
+
+def test_importing_the_catalogue_stays_light() -> None:
+    code = (
+        "import sys, dpaudit.catalogue as c; c.entries(); print([m for m in ('scipy', 'joblib') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

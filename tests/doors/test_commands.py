@@ -1,0 +1,153 @@
+"""`plan`, `recheck`, `catalogue`, `validate --schema`, and how the command line itself behaves."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from dpaudit.catalogue import entries
+from tests.doors.conftest import Outcome, document, process, spec
+
+Run = Callable[..., Outcome]
+Write = Callable[..., str]
+
+
+def test_plan_shows_what_would_be_spent_and_seen(dpaudit: Run, write: Write) -> None:
+    pairs = "[{ first = 1, second = 2 }, { first = 1, second = 3, distance = 2 }]"
+    ended = dpaudit("plan", write(spec(runs="1_000_000"), spec(name='"two"', pair=None, pairs=pairs, runs="1e6")))
+    assert ended.code == 0
+    assert "  claim       1-DP, no relation stated; expected not-refuted\n" in ended.out
+    assert "  runs        1,000,000: 100,000 to search, 900,000 to certify\n" in ended.out
+    assert "  runs        1,000,000: 100,000 to choose a pair, 100,000 to search, 800,000 to certify\n" in ended.out
+    assert "  pairs       pair 1, pair 2\n" in ended.out
+    assert "    0.5       epsilon from 1.0" in ended.out
+    assert dpaudit("plan", "spec.toml", "--tag", "none").code == 5
+
+
+def test_plan_of_a_time_limit_says_that_a_probe_decides(dpaudit: Run, write: Write) -> None:
+    ended = dpaudit("plan", write(spec(runs=None, max_time_s="60")))
+    assert "as many as fit into 60 s, chosen by a probe when it runs" in ended.out
+
+
+@pytest.fixture
+def stored(dpaudit: Run, write: Write) -> Path:
+    """A result of `run`: a mechanism that tells its dataset, refuted as expected."""
+    leak = spec(mechanism='"mechs:leak"', expect='"refuted"')
+    assert dpaudit("run", write(leak), "--report", "out").code == 0
+    (path,) = Path("out").glob("it-*.json")
+    return path
+
+
+def test_recheck_repeats_the_arithmetic(dpaudit: Run, stored: Path) -> None:
+    ended = dpaudit("recheck", str(stored))
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("REFUTED  it: epsilon >= ")
+    assert ended.out.endswith("the stored counts give this verdict, bound and p-value\n")
+    assert dpaudit("recheck", str(stored), "--seed", "3").code == 2
+
+
+def test_recheck_refuses_a_result_that_its_counts_do_not_give(dpaudit: Run, stored: Path) -> None:
+    changed = json.loads(stored.read_text())
+    changed["evidence"]["hits_p"] -= 1
+    stored.write_text(json.dumps(changed))
+    ended = dpaudit("recheck", str(stored))
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {stored}: certificate.")
+    assert ended.err.count("\n") == 1
+
+
+def test_recheck_fresh_runs_the_witness_again(dpaudit: Run, stored: Path) -> None:
+    ended = dpaudit("recheck", str(stored), "--fresh", "--no-progress")
+    assert ended.code == 0, ended.err
+    first, second, third = ended.out.splitlines()
+    assert first.startswith("stored  REFUTED  it: epsilon >= ")
+    assert second.startswith("fresh   REFUTED  it: epsilon >= ")
+    assert third.endswith("seed 1")
+    assert dpaudit("recheck", str(stored), "--fresh", "--seed", "8").out.splitlines()[2].endswith("seed 8")
+
+
+def test_recheck_fresh_tells_when_the_mechanism_has_been_mended(dpaudit: Run, stored: Path, folder: Path) -> None:
+    mended = (folder / "mechs.py").read_text().replace("return data * times", "return 0")
+    (folder / "mechs.py").write_text(mended)
+    ended = dpaudit("recheck", str(stored), "--fresh")
+    assert ended.code == 1
+    assert "note: the mechanism is not what it was; the fresh runs are of the mechanism of today\n" in ended.err
+    assert "fresh   not refuted  it: epsilon >= 0 " in ended.out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"claim": "{ epsilon = 2.0 }"}, "the claim of its spec is not what it was; audit again instead"),
+        ({"pair": "{ first = 3, second = 4 }"}, "the pairs of its spec are not what they were; audit again instead"),
+        ({"name": '"that"'}, "spec.toml has no audit 'it' any more; restore it, or audit again"),
+        (None, "its spec spec.toml is not here; run this where the audit was run"),
+    ],
+    ids=["claim", "pair", "name", "gone"],
+)
+def test_recheck_fresh_needs_the_question_as_it_was(
+    dpaudit: Run, write: Write, stored: Path, change: dict[str, str] | None, message: str
+) -> None:
+    if change is None:
+        Path("spec.toml").unlink()
+    else:
+        write(spec(**{"mechanism": '"mechs:leak"', **change}))
+    ended = dpaudit("recheck", str(stored), "--fresh")
+    assert (ended.code, ended.err) == (2, f"error: {stored}: {message}\n")
+
+
+def test_the_catalogue_lists_every_entry_and_every_twin(dpaudit: Run) -> None:
+    lines = dpaudit("catalogue").out.splitlines()
+    names = [each.name for entry in entries() for each in (entry, *entry.twins.values())]
+    assert [line.split()[0] for line in lines] == names
+    assert all(line.endswith(("keeps its claim", "breaks its claim")) for line in lines)
+
+
+@pytest.mark.parametrize("entry", [each for entry in entries() for each in (entry, *entry.twins.values())], ids=str)
+def test_the_spec_that_the_catalogue_prints_is_valid(dpaudit: Run, folder: Path, entry: object) -> None:
+    page = dpaudit("catalogue", getattr(entry, "name"))
+    assert page.code == 0
+    (folder / "printed.toml").write_text(page.out.partition("as a spec:\n")[2])
+    ended = dpaudit("validate", "printed.toml")
+    assert ended.code == 0, ended.err
+    (audit,) = tomllib.loads((folder / "printed.toml").read_text())["audit"]
+    assert audit["expect"] == getattr(entry, "expect")
+
+
+def test_the_result_schema_accepts_a_result(dpaudit: Run, stored: Path) -> None:
+    schema = json.loads(dpaudit("validate", "--schema", "result").out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(stored.read_text()), schema)
+
+
+def test_help_and_version(dpaudit: Run) -> None:
+    helped = dpaudit("--help")
+    assert helped.code == 0
+    for name in ("run", "plan", "validate", "recheck", "catalogue"):
+        assert f"\n  {name} " in helped.out
+        assert dpaudit(name, "--help").code == 0
+    assert dpaudit("--version").out == "dpaudit 0.1.0\n"
+    nothing = dpaudit()
+    assert (nothing.code, nothing.out) == (2, "")
+    assert nothing.err.startswith("Usage: dpaudit")
+
+
+def test_the_installed_command_is_the_module(folder: Path) -> None:
+    running = process("validate", "nothing.toml")
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (2, "", "error: nothing.toml: there is no such file or folder\n")
+
+
+def test_a_reader_that_leaves_early_is_no_traceback(folder: Path) -> None:
+    (folder / "spec.toml").write_text(document(*(spec(name=f'"{n}"') for n in range(200))))
+    with process("plan", "spec.toml") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert "Traceback" not in running.stderr.read()
+    assert running.returncode == 70  # not 1, which is a verdict

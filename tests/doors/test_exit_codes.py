@@ -1,0 +1,152 @@
+"""Every exit code of `dpaudit run`, and that no audit takes another one's result with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.doors.conftest import Outcome, process, spec
+
+Run = Callable[..., Outcome]
+Write = Callable[..., str]
+
+LEAK = spec(name='"leak"', mechanism='"mechs:leak"', expect='"refuted"')
+CONSTANT = spec(name='"constant"', tags='["quick"]')
+DIES = spec(name='"dies"', mechanism='"mechs:dies"')
+
+
+def test_all_as_expected_is_0_and_everything_is_written(dpaudit: Run, write: Write, folder: Path) -> None:
+    ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--seed", "5")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0] == "dpaudit 0.1.0: 2 audits, suite confidence 0.999, seed 5"
+    assert lines[1].startswith("as expected  REFUTED")
+    assert lines[2].startswith("as expected  not refuted")
+    assert "exit code 0" in ended.out
+    assert [line.split("]")[0] for line in ended.err.splitlines()] == ["[1/2", "[2/2"]  # one line an audit
+    files = sorted(os.listdir(folder / "out"))
+    assert [name.rpartition("-")[0] or name for name in files] == ["constant", "leak", "report.md"]
+    stored = json.loads((folder / "out" / files[1]).read_text())
+    assert stored["verdict"] == "REFUTED"
+    assert stored["spec"]["confidence"] == 0.9995  # 1 - (1 - 0.999) / 2
+    assert stored["provenance"]["command"] == "dpaudit run spec.toml --seed 5 --confidence 0.999"
+    assert stored["provenance"]["source"] == "spec.toml"
+
+
+@pytest.mark.parametrize(
+    "audit",
+    [spec(mechanism='"mechs:leak"'), spec(expect='"refuted"')],
+    ids=["refuted-unexpectedly", "known-violation-missed"],
+)
+def test_a_verdict_not_as_expected_is_1(dpaudit: Run, write: Write, audit: str) -> None:
+    ended = dpaudit("run", write(audit))
+    assert ended.code == 1
+    assert "1 verdict not as expected" in ended.out
+    assert "repeat" in ended.out  # the whole account, not only a line
+
+
+def test_no_verdict_is_3_and_the_others_keep_their_results(dpaudit: Run, write: Write, folder: Path) -> None:
+    spoils = spec(name='"spoils"', mechanism='"mechs:spoils"', pair="{ first = [1], second = [2] }")
+    needs = spec(name='"needs"', requires='["no_such_module_here"]')
+    ended = dpaudit("run", write(LEAK, DIES, spoils, needs, CONSTANT), "--report", "out")
+    assert ended.code == 3
+    assert "2 of" not in ended.out
+    assert "1 refuted, 1 not refuted, 3 without verdict; every verdict as expected; exit code 3" in ended.out
+    assert "spec.toml: audit 'dies': " in ended.err
+    assert "there is no verdict" in ended.err
+    assert "changed its dataset" in ended.err
+    assert "requires the module 'no_such_module_here', which is not installed here" in ended.err
+    assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "constant", "leak"]
+
+
+def test_the_worst_code_wins(dpaudit: Run, write: Write) -> None:
+    unknown = spec(name='"unknown"', mechanism='"mechs:no_such_function"')
+    ended = dpaudit("run", write(spec(mechanism='"mechs:leak"'), DIES, unknown), "--quiet")
+    assert ended.code == 2  # before 1 (refuted) and 3 (dies)
+    assert len(ended.out.splitlines()) == 1
+    assert "'mechs' has no 'no_such_function'" in ended.err
+
+
+def test_nothing_to_audit_is_5(dpaudit: Run, write: Write) -> None:
+    name = write(CONSTANT)
+    ended = dpaudit("run", name, "--tag", "core", "--report", "out")
+    assert (ended.code, ended.err) == (5, "nothing to audit: none of the 1 audits in spec.toml has the tag 'core'\n")
+    assert dpaudit("run", write(name="empty.toml")).code == 5
+    assert not os.path.exists("out")
+
+
+def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
+    dpaudit: Run, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpaudit.audit import pipeline
+    from dpaudit.cli import suite
+
+    def breaks(spec: object, engine: object, *, progress: object) -> object:
+        if getattr(spec, "name", "") == "leak":
+            raise RuntimeError("the sky\nfell")
+        return pipeline.run_audit(spec, engine, progress=progress)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(suite, "run_audit", breaks)
+    ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--no-progress")
+    assert ended.code == 70
+    assert "internal error: RuntimeError: the sky fell; `dpaudit --debug ...` shows where\n" in ended.err
+    assert "not refuted  constant" in ended.out
+    assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "constant"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "error: Missing argument 'PATH...'. (see dpaudit run --help)"),
+        (["run", "x.toml", "--jops", "2"], "error: No such option"),
+        (["runn"], "error: No such command 'runn'"),
+        (["run", "no/such.toml"], "error: no/such.toml: there is no such file or folder"),
+        (["run", "spec.toml", "--confidence", "1"], "error: --confidence must lie strictly between 0 and 1, got 1.0"),
+        (["run", "spec.toml", "--seed", "-1"], "error: --seed must be at least 0, got -1"),
+        (
+            ["run", "spec.toml", "--runs", "nan"],
+            "error: spec.toml: audit 'constant': runs must be a whole number, got nan",
+        ),
+        (["run", "spec.toml", "--jobs", "0"], "error: n_jobs must be a whole number other than 0"),
+        (["run", "spec.toml", "--backend", "no-such"], "error: backend must be a registered joblib backend"),
+        (["run", "spec.toml", "--report", "spec.toml"], "error: --report: spec.toml cannot be made"),
+        (["recheck", "no.json"], "error: no.json: there is no such file"),
+        (["recheck", "spec.toml"], "error: spec.toml: not JSON"),
+        (["catalogue", "laplase"], "error: the catalogue has no entry 'laplase'; did you mean 'laplace'?"),
+        (["validate"], "error: Missing argument 'PATH...'."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_usage_is_2_in_one_line(dpaudit: Run, write: Write, arguments: list[str], message: str) -> None:
+    write(CONSTANT)
+    ended = dpaudit(*arguments)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.startswith(message)
+    assert ended.err.count("\n") == 1
+
+
+def test_an_interrupt_is_130_at_once_and_finished_audits_stay(write: Write, folder: Path) -> None:
+    (folder / "slow.py").write_text("import time\ndef slow(data):\n    time.sleep(0.01)\n    return 0\n")
+    slow = spec(name='"slow"', mechanism='"slow:slow"', runs="1_000_000")
+    running = process("run", write(CONSTANT, slow), "--report", "out")
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("out/constant-*.json")):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1.0)  # into the second audit
+    running.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert time.monotonic() - sent < 10  # the audit itself would take hours
+    assert err.splitlines()[-1] == "interrupted: 1 of 2 audits finished; their results are in out"
+    assert "Traceback" not in err
+    assert [name for name in os.listdir(folder / "out") if name.startswith(".")] == []  # nothing half written

@@ -1,0 +1,105 @@
+"""What is said while audits run: bars on a terminal, a line now and then in a log, and never on standard output."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpaudit.cli.progress import Lines
+from tests.doors.conftest import Outcome, spec
+
+Run = Callable[..., Outcome]
+Write = Callable[..., str]
+
+
+def test_lines_come_at_most_every_few_seconds() -> None:
+    now, said = [100.0], []
+    lines = Lines(2, write=said.append, clock=lambda: now[0])
+    lines.audit(1, "first")
+    for stage in ("search", "certify"):
+        lines.begin(stage, 1_000)
+        for _ in range(10):
+            now[0] += 1.0
+            lines.advance(100)
+        lines.end()
+    lines.finished("done")
+    lines.audit(2, "second")
+    lines.begin("certify", 0)
+    now[0] += 4.0
+    lines.advance(1)
+    lines.failed("broken")
+    assert said == [
+        "[1/2] first: looking for an event 50% of 1,000 runs",
+        "[1/2] first: looking for an event 100% of 1,000 runs",
+        "[1/2] first: certifying 50% of 1,000 runs",
+        "[1/2] first: certifying 100% of 1,000 runs",
+        "[1/2] done",
+        "[2/2] broken",
+    ]
+
+
+def test_quiet_and_no_progress_say_only_what_went_wrong(dpaudit: Run, write: Write) -> None:
+    name = write(spec(), spec(name='"dies"', mechanism='"mechs:dies"'))
+    for option in ("--no-progress", "--quiet"):
+        ended = dpaudit("run", name, option)
+        assert [line.partition(": the")[0] for line in ended.err.splitlines()] == [
+            "no verdict   spec.toml: audit 'dies'"
+        ]
+    assert len(ended.out.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "live", "coloured"),
+    [
+        ({}, True, True),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"CI": "true"}, False, False),
+        ({"TERM": "dumb"}, False, False),
+    ],
+    ids=["terminal", "no-color", "ci", "dumb"],
+)
+def test_a_terminal_gets_bars(write: Write, folder: Path, setting: dict[str, str], live: bool, coloured: bool) -> None:
+    name = write(spec(name='"[red]one[/red]"'), spec(name='"two"'))
+    here, there = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "dpaudit", "run", name],
+        stdin=there,
+        stdout=subprocess.PIPE,
+        stderr=there,
+        env={**os.environ, "TERM": "xterm-256color", **setting},
+        text=True,
+    )
+    os.close(there)
+    seen = _everything(here)
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert out.startswith("dpaudit 0.1.0: 2 audits")
+    assert "\x1b" not in out
+    assert ("\x1b[?25l" in seen) == live  # the cursor is hidden while bars are drawn
+    assert ("\x1b[3" in seen or "\x1b[9" in seen) == coloured
+    assert "[red]one[/red]: not refuted, as expected" in seen  # a name is text, not markup
+
+
+def _everything(terminal: int) -> str:
+    seen = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not select.select([terminal], [], [], 1.0)[0]:
+            continue
+        try:
+            part = os.read(terminal, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(terminal)
+    return seen.decode(errors="replace")

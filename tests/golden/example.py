@@ -1,0 +1,126 @@
+"""The results that the golden files hold, written out by hand: nothing here is computed by `dpaudit`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dpaudit.audit.result import AuditResult, Explored, SuiteEntry, SuiteResult
+from dpaudit.audit.verdict import Verdict
+from dpaudit.audit.witness import Witness
+from dpaudit.certify import Certificate, CoinFlip
+from dpaudit.certify.coin_flip import METHOD
+from dpaudit.claims import HalfPlane, PureDP
+from dpaudit.events import event_from_dict
+
+PROVENANCE: dict[str, Any] = {
+    "version": "0.1.0",
+    "python": "3.11.7",
+    "numpy": "2.2.0",
+    "scipy": "1.15.0",
+    "joblib": "1.4.2",
+    "statsmodels": "0.14.4",
+    "scikit-learn": "not installed",
+    "platform": "Linux x86_64",
+    "started": "2025-01-31T09:30:00+00:00",
+    "wall_s": 3.25,
+    "cpu_s": 5.5,
+    "n_jobs": 2,
+    "backend": "loky",
+    "task_runs": 65536,
+    "max_time_s": None,
+    "file": "counts.py",
+    "line": 4,
+    "command": None,
+    "source": None,
+}
+
+
+def result(**changes: Any) -> AuditResult:
+    """A count with Laplace noise of scale 0.5, claimed to be 1-DP; on `output > 9.5` its true loss is 2."""
+    made = AuditResult(
+        spec={
+            "name": "noisy count",
+            "claim": {"form": "PureDP", "epsilon": 1.0, "relation": "add_or_remove_one"},
+            "mechanism": {
+                "name": "noisy_count",
+                "kind": "per-run",
+                "reference": "counts:noisy_count",
+                "parameters": {},
+                "takes_rng": True,
+                "digest": "0c6c1f0b8a5d4e21",
+            },
+            "pairs": [
+                {
+                    "name": "one leaves",
+                    "distance": 1,
+                    "first": {"digest": "8f14e45fceea167a5a36dedd4bea2543", "value": ["a"] * 9},
+                    "second": {"digest": "c9f0f895fb98ab9159f51fd0297e236d", "value": ["a"] * 8},
+                }
+            ],
+            "runs": 1_000_000,
+            "confidence": 0.999,
+            "seed": 0,
+            "stopping": "fixed",
+            "selector": "penalised",
+            "certifier": "coin-flip",
+            "search_share": 0.1,
+            "shard_runs": 8192,
+            "run_timeout_s": None,
+        },
+        claim=PureDP(1.0, "add_or_remove_one"),  # type: ignore[arg-type]
+        witness=Witness(
+            pair=0,
+            event=event_from_dict(
+                {"feature": {"kind": "coordinate", "path": []}, "intervals": [[9.5, "inf"]], "tokens": []}
+            ),
+            p_side="first",
+            selector="penalised: above a threshold",
+            score=1.9625,
+            tangent=HalfPlane(ratio=2.718281828459045, offset=0.0),
+        ),
+        evidence=CoinFlip(hits_p=82_289, hits_q=11_206, runs_p=449_701, runs_q=450_267),
+        certificate=Certificate(
+            lower=1.9627309756560012,
+            epsilon_lower=1.9627309756560012,
+            p_value=0.0,
+            delta=0.0,
+            confidence=0.999,
+            method=METHOD,
+        ),
+        runs_used=999_968,
+        explored=(Explored("feature", "output", "looked at", 1.9625),),
+        ceiling=11.083620671793573,
+        reproducible=True,
+        provenance=PROVENANCE,
+    )
+    return replace(made, **changes)
+
+
+def kept(**changes: Any) -> AuditResult:
+    """The same count with noise of scale 1: its true loss is 1, as claimed, and the audit does not refute it."""
+    made = result()
+    made = replace(
+        made,
+        spec={**made.spec, "name": "noisy count, whole noise"},
+        evidence=CoinFlip(hits_p=136_400, hits_q=50_244, runs_p=449_701, runs_q=450_267),
+        certificate=replace(
+            made.certificate,
+            lower=0.9825780646132262,
+            epsilon_lower=0.9825780646132262,
+            p_value=0.5994705017012586,
+        ),
+    )
+    return replace(made, **changes)
+
+
+def suite() -> SuiteResult:
+    """A finding that was expected, a claim that held, and an audit that ended without a verdict."""
+    return SuiteResult(
+        entries=(
+            SuiteEntry("noisy count", Verdict.REFUTED, result()),
+            SuiteEntry("noisy count, whole noise", Verdict.NOT_REFUTED, kept()),
+            SuiteEntry("sparse", Verdict.REFUTED, None, "the worker of shard 3 was lost twice", 3),
+        ),
+        confidence=0.997,
+    )

@@ -1,0 +1,30 @@
+"""Writes the golden files anew: `python -m tests.golden.rewrite`. A change of one needs a stated reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dpaudit.audit.stored import json_schema
+from dpaudit.report import json_, markdown, record_names, text
+from tests.golden import example
+
+FOLDER = Path(__file__).parent
+
+
+def contents() -> dict[str, str]:
+    """What each golden file must hold, by today's code."""
+    suite = example.suite()
+    return {
+        "result.json": json_.render_result(example.result()),
+        "result.schema.json": json.dumps(json_schema(), indent=1) + "\n",
+        "result.txt": text.render_result(example.result()),
+        "result.md": markdown.render_result(example.kept()),
+        "suite.txt": text.render_suite(suite),
+        "suite.md": markdown.render_suite(suite, record_names(suite)),
+    }
+
+
+if __name__ == "__main__":
+    for name, whole in contents().items():
+        (FOLDER / name).write_text(whole, encoding="utf-8")

@@ -1,0 +1,172 @@
+"""The files a report is written to: the format from the suffix, names that cannot escape, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpaudit import report
+from dpaudit.audit.result import SuiteEntry, SuiteResult
+from dpaudit.audit.stored import load
+from dpaudit.audit.verdict import Verdict
+from dpaudit.errors import InvalidSpec
+from tests.golden import example
+from tests.report import hostile
+
+
+@pytest.mark.parametrize(
+    ("suffix", "begins"), [(".json", "{"), (".md", "# REFUTED"), (".txt", "REFUTED"), (".JSON", "{")]
+)
+def test_the_suffix_names_the_format(tmp_path: Path, suffix: str, begins: str) -> None:
+    path = report.write(example.result(), tmp_path / f"result{suffix}")
+    assert path.read_text(encoding="utf-8").startswith(begins)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".md", ".txt"])
+def test_every_format_takes_a_suite(tmp_path: Path, suffix: str) -> None:
+    text = report.write(example.suite(), tmp_path / f"suite{suffix}").read_text(encoding="utf-8")
+    assert all(entry.name in text for entry in example.suite().entries)
+    assert text.endswith("\n")
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report", "report.json.gz", ".json", "a\nb.exe"])
+def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidSpec, match=r"^a report must end in \.json, \.md, \.txt, got .*$"):
+        report.write(example.result(), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_what_save_writes_and_reads_back_equal(tmp_path: Path) -> None:
+    result = example.result()
+    written = report.write(result, tmp_path / "written.json").read_bytes()
+    assert written == result.save(tmp_path / "saved.json").read_bytes()
+    assert load(tmp_path / "written.json") == result
+
+
+def test_the_record_of_a_suite_holds_results_and_reasons(tmp_path: Path) -> None:
+    suite = example.suite()
+    stored = json.loads(report.write(suite, tmp_path / "suite.json").read_text(encoding="utf-8"))
+    assert stored["schema"] == "dpaudit.suite/1"
+    assert stored["exit_code"] == 3
+    first, second, third = stored["entries"]
+    assert first["result"] == example.result().to_dict()
+    assert (first["p_value_holm"], second["p_value_holm"], third["p_value_holm"]) == (0.0, 1.0, None)
+    assert third["result"] is None
+    assert third["error"] == "the worker of shard 3 was lost twice"
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = report.write(example.result(), tmp_path / "result.txt")
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        report.write(example.kept(), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_suite_is_one_record_a_result_and_one_page(tmp_path: Path) -> None:
+    paths = report.write_suite(example.suite(), tmp_path / "new" / "folder")
+    names = [path.name for path in paths]
+    assert names == ["noisy-count-0fa7b517.json", "noisy-count-whole-noise-004b3e65.json", "report.md"]
+    assert sorted(os.listdir(tmp_path / "new" / "folder")) == sorted(names)
+    assert load(paths[0]) == example.result()
+    page = paths[-1].read_text(encoding="utf-8")
+    assert all(f"`dpaudit recheck {name}`" in page for name in names[:-1])
+
+
+def test_equal_audits_get_files_of_their_own(tmp_path: Path) -> None:
+    twins = SuiteResult(tuple(SuiteEntry("twin", Verdict.REFUTED, example.result()) for _ in range(3)), 0.99)
+    names = [path.name for path in report.write_suite(twins, tmp_path)]
+    assert names == ["twin-0fa7b517.json", "twin-0fa7b517-2.json", "twin-0fa7b517-3.json", "report.md"]
+
+
+def test_the_name_of_a_record_does_not_change_when_audits_follow() -> None:
+    entries = tuple(SuiteEntry("twin", Verdict.REFUTED, example.result()) for _ in range(3))
+    growing = [report.record_names(SuiteResult(entries[:count], 0.99))[-1] for count in (1, 2, 3)]
+    assert tuple(growing) == report.record_names(SuiteResult(entries, 0.99))
+
+
+def test_no_name_leaves_the_folder_of_the_report(tmp_path: Path) -> None:
+    hard = [form.format(name) for name in hostile.NAMES if "{" not in name for form in ("{}", "../{}", "/{}/..", "CON")]
+    suite = SuiteResult(tuple(SuiteEntry(name, Verdict.NOT_REFUTED, example.kept()) for name in hard), 0.99)
+    names = report.record_names(suite)
+    assert len(set(names)) == len(hard)
+    for name in names:
+        assert name is not None
+        assert name.isascii()
+        assert name == Path(name).name
+        assert len(name) <= 80
+    few = SuiteResult(suite.entries[:40:8], 0.99)
+    paths = report.write_suite(few, tmp_path / "report")
+    assert sorted(paths) == sorted((tmp_path / "report").iterdir())
+    assert os.listdir(tmp_path) == ["report"]
+    assert all(load(path) == example.kept() for path in paths[:-1])
+
+
+def test_a_format_is_one_file_and_one_line() -> None:
+    folder = Path(report.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert {module.__name__.rpartition(".")[2] for module in report.FORMATS.values()} == modules  # type: ignore[attr-defined]
+
+
+# what a suite amounts to
+
+
+def _entry(verdict: Verdict, expect: Verdict, code: int = 0) -> SuiteEntry:
+    made = example.result() if verdict is Verdict.REFUTED else example.kept()
+    return SuiteEntry("audit", expect, made, exit_code=code)
+
+
+EXPECTED = _entry(Verdict.REFUTED, Verdict.REFUTED)
+MISSED = _entry(Verdict.NOT_REFUTED, Verdict.REFUTED)
+REFUTED = _entry(Verdict.REFUTED, Verdict.NOT_REFUTED)
+WEAK = _entry(Verdict.NOT_REFUTED, Verdict.NOT_REFUTED, 4)
+BROKEN, INVALID, INTERNAL = (SuiteEntry("audit", Verdict.NOT_REFUTED, None, "why", code) for code in (3, 2, 70))
+
+
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ((), 5),
+        ((EXPECTED,), 0),
+        ((EXPECTED, _entry(Verdict.NOT_REFUTED, Verdict.NOT_REFUTED)), 0),
+        ((EXPECTED, REFUTED), 1),
+        ((EXPECTED, MISSED), 1),
+        ((EXPECTED, WEAK), 4),
+        ((EXPECTED, WEAK, BROKEN), 3),
+        ((BROKEN, REFUTED, WEAK), 1),
+        ((REFUTED, INVALID, BROKEN), 2),
+        ((INVALID, INTERNAL, REFUTED), 70),
+    ],
+)
+def test_the_worst_ending_decides_the_exit_code(entries: tuple[SuiteEntry, ...], code: int) -> None:
+    assert SuiteResult(entries, 0.99).exit_code == code
+
+
+def _with_p(p_value: float) -> SuiteEntry:
+    made = example.kept()
+    return SuiteEntry(
+        "audit", Verdict.NOT_REFUTED, replace(made, certificate=replace(made.certificate, p_value=p_value))
+    )
+
+
+def test_holm_multiplies_the_least_by_all_and_never_falls() -> None:
+    suite = SuiteResult(tuple(_with_p(p) for p in (0.02, 0.001, 0.015, 0.6)), 0.99)
+    assert suite.holm() == pytest.approx((0.045, 0.004, 0.045, 0.6))
+
+
+def test_an_audit_without_a_result_counts_among_all_with_a_p_value_of_one() -> None:
+    entries = (_with_p(0.001), BROKEN, BROKEN, _with_p(0.02))
+    adjusted = SuiteResult(entries, 0.99).holm()
+    assert adjusted[1:3] == (None, None)
+    assert (adjusted[0], adjusted[3]) == pytest.approx((0.004, 0.06))
+    assert SuiteResult((), 0.99).holm() == ()

@@ -1,0 +1,173 @@
+"""The floors of the building: a folder of dpaudit imports only from those above it in the flow.
+
+When one of these tests fails, the message is the explanation. A new folder gets its place in `FLOW`; an import
+that goes the other way wants a smaller interface or another home, not an exception here.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "dpaudit"
+
+FLOW = {
+    "version": "what this is",
+    "errors": "how it fails, in one line",
+    "validate": "single values",
+    "claims": "what is promised",
+    "pairs": "adjacent datasets",
+    "mechanisms": "what runs",
+    "catalogue": "mechanisms from the literature",
+    "sampling": "the only code that runs someone else's",
+    "events": "sets of outputs",
+    "certify": "integers in, certified statements out",
+    "verify": "upper bounds",
+    "audit": "the one place that knows all stages",
+    "report": "one format, one file",
+    "ledger": "the record of results",
+    "api": "the Python door",
+    "spec_file": "the TOML door",
+    "cli": "the door of the shell",
+    "pytest_plugin": "the door of a test suite",
+}
+
+LONGEST = 400  # lines of a module
+LONGER_FOR_A_REASON: dict[str, str] = {
+    "dpaudit/audit/wording.py": "every sentence that a user reads about a result stands in one place",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a module: where it stands and what it names."""
+
+    file: Path
+    line: int
+    module: str
+    name: str | None
+
+    @property
+    def where(self) -> str:
+        return f"{self.file.relative_to(ROOT)}:{self.line}"
+
+
+def imports(file: Path) -> Iterator[Import]:
+    """Every import of a file, those inside functions and those for types alone included."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(file, node.lineno, alias.name, None)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, (
+                f"{file.relative_to(ROOT)}:{node.lineno}: write the whole name, not a relative import"
+            )
+            for alias in node.names:
+                yield Import(file, node.lineno, node.module or "", alias.name)
+
+
+def floor_of(file: Path) -> str:
+    """The name in `FLOW` that a file of the package belongs to; empty for `__init__` and `__main__` of the top."""
+    inside = file.relative_to(PACKAGE)
+    name = inside.parts[0] if len(inside.parts) > 1 else inside.stem
+    return "" if name in ("__init__", "__main__") else name
+
+
+def target_of(found: Import) -> str | None:
+    """The name in `FLOW` that an import reaches for; None for another package, empty for the public names."""
+    parts = found.module.split(".")
+    if parts[0] != "dpaudit":
+        return None
+    if len(parts) > 1:
+        return parts[1]
+    return found.name if found.name in FLOW else ""
+
+
+def sources(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.py") if not any(part.startswith(".") for part in path.parts))
+
+
+MODULES = sources(PACKAGE)
+
+
+def test_every_folder_has_its_place_in_the_flow() -> None:
+    unknown = {floor_of(file) for file in MODULES} - set(FLOW) - {""}
+    assert not unknown, (
+        f"give {', '.join(sorted(unknown))} a place in FLOW, in the order of the flow, and say what it is"
+    )
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_imports_go_up_the_flow_and_never_down(file: Path) -> None:
+    order = list(FLOW)
+    here = floor_of(file)
+    if not here:
+        return
+    for found in imports(file):
+        target = target_of(found)
+        if target is None:
+            continue
+        assert target, (
+            f"{found.where}: inside the package import {found.name} from its own module, not from dpaudit itself"
+        )
+        assert target in order, f"{found.where}: {found.module} is nowhere in FLOW"
+        assert order.index(target) <= order.index(here), (
+            f"{found.where}: {here} ({FLOW[here]}) imports {found.module}, "
+            f"but {target} ({FLOW[target]}) comes after it. "
+            f"{here} may import: {', '.join(order[: order.index(here) + 1])}"
+        )
+
+
+def test_the_package_itself_loads_nothing_but_its_version() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    for node in tree.body:  # what stands under `if TYPE_CHECKING` is not executed
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpaudit"):
+            assert node.module == "dpaudit.version", (
+                f"dpaudit/__init__.py:{node.lineno}: load {node.module} on first use"
+            )
+
+
+def test_only_the_plugin_knows_pytest() -> None:
+    for file in MODULES:
+        for found in imports(file):
+            if found.module.split(".")[0] in ("pytest", "_pytest"):
+                assert floor_of(file) == "pytest_plugin", f"{found.where}: nothing but pytest_plugin may import pytest"
+
+
+@pytest.mark.parametrize("file", sources(ROOT / "audits"), ids=lambda file: str(file.relative_to(ROOT)))
+def test_audits_are_written_as_a_user_would_write_them(file: Path) -> None:
+    import dpaudit
+
+    for found in imports(file):
+        if found.module.split(".")[0] != "dpaudit":
+            continue
+        assert found.module == "dpaudit", f"{found.where}: audits use public names only: from dpaudit import ..."
+        assert found.name is None or found.name in dpaudit.__all__, f"{found.where}: dpaudit.{found.name} is not public"
+
+
+def test_specs_name_the_catalogue_or_a_module_beside_them() -> None:
+    for file in sorted((ROOT / "audits").rglob("*.toml")):
+        for audit in tomllib.loads(file.read_text())["audit"]:
+            if not isinstance(audit["mechanism"], str):
+                continue
+            module = audit["mechanism"].partition(":")[0]
+            beside = (file.parent / f"{module.replace('.', '/')}.py").exists()
+            assert beside or module.startswith("dpaudit.catalogue."), (
+                f"{file.relative_to(ROOT)}: {module} is neither in the catalogue nor beside the spec"
+            )
+
+
+def test_modules_stay_short_or_say_why() -> None:
+    lengths = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in MODULES}
+    long = {name: lines for name, lines in lengths.items() if lines > LONGEST}
+    unexplained = sorted(set(long) - set(LONGER_FOR_A_REASON))
+    assert not unexplained, f"split {unexplained}, or list them in LONGER_FOR_A_REASON with the reason"
+    stale = sorted(set(LONGER_FOR_A_REASON) - set(long))
+    assert not stale, f"{stale} are short again: take them off LONGER_FOR_A_REASON"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.cli.options import nothing_to_audit, tagged, wishes
 from dpaudit.cli.words import say
 
 if TYPE_CHECKING:
@@ -23,18 +23,17 @@ def command(paths: tuple[str, ...], confidence: float | None, runs: float | None
 
     Imports no mechanism and runs none.
     """
-    from dpaudit import validate
-    from dpaudit.spec_file import Wishes, find_specs, read_settings, read_spec
+    from dpaudit.audit.wording import confidence_text
+    from dpaudit.spec_file import find_specs, read_spec
     from dpaudit.spec_file.suite import shared
 
-    stated = None if confidence is None else validate.open_probability("--confidence", confidence)
-    wishes = Wishes(runs=runs, confidence=stated, settings=read_settings(Path.cwd()))
-    questions = [question for path in find_specs(paths) for question in read_spec(path, wishes)]
-    chosen, together = shared(tuple(question for question in questions if not tags or set(tags) & set(question.tags)))
+    wished = wishes(runs=runs, confidence=confidence)
+    questions = [question for path in find_specs(paths) for question in read_spec(path, wished)]
+    chosen, together = shared(tagged(questions, tags))
     if not chosen:
-        say(f"nothing to audit: no matching [[audit]] in {', '.join(paths)}")
+        say(nothing_to_audit(paths, tags, len(questions)))
         return 5
-    click.echo(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {together:g}")
+    click.echo(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
     for question in chosen:
         click.echo("\n" + "\n".join(_page(question)))
     return 0

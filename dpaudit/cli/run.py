@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dpaudit.cli.group import Caller
+from dpaudit.cli.options import nothing_to_audit, tagged, wishes
 from dpaudit.cli.words import one_line, say
 
 
@@ -39,48 +40,36 @@ def command(
 
     Options go before the spec, the spec before [tool.dpaudit] in ./pyproject.toml.
     """
-    from dpaudit import validate
     from dpaudit.cli.suite import Suite, header
     from dpaudit.errors import InvalidSpec
     from dpaudit.sampling import Engine
-    from dpaudit.spec_file import Question, Wishes, find_specs, read_settings, read_spec
+    from dpaudit.spec_file import Question, find_specs, read_spec
     from dpaudit.spec_file.suite import shared
 
-    settings = read_settings(Path.cwd())
-    wishes = Wishes(
-        runs=runs,
-        confidence=None if confidence is None else validate.open_probability("--confidence", confidence),
-        seed=None if seed is None else validate.whole("--seed", seed, least=0),
-        settings=settings,
-    )
-    jobs = next(value for value in (jobs, settings.jobs, -1) if value is not None)
+    wished = wishes(runs=runs, confidence=confidence, seed=seed)
+    jobs = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
     Engine(jobs, backend, supervised=True)  # a bad value is refused once, here, and not by each audit
     questions: list[Question] = []
     wrong = 0
     for path in find_specs(paths):
         try:
-            questions += read_spec(path, wishes)
+            questions += read_spec(path, wished)
         except InvalidSpec as error:
             say(f"error: {one_line(error)}")
             wrong += 1
     if wrong:
         return InvalidSpec.exit_code
-    chosen = tuple(question for question in questions if not tags or set(tags) & set(question.tags))
+    chosen = tagged(questions, tags)
     if not chosen:
-        say(f"nothing to audit: {_nothing(paths, tags, len(questions))}")
+        say(nothing_to_audit(paths, tags, len(questions)))
         return 5
     posed, together = shared(chosen)
-    folder = report if report is not None else settings.report
-    suite = Suite(posed, together, jobs=jobs, backend=backend, tags=tags, runs_given=runs is not None, caller=caller)
+    folder = report if report is not None else wished.settings.report
+    overridden = runs is not None or wished.settings.runs is not None
+    suite = Suite(posed, together, jobs=jobs, backend=backend, tags=tags, runs_given=overridden, caller=caller)
     suite.prepare(None if folder is None else Path(folder))
     if not quiet:
         click.echo(header(posed, together))
     finished = suite.run(silent=no_progress or quiet)
     suite.tell(finished, quiet=quiet)
     return finished.exit_code
-
-
-def _nothing(paths: tuple[str, ...], tags: tuple[str, ...], audits: int) -> str:
-    if audits:
-        return f"none of the {audits} audits in {', '.join(paths)} has the tag {' or '.join(map(repr, tags))}"
-    return f"no [[audit]] in {', '.join(paths)}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
 
+from dpaudit.cli.options import nothing_to_audit, wishes
 from dpaudit.cli.words import one_line, say
 
 
@@ -22,14 +22,13 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
     from dpaudit.errors import InvalidSpec
-    from dpaudit.spec_file import Wishes, find_specs, read_settings, read_spec
+    from dpaudit.spec_file import find_specs, read_spec
 
-    wishes = Wishes(settings=read_settings(Path.cwd()))
+    wished = wishes()
     audits, wrong = 0, 0
-    files = find_specs(paths)
-    for path in files:
+    for path in find_specs(paths):
         try:
-            found = read_spec(path, wishes)
+            found = read_spec(path, wished)
         except InvalidSpec as error:
             say(f"error: {one_line(error)}")
             wrong += 1
@@ -39,7 +38,7 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
     if wrong:
         return InvalidSpec.exit_code
     if not audits:
-        say(f"nothing to audit: no [[audit]] in {', '.join(paths)}")
+        say(nothing_to_audit(paths, (), 0))
         return 5
     return 0
 

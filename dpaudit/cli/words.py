@@ -1,8 +1,6 @@
-"""Small words that all commands share: errors on one line, names of files, numbers for people."""
+"""Small words that all commands share: errors on one line, times as people say them."""
 
 from __future__ import annotations
-
-import re
 
 import click
 
@@ -22,15 +20,6 @@ def one_line(message: object) -> str:
     """
     text = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in " ".join(str(message).split()))
     return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 3] + "..."
-
-
-def slug(name: str) -> str:
-    """A name as part of a file name.
-
-    >>> slug("noisy count, Laplace (half)")
-    'noisy-count-laplace-half'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "audit"
 
 
 def version() -> str:

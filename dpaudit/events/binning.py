@@ -6,7 +6,7 @@ or spread over many scales. Bin i holds the numbers in (edges[i-1], edges[i]].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ EVEN_BINS = 4096
 FEW_VALUES = 1024  # so many different numbers have a bin each
 WIDE = 400.0  # a spread of so many interquartile ranges calls for quantile edges
 QUANTILE_BINS = 512
-MOST_TOKENS = 8192
+MOST_TOKENS = 4096
 REPEATED = 0.002  # a value that makes up this part of the pilot is an atom
 
 
@@ -36,6 +36,13 @@ class Binning:
     edges: Floats
     tokens: tuple[Token, ...] = ()
     step: float | None = None
+    _order: npt.NDArray[np.intp] = field(init=False, repr=False, compare=False)
+    _known: npt.NDArray[np.uint64] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        codes = np.array([token.code for token in self.tokens], np.uint64)
+        object.__setattr__(self, "_order", np.argsort(codes))
+        object.__setattr__(self, "_known", codes[self._order])
 
     @property
     def bins(self) -> int:
@@ -53,7 +60,7 @@ class Binning:
         if column.codes is not None or self._has_nan(column.values):
             codes = column.tokens
             rows = np.flatnonzero(codes)
-            cell[rows] = self._token_cells(codes[rows])
+            cell[rows] = self.token_cells(codes[rows])
         if times is None:
             return np.bincount(cell, minlength=self.cells)
         return np.bincount(cell, weights=times, minlength=self.cells).astype(np.int64)
@@ -72,14 +79,12 @@ class Binning:
             np.clip(place, 0.0, len(self.edges), out=place)
             return place.astype(np.intp)
 
-    def _token_cells(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    def token_cells(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+        """The cells of tokens, by their codes."""
         if not self.tokens:
             return np.full(len(codes), self.bins, np.intp)
-        known = np.fromiter((token.code for token in self.tokens), np.uint64, len(self.tokens))
-        order = np.argsort(known)
-        place = np.minimum(np.searchsorted(known, codes, sorter=order), len(known) - 1)
-        found = order[place]
-        return self.bins + np.where(known[found] == codes, found, len(self.tokens))
+        place = np.minimum(np.searchsorted(self._known, codes), len(self._known) - 1)
+        return self.bins + np.where(self._known[place] == codes, self._order[place], len(self.tokens))
 
     def interval(self, first: int, last: int) -> tuple[float, float]:
         """The interval (low, high] of the bins first .. last."""

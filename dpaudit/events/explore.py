@@ -29,7 +29,8 @@ from dpaudit.sampling.worker import Pilot
 MOST_COORDINATES = 64  # of one output that pairs, ranks and sums are made of
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
 KEPT = 6  # features that the longer search counts, learned scores apart
-RECURRING = 4  # times that an output is seen on average where outputs count as recurring
+RECURRING = 2  # times that an output is seen on average where outputs count as recurring
+SCREENED = 1 << 13  # outputs on which every feature is tried
 FAR = 1e4  # a centre so many spreads from 0 is taken off before rounding
 SHOWN_TOKENS = 4  # values that "position of the first" is tried for
 LONGEST_VALUE = 120
@@ -48,19 +49,22 @@ class Plan:
 def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
     """Every feature scored on the pilot, and the best few kept; learned scores are kept unscored."""
     both = concatenate([pilot.first, pilot.second])
-    scored: list[tuple[float, Feature, Binning]] = []
-    for feature in _features(both):
-        bins = _binning(feature, both)
-        found = _on_pilot(feature, bins, pilot, goal)
-        scored.append((-np.inf if found is None else found.score, feature, bins))
+    glance = _part_of(pilot, SCREENED)
+    look = concatenate([glance.first, glance.second])
+    scored: list[tuple[float, Feature]] = []
+    for feature in _features(look):
+        found = _on_pilot(feature, _binning(feature, look), glance, goal)
+        scored.append((-np.inf if found is None else found.score, feature))
     scored.sort(key=lambda entry: -entry[0])
     # the whole output contains every event there is, so where outputs recur it always gets the longer look
     kept = [
-        (feature, bins) for rank, (_, feature, bins) in enumerate(scored) if rank < keep or _recurs(feature, bins, both)
+        (feature, _binning(feature, both))
+        for rank, (_, feature) in enumerate(scored)
+        if rank < keep or isinstance(feature, Whole)
     ]
     learned, left_out = _learned(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
-    looked_at = [(str(feature), None if score == -np.inf else float(score)) for score, feature, _ in scored]
+    looked_at = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
     return Plan(
         Tables((*kept, *extra)),
         (False,) * len(kept) + (True,) * len(extra),
@@ -96,8 +100,19 @@ def everything(pilot: Pilot) -> Proposal:
     return Proposal(Event(Whole(), tokens=bins.tokens[:1]), "first", "last resort", 0.0)
 
 
-def _recurs(feature: Feature, bins: Binning, both: Outputs) -> bool:
-    return isinstance(feature, Whole) and len(bins.tokens) * RECURRING <= both.runs
+def _part_of(pilot: Pilot, runs: int) -> Pilot:
+    """About `runs` of the outputs, evenly spread."""
+    sides = (pilot.first, pilot.second)
+    return Pilot(
+        *(
+            side if side.runs <= runs // 2 else side.take(np.linspace(0, side.runs - 1, runs // 2).astype(np.intp))
+            for side in sides
+        )
+    )
+
+
+def _recurs(both: Outputs) -> bool:
+    return len(np.unique(Whole().column(both).tokens)) * RECURRING <= both.runs
 
 
 def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal) -> Proposal | None:
@@ -120,7 +135,7 @@ def _features(both: Outputs) -> Iterator[Feature]:
     places = _coordinates(both)
     if len(places) >= 2:
         yield from _vector_features(both, places)
-    if both.complete and (len(varying) != 1 or len(places) >= 2):
+    if both.complete and (len(varying) != 1 or len(places) >= 2) and _recurs(both):
         yield Whole()
 
 

@@ -36,7 +36,7 @@ class Term:
         cell = np.searchsorted(self.bins.edges, column.values.astype(np.float32), side="left")
         codes = column.tokens
         rows = np.flatnonzero(codes)
-        cell[rows] = self.bins._token_cells(codes[rows])
+        cell[rows] = self.bins.token_cells(codes[rows])
         return np.asarray(self.weights)[cell]
 
     def to_dict(self) -> dict[str, Any]:

@@ -121,34 +121,36 @@ def _families(bins: Binning, x: Reals, y: Reals) -> Iterator[_Candidates]:
         yield _Candidates("above a threshold", above_x, above_y, lambda j: np.arange(numbers - 1 - j, numbers))
         below_x, below_y = (np.cumsum(side[:numbers]) for side in (x, y))
         yield _Candidates("below a threshold", below_x, below_y, lambda j: np.arange(j + 1))
-    groups = _groups(bins, x, y)
-    if groups:
-        yield _by_ratio(groups, x, y)
+    group = _groups(bins, x + y)
+    if group.max() >= 0:
+        yield _by_ratio(group, x, y)
 
 
-def _groups(bins: Binning, x: Reals, y: Reals) -> list[npt.NDArray[np.intp]]:
-    """Cells to sort by ratio: tokens and rare numbers one by one, many bins in contiguous groups of equal mass."""
-    both = x + y
-    filled = np.flatnonzero(both[: bins.bins])
+def _groups(bins: Binning, both: Reals) -> npt.NDArray[np.intp]:
+    """The group of each cell, -1 for none: tokens and few numbers one by one, many bins in runs of equal mass."""
+    group = np.full(len(both), -1, np.intp)
+    numbers = both[: bins.bins]
+    filled = np.flatnonzero(numbers)
     if len(filled) <= SINGLE_CELLS:
-        numbers = [np.array([cell]) for cell in filled]
+        group[filled] = np.arange(len(filled))
     else:
-        share = np.cumsum(both[: bins.bins]) / both[: bins.bins].sum()
-        part = np.minimum((share * GROUPS).astype(np.intp), GROUPS - 1)
-        numbers = [np.flatnonzero(part == j) for j in range(GROUPS) if np.any(part == j)]
+        share = np.cumsum(numbers) / numbers.sum()
+        group[: bins.bins] = np.minimum((share * GROUPS).astype(np.intp), GROUPS - 1)
     # the last cell, tokens never seen on the pilot, cannot be named and so cannot be in an event
-    tokens = [np.array([cell]) for cell in bins.bins + np.flatnonzero(both[bins.bins : -1])]
-    return numbers + tokens
+    tokens = bins.bins + np.flatnonzero(both[bins.bins : -1])
+    group[tokens] = group.max() + 1 + np.arange(len(tokens))
+    return group
 
 
-def _by_ratio(groups: list[npt.NDArray[np.intp]], x: Reals, y: Reals) -> _Candidates:
+def _by_ratio(group: npt.NDArray[np.intp], x: Reals, y: Reals) -> _Candidates:
     """Prefixes of the groups in falling order of their log ratio, judged on runs that did not order them.
 
     The counts are split at random into two halves; each half is summed in the order that the other gives.
     The event itself takes the order of all counts, which is better than either.
     """
-    sums = np.array([[side[group].sum() for group in groups] for side in (x, y)]).astype(np.int64)
-    half = np.random.default_rng(len(groups)).binomial(sums, 0.5)
+    used = np.flatnonzero(group >= 0)
+    sums = np.stack([np.bincount(group[used], weights=side[used]) for side in (x, y)]).astype(np.int64)
+    half = np.random.default_rng(sums.shape[1]).binomial(sums, 0.5)
     judged = np.zeros(sums.shape)
     for one, other in ((half, sums - half), (sums - half, half)):
         judged += np.cumsum(other[:, _order(one)], axis=1)
@@ -157,7 +159,7 @@ def _by_ratio(groups: list[npt.NDArray[np.intp]], x: Reals, y: Reals) -> _Candid
         "values in order of their ratio",
         judged[0],
         judged[1],
-        lambda j: np.sort(np.concatenate([groups[k] for k in order[: j + 1]])),
+        lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
         sorted=True,
     )
 

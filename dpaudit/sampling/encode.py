@@ -104,25 +104,22 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
             columns = {path: Column(np.frombuffer(array("d", cells))) for path, cells in found.items()}
             return Outputs(len(objects), columns)
         if kind is np.ndarray:
-            return _quick_arrays(objects)
+            return _quick_arrays(objects, wanted)
     except (TypeError, IndexError, OverflowError, ValueError):
         return None
     return None
 
 
-def _quick_arrays(objects: list[Any]) -> Outputs | None:
-    shape, dtype = objects[0].shape, objects[0].dtype
-    if (
-        dtype.kind not in "fiub"
-        or not 0 < objects[0].size <= WIDEST
-        or operator.countOf(map(type, objects), np.ndarray) != len(objects)
-    ):
+def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
+    if not 0 < objects[0].size <= WIDEST or operator.countOf(map(type, objects), np.ndarray) != len(objects):
         return None
-    if any(item.shape != shape or item.dtype != dtype for item in objects):
+    together = np.array(objects)  # a ValueError where shapes differ
+    if together.dtype.kind not in "fiub":
         return None
-    flat = np.frombuffer(b"".join([item.tobytes() for item in objects]), dtype).reshape(len(objects), -1)
-    columns: dict[Path, Column] = {path: Column(flat[:, j]) for j, path in enumerate(_positions(shape))}
-    if shape:
+    shape, flat = together.shape[1:], together.reshape(len(objects), -1)
+    places = enumerate(_positions(shape))
+    columns: dict[Path, Column] = {path: Column(flat[:, j]) for j, path in places if wanted is None or path in wanted}
+    if shape and (wanted is None or (LENGTH,) in wanted):
         columns[(LENGTH,)] = Column(np.broadcast_to(np.float64(shape[0]), (len(objects),)))
     return Outputs(len(objects), columns)
 
@@ -134,8 +131,8 @@ def _positions(shape: Sequence[int]) -> list[Path]:
 def _step(key: Any) -> int | str:
     if isinstance(key, str):
         return str(key)
-    if isinstance(key, int):
-        return int(key)
+    if isinstance(key, int) or (isinstance(key, float) and key.is_integer()):
+        return int(key)  # equal keys are one step
     return repr(key)[:LONGEST_STEP]
 
 
@@ -204,7 +201,10 @@ class _Builder:
         if kinds <= {float, int, bool}:
             return self._add_numbers(objects, rows, path)
         if path == () and rows is None and self.needs((TYPE,)):
-            self.put_tokens((TYPE,), rows, map(_type_token, objects), len(objects))
+            if len(kinds) == 1:
+                self.put_token((TYPE,), None, _type_token(next(iter(kinds))))
+            else:
+                self.put_tokens((TYPE,), None, map(_type_token, map(type, objects)), len(objects))
         if len(kinds) > 1:
             for _, members, there in _groups(objects, rows, self.runs, type):
                 self.add(members, there, path, depth)
@@ -272,9 +272,12 @@ class _Builder:
         self.put_tokens(path, rows, (token("text", str(o)) for o in objects), len(objects))
 
     def _add_complex(self, objects: list[Any], rows: npt.NDArray[np.intp] | None, path: Path, depth: int) -> None:
-        values = np.array(objects, np.complex128)
-        self.put((*path, "real"), rows, values.real)
-        self.put((*path, "imag"), rows, values.imag)
+        for whole, members, there in _groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
+            if whole:  # equal to a real number, so it is one
+                self._add_numbers([o.real for o in members], there, path)
+                continue
+            self.put((*path, "real"), there, np.array([o.real for o in members]))
+            self.put((*path, "imag"), there, np.array([o.imag for o in members]))
 
     def _add_arrays(self, objects: list[Any], rows: npt.NDArray[np.intp] | None, path: Path, depth: int) -> None:
         if objects[0].ndim == 0 and all(o.ndim == 0 for o in objects):
@@ -383,9 +386,8 @@ def _groups(
     return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
 
 
-def _type_token(output: Any) -> Token:
-    """The type of an output; plain numbers are all of one, so that the quick way to read them may leave it out."""
-    kind = type(output)
+def _type_token(kind: type) -> Token:
+    """The type of an output; plain numbers have none, so that the quick way to read them may leave it out."""
     return ABSENT if kind in (float, int, bool, Failure) else token("type", _type_name(kind))
 
 

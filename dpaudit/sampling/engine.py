@@ -295,7 +295,7 @@ def _same(first: Pilot, second: Pilot) -> bool:
 def _digest(outputs: Outputs) -> list[tuple[Any, bytes, bytes]]:
     return [
         (path, column.values.tobytes(), b"" if column.codes is None else column.codes.tobytes())
-        for path, column in sorted(outputs.columns.items(), key=repr)
+        for path, column in sorted(outputs.columns.items(), key=lambda item: repr(item[0]))
     ]
 
 

@@ -62,13 +62,16 @@ class Column:
 
     values: Numbers
     codes: Codes | None = None
+    _tokens: list[Codes] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def tokens(self) -> Codes:
-        """The codes of all cells, NaN included; 0 where the cell is a number."""
-        missing = np.isnan(self.values) if self.values.dtype.kind == "f" else np.zeros(len(self.values), bool)
-        base = np.zeros(len(self.values), np.uint64) if self.codes is None else self.codes
-        return np.where(missing & (base == 0), np.uint64(NOT_A_NUMBER.code), base)
+        """The codes of all cells, NaN included; 0 where the cell is a number. Found once, then kept."""
+        if not self._tokens:
+            missing = np.isnan(self.values) if self.values.dtype.kind == "f" else np.zeros(len(self.values), bool)
+            base = np.zeros(len(self.values), np.uint64) if self.codes is None else self.codes
+            self._tokens.append(np.where(missing & (base == 0), np.uint64(NOT_A_NUMBER.code), base))
+        return self._tokens[0]
 
     def take(self, rows: npt.NDArray[np.generic]) -> Column:
         """The cells of some rows."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import chain, compress
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,15 +22,14 @@ from dpaudit.mechanisms import Description, Mechanism, Opened
 from dpaudit.pairs import AdjacentPair, SealedPair, digest
 from dpaudit.pairs.data import private_copy
 from dpaudit.sampling import guard
-from dpaudit.sampling.encode import Wanted, encode_batch, encode_objects
-from dpaudit.sampling.outputs import Outputs, Sample, concatenate
+from dpaudit.sampling.encode import Failure, Wanted, encode_batch, encode_objects
+from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard
 
-BATCH = 1 << 13  # runs of both sides between two coin flips of a batched mechanism
+BATCH = 1 << 15  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 12  # runs of a per-run mechanism whose outputs are held at a time
-DISCRETE = 8  # outputs that recur this often on average are counted before they are looked at
+MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first, and looked at once each
 
-Bits = npt.NDArray[np.uint8]
 Rng = np.random.Generator
 
 
@@ -74,7 +72,7 @@ class Worker:
     opened: Opened
     pairs: tuple[tuple[Any, Any], ...]
     digests: tuple[tuple[str | None, str | None], ...]
-    discrete: bool = True
+    tally: Tally | None = None
     tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
 
     @classmethod
@@ -118,14 +116,29 @@ class Worker:
     def _per_run(self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None) -> list[Any]:
         parts = []
         table = self._octets(shard.pair)
+        tally = self._tally(wanted, reducer)
         for start in range(0, shard.runs, CELL):
             runs = min(CELL, shard.runs - start)
             flips = np.frombuffer(coins.bytes(-(-runs // 8)), np.uint8)
-            sides = np.unpackbits(flips, count=runs)
-            data = iter(list(chain.from_iterable(map(table.__getitem__, flips)))[:runs])
+            sides = np.unpackbits(flips, count=runs).view(np.bool_)
+            data = islice(chain.from_iterable(map(table.__getitem__, flips)), runs)
             outputs = run_each(self.opened.call, data, rng)
-            parts.append(self._reduced(*self._split(outputs, sides, wanted), reducer))
+            if tally is not None and tally.add(outputs, sides):
+                continue
+            whole = encode_objects(outputs, wanted)
+            parts.append(_reduced(Sample(whole.take(~sides)), Sample(whole.take(sides)), reducer))
+        if tally is not None and tally.runs:
+            assert reducer is not None
+            parts.append(reducer(*tally.samples()))
         return parts
+
+    def _tally(self, wanted: Wanted, reducer: Reducer | None) -> Tally | None:
+        """What counts outputs that recur; none for a pilot, whose outputs stay in the order of the runs."""
+        if reducer is None or (wanted is not None and (TYPE,) in wanted):
+            return None  # outputs of two types may be equal, so an event on types looks at each
+        if self.tally is None or self.tally.wanted != wanted:
+            self.tally = Tally(wanted)
+        return self.tally if self.tally.recurring else None
 
     def _batched(self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None) -> list[Any]:
         parts = []
@@ -137,7 +150,7 @@ class Worker:
             for side in (0, 1) if coins.integers(2) else (1, 0):
                 count = ones if side else runs - ones
                 found[side] = self._call(shard.pair, side, count, rng, wanted)
-            parts.append(self._reduced(Sample(found[0]), Sample(found[1]), reducer))
+            parts.append(_reduced(Sample(found[0]), Sample(found[1]), reducer))
         return parts
 
     def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
@@ -167,33 +180,68 @@ class Worker:
             self.tables[pair] = [tuple(both[bit] for bit in row) for row in bits]
         return self.tables[pair]
 
-    def _split(self, outputs: list[Any], sides: Bits, wanted: Wanted) -> tuple[Sample, Sample]:
-        if self.discrete and type(outputs[0]) in (tuple, str, bytes):
-            counted = self._counted(outputs, sides, wanted)
-            if counted is not None:
-                return counted
-        whole = encode_objects(outputs, wanted)
-        second = sides.view(np.bool_)
-        return Sample(whole.take(~second)), Sample(whole.take(second))
 
-    def _counted(self, outputs: list[Any], sides: Bits, wanted: Wanted) -> tuple[Sample, Sample] | None:
-        """Equal outputs counted once; equality of these types never parts what the canonical form joins."""
+class _Numbered(dict[Any, int]):
+    """Numbers outputs in the order in which they are first seen."""
+
+    def __missing__(self, output: Any) -> int:
+        if not _is_simple(output):
+            raise TypeError
+        number = self[output] = len(self)
+        return number
+
+
+class Tally:
+    """Counts outputs that recur, so that each is looked at once: Python's equality parts nothing that the
+    canonical form joins, and joins nothing that it parts, for text, bytes and tuples of plain values.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.recurring = True
+        self.known = _Numbered()
+        self.encoded = Outputs(0, {})
+        self.counts = np.zeros((2, 0), np.int64)
+
+    @property
+    def runs(self) -> int:
+        """The runs counted since the last samples."""
+        return int(self.counts.sum())
+
+    def add(self, outputs: list[Any], sides: npt.NDArray[np.bool_]) -> bool:
+        """Counts the outputs, or says that they do not recur and counts nothing."""
+        if not isinstance(outputs[0], tuple | str | bytes):
+            self.recurring = False
+            return False
         try:
-            seen = Counter(compress(outputs, sides.tolist()))
-            both = Counter(outputs)
-        except Exception:  # an unhashable entry
-            self.discrete = False
-            return None
-        if len(both) * DISCRETE > len(outputs):
-            self.discrete = False
-            return None
-        whole = encode_objects(list(both), wanted)
-        second = np.fromiter((seen[output] for output in both), np.int64, len(both))
-        total = np.fromiter(both.values(), np.int64, len(both))
-        return Sample(whole, total - second), Sample(whole, second)
+            numbers = np.fromiter(map(self.known.__getitem__, outputs), np.intp, len(outputs))
+        except Exception:  # an entry that is unhashable or not plain
+            self.recurring = False
+            return False
+        size = len(self.known)
+        self.recurring = size <= MOST_RECURRING
+        grown = np.zeros((2, size), np.int64)
+        grown[:, : self.counts.shape[1]] = self.counts
+        second = np.bincount(numbers[sides], minlength=size)
+        grown[0] += np.bincount(numbers, minlength=size) - second
+        grown[1] += second
+        self.counts = grown
+        return True
 
-    def _reduced(self, first: Sample, second: Sample, reducer: Reducer | None) -> Any:
-        return Pilot(_expanded(first), _expanded(second)) if reducer is None else reducer(first, second)
+    def samples(self) -> tuple[Sample, Sample]:
+        """Both sides of what was counted since the last call."""
+        if self.encoded.runs != len(self.known):
+            self.encoded = encode_objects(list(self.known), self.wanted)
+        first, second = np.zeros((2, len(self.known)), np.int64)
+        first[: self.counts.shape[1]], second[: self.counts.shape[1]] = self.counts
+        self.counts = np.zeros((2, 0), np.int64)
+        return Sample(self.encoded, first), Sample(self.encoded, second)
+
+
+def _is_simple(output: Any) -> bool:
+    if type(output) is tuple:
+        return all(map(_is_simple, output))
+    return output is None or type(output) in (int, float, bool, str, bytes, Failure)
 
 
 class BatchFailed(UnsoundAudit):
@@ -218,10 +266,8 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator) -> l
             outputs.append(guard.failure(error))
 
 
-def _expanded(sample: Sample) -> Outputs:
-    if sample.counts is None:
-        return sample.outputs
-    return sample.outputs.take(np.repeat(np.arange(sample.outputs.runs), sample.counts))
+def _reduced(first: Sample, second: Sample, reducer: Reducer | None) -> Any:
+    return Pilot(first.outputs, second.outputs) if reducer is None else reducer(first, second)
 
 
 def _single(raw: Any) -> Any:

@@ -17,6 +17,7 @@ from dpaudit.audit.verdict import Verdict
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
+from dpaudit.mechanisms.functions import import_reference
 from dpaudit.pairs import AdjacentPair
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair
@@ -155,6 +156,9 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     entry = _entry(mechanism)  # its names and parameters are checked here and now
     claim = _claim(table, relation, entry)
     settings = wishes.settings
+    for module in table.requires:
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise InvalidSpec(f"requires must name modules as an import does, got {module!r}")
     if wishes.runs is None and table.runs is not None and table.max_time_s is not None:
         raise InvalidSpec("runs and max_time_s: give one of the two; the other follows from it")
     if table.max_time_s is not None:
@@ -233,8 +237,12 @@ def _entry(mechanism: Mechanism) -> Entry | None:
     """The entry that the mechanism names; None where it is not of the catalogue."""
     from dpaudit.catalogue import Entry
 
-    found = mechanism.resolve() if isinstance(mechanism, Imported) and mechanism.folder is None else None
-    return found if isinstance(found, Entry) else None
+    if not isinstance(mechanism, Imported) or mechanism.folder is not None:
+        return None
+    found = import_reference(mechanism.reference)
+    if not isinstance(found, Entry):
+        raise InvalidSpec(f"mechanism {mechanism.reference!r} is no entry; `dpaudit catalogue` lists them")
+    return found.with_parameters(mechanism.parameters)
 
 
 def _pairs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 
 
@@ -22,7 +23,7 @@ class Settings:
 def read_settings(folder: Path) -> Settings:
     """The settings in `folder`/pyproject.toml; none where there is no such file or table.
 
-    Raises `InvalidSpec` for an unknown key or a value of the wrong kind; ranges are checked where values are used.
+    Raises `InvalidSpec` for an unknown key or a value that is none.
     """
     path = folder / "pyproject.toml"
     if not path.is_file():
@@ -36,5 +37,12 @@ def read_settings(folder: Path) -> Settings:
     table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise InvalidSpec(f"{path}: tool.dpaudit must be a table, got {table!r}")
-    found = convert(table, SettingsTable, f"{path}: tool.dpaudit")
+    place = f"{path}: tool.dpaudit"
+    found = convert(table, SettingsTable, place)
+    if found.runs is not None:
+        validate.whole(f"{place}.runs", found.runs, least=1)
+    if found.confidence is not None:
+        validate.open_probability(f"{place}.confidence", found.confidence)
+    if found.seed is not None:
+        validate.whole(f"{place}.seed", found.seed, least=0)
     return Settings(found.runs, found.confidence, found.seed, found.jobs, found.report)

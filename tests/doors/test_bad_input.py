@@ -106,6 +106,14 @@ REFUSED_ON_READING = {
         spec(mechanism='"dpaudit.catalogue.additive:laplace"', parameters="{ epsilom = 1.0 }"),
         AT + "laplace has no parameter 'epsilom'; it has: epsilon, sensitivity",
     ),
+    "no entry": (
+        spec(mechanism='"dpaudit.catalogue.additive:Entry"', parameters="{ a = 1 }"),
+        AT + "mechanism 'dpaudit.catalogue.additive:Entry' is no entry; `dpaudit catalogue` lists them",
+    ),
+    "a requirement that is no module": (
+        spec(requires='[""]'),
+        AT + "requires must name modules as an import does, got ''",
+    ),
     "two of one name": (spec() + spec(), AT + "a name may stand only once in a file; rename one of the two"),
     "empty name": (spec(name='""'), "error: spec.toml: audit number 1: name must not be empty"),
     "unknown key of the file": (

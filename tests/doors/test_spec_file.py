@@ -92,6 +92,8 @@ def test_settings_of_the_project_are_as_strict_as_a_spec(dpaudit: Run, write: Wr
     assert ended.err == "error: pyproject.toml: tool.dpaudit: unknown key 'sede'; did you mean 'seed'?\n".replace(
         "pyproject", str(folder / "pyproject")
     )
+    (folder / "pyproject.toml").write_text("[tool.dpaudit]\nconfidence = 2\n")
+    assert "pyproject.toml: tool.dpaudit.confidence must lie strictly between" in dpaudit("plan", "spec.toml").err
     (folder / "pyproject.toml").write_text("[project]\nname = 'somebody-elses'\n")
     assert dpaudit("validate", "spec.toml").code == 0
 

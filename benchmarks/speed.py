@@ -1,0 +1,185 @@
+"""What an audit costs beside the mechanism it runs: ratios of CPU time, both sides measured in turn in one run.
+
+The bare loop of a per-run function is `for _ in range(runs): f(data, rng)`; raw sampling of a batched one
+is `f(data, 8192, rng)` as often as needed. Both take as many runs as the audit, and nothing looks at what they return.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables import print_table
+from dpaudit.api import audit
+from dpaudit.events import HitCounter, event_from_dict
+from dpaudit.mechanisms import batched, wrap
+from dpaudit.pairs import AdjacentPair
+from dpaudit.sampling import Engine, Stage, shards
+
+ROUNDS = 7
+CALL = 1 << 13
+SCALE = 1.0
+TEN = [float(answer) for answer in range(10)]
+
+
+def scalar(data: float, rng: np.random.Generator) -> float:
+    """About 500 ns of Python: a number."""
+    return data + rng.laplace(0.0, SCALE)
+
+
+def pair_of_numbers(data: float, rng: np.random.Generator) -> tuple[int, float]:
+    """About 600 ns of Python: an index and a value."""
+    value = data + rng.laplace(0.0, SCALE)
+    return (0 if value > data else 1, value)
+
+
+def small_array(data: float, rng: np.random.Generator) -> Any:
+    """Some microseconds of Python: five numbers."""
+    return data + rng.laplace(0.0, SCALE, 5)
+
+
+def text(data: float, rng: np.random.Generator) -> str:
+    """About 500 ns of Python: one of two words."""
+    return "above" if data + rng.laplace(0.0, SCALE) > 9.5 else "below"
+
+
+def above_threshold(data: list[float], rng: np.random.Generator) -> tuple[bool, ...]:
+    """Some microseconds of Python: tops and bottoms as a tuple that ends at the first top."""
+    threshold = 8.0 + rng.laplace(0.0, 2.0)
+    answers = []
+    for answer in data:
+        answers.append(bool(answer + rng.laplace(0.0, 4.0) >= threshold))
+        if answers[-1]:
+            break
+    return tuple(answers)
+
+
+def vector_laplace(data: float, runs: int, rng: np.random.Generator) -> Any:
+    """The cheapest batched mechanism there is: the hardest case for whatever stands around it."""
+    return data + rng.laplace(0.0, SCALE, runs)
+
+
+def vector_gaussian(data: float, runs: int, rng: np.random.Generator) -> Any:
+    """A batched mechanism of half that cost."""
+    return data + rng.normal(0.0, SCALE, runs)
+
+
+PER_RUN: tuple[tuple[str, Callable[..., Any], Any, float], ...] = (
+    ("a number", scalar, (10.0, 9.0), 1.05),
+    ("an index and a number", pair_of_numbers, (10.0, 9.0), 1.10),
+    ("text", text, (10.0, 9.0), 1.10),
+    ("a tuple of booleans, AboveThreshold", above_threshold, (TEN, [answer + 1 for answer in TEN]), 1.10),
+    ("an array of five numbers", small_array, (10.0, 9.0), 1.20),
+)
+BATCHED = (("Laplace", vector_laplace), ("Gaussian", vector_gaussian))
+
+
+def run(quick: bool) -> None:
+    """Prints the tables; `quick` takes a tenth of the runs."""
+    _per_run(100_000 if quick else 1_000_000)
+    _batched(10_000_000 if quick else 100_000_000)
+    _workers(2.0 if quick else 20.0)
+
+
+def _cpu() -> float:
+    """CPU seconds of this process and of its ended children."""
+    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def _ratio(ours: Callable[[], Any], bare: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float, float]:
+    """The median of paired ratios, with the least and the greatest, after one round to warm up."""
+    ratios = []
+    for turn in range(rounds + 1):
+        times = []
+        for work in (ours, bare):
+            start = time.process_time()
+            work()
+            times.append(time.process_time() - start)
+        if turn:
+            ratios.append(times[0] / times[1])
+    return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def _per_run(runs: int) -> None:
+    rows = []
+    for name, function, pair, goal in PER_RUN:
+        rng = np.random.Generator(np.random.SFC64(1))
+
+        def bare(function: Any = function, pair: Any = pair, rng: Any = rng) -> None:
+            for data in pair:
+                for _ in range(runs // 2):
+                    function(data, rng)
+
+        def ours(function: Any = function, pair: Any = pair) -> None:
+            audit(function, pair=pair, epsilon=1.0, runs=runs, n_jobs=1)
+
+        start = time.process_time()
+        bare()
+        body = (time.process_time() - start) / runs * 1e9
+        rows.append((name, f"{body:.0f}", *(f"{ratio:.3f}" for ratio in _ratio(ours, bare)), f"{goal:.2f}"))
+    header = ("a per-run mechanism that returns", "bare loop, ns a run", "whole audit / bare loop", "min", "max", "goal")
+    print_table(f"Per-run mechanisms, {runs:,} runs, one process", header, rows)
+
+
+def _batched(runs: int) -> None:
+    rows = []
+    event = event_from_dict({"feature": {"kind": "coordinate", "path": []}, "intervals": [[9.5, "inf"]], "tokens": []})
+    for name, function in BATCHED:
+        rng = np.random.Generator(np.random.SFC64(1))
+
+        def raw(function: Any = function, rng: Any = rng) -> None:
+            for call in range(runs // CALL):
+                function(10.0 if call % 2 else 9.0, CALL, rng)
+
+        def whole(function: Any = function) -> None:
+            audit(batched(function), pair=(10.0, 9.0), epsilon=1.0, runs=runs, n_jobs=1)
+
+        with Engine(1) as engine, engine.session(wrap(batched(function)), (AdjacentPair(10.0, 9.0),), 1, None) as session:
+            session.per_run = False
+            session.probe(2048)
+            work = shards(Stage.CERTIFY, 0, runs, 1 << 16)
+
+            def certify(session: Any = session, work: Any = work) -> None:
+                session.counts(work, HitCounter(event))
+
+            certification = _ratio(certify, raw, rounds=5)
+        audits = _ratio(whole, raw, rounds=5)
+        rows.append((f"{name}, certification", *(f"{ratio:.3f}" for ratio in certification), "1.10"))
+        rows.append((f"{name}, whole audit", *(f"{ratio:.3f}" for ratio in audits), "1.25"))
+    header = ("a batched mechanism", "ours / raw sampling", "min", "max", "goal")
+    print_table(f"Batched mechanisms, {runs:,} runs, one process", header, rows)
+
+
+def slow(data: float, rng: np.random.Generator) -> float:
+    """About ten microseconds of plain Python and one draw."""
+    total = 0
+    for step in range(150):
+        total += step
+    return data + rng.laplace(0.0, SCALE)
+
+
+def _workers(seconds: float) -> None:
+    """Wall time of one worker against two, on a per-run job of about so many seconds."""
+    rng = np.random.Generator(np.random.SFC64(1))
+    start = time.perf_counter()
+    for _ in range(20_000):
+        slow(10.0, rng)
+    runs = int(seconds / ((time.perf_counter() - start) / 20_000))
+    walls: dict[int, list[float]] = {1: [], 2: []}
+    audit(slow, pair=(10.0, 9.0), epsilon=1.0, runs=20_000, n_jobs=2, backend="loky")
+    for _ in range(3):
+        for n_jobs, found in walls.items():
+            start = time.perf_counter()
+            audit(slow, pair=(10.0, 9.0), epsilon=1.0, runs=runs, n_jobs=n_jobs)
+            found.append(time.perf_counter() - start)
+    one, two = (statistics.median(found) for found in walls.values())
+    load = os.getloadavg()[0]
+    rows = [(f"{runs:,}", f"{one:.2f}", f"{two:.2f}", f"{two / one:.3f}", "0.60", f"{load:.1f}")]
+    print_table("Two loky workers, wall time (needs two free cores)", ("runs", "1 worker, s", "2 workers, s", "ratio", "goal", "load"), rows)

@@ -62,5 +62,5 @@ $(VENV)/.ready-audit $(VENV)/.ready-test: pyproject.toml
 define environment
 @$(1)/bin/python -m pip --version >/dev/null 2>&1 || { \
   test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed: install it, or make PYTHON=/path/to/it" >&2; exit 1; }; \
-  $(PYTHON) -m venv --clear $(1); }
+  $(PYTHON) -m venv $(1) 2>/dev/null || $(PYTHON) -m venv --clear $(1); }
 endef

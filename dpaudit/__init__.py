@@ -12,7 +12,7 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit.api import audit, load, recheck, write_report
-    from dpaudit.audit import AuditResult, AuditSpec, SuiteResult, Verdict
+    from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, Verdict
     from dpaudit.claims import ApproximateDP, PureDP, Relation
     from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, UnsoundAudit
     from dpaudit.mechanisms import batched, built_by, command
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "dpaudit.api": ("audit", "load", "recheck", "write_report"),
-    "dpaudit.audit": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
+    "dpaudit.auditing": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
     "dpaudit.claims": ("ApproximateDP", "PureDP", "Relation"),
     "dpaudit.errors": ("ClaimRefuted", "DpAuditError", "InvalidSpec", "MissingRequirement", "UnsoundAudit"),
     "dpaudit.mechanisms": ("batched", "built_by", "command"),

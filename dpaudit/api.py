@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.audit import AuditResult, AuditSpec, repeat_witness, run_audit
-from dpaudit.audit.spec import FEWEST_RUNS
+from dpaudit.auditing import AuditResult, AuditSpec, repeat_witness, run_audit
+from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.certify import ceiling, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.errors import InvalidSpec
@@ -81,7 +81,7 @@ def audit(
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
     """The result stored in a JSON file; raises `InvalidSpec` where it is no result or contradicts its counts."""
-    from dpaudit.audit.stored import load as load_stored
+    from dpaudit.auditing.stored import load as load_stored
 
     return load_stored(path)
 

@@ -29,7 +29,7 @@ FLOW = {
     "events": "sets of outputs",
     "certify": "integers in, certified statements out",
     "verify": "upper bounds",
-    "audit": "the one place that knows all stages",
+    "auditing": "the one place that knows all stages",
     "report": "one format, one file",
     "ledger": "the record of results",
     "api": "the Python door",
@@ -40,7 +40,7 @@ FLOW = {
 
 LONGEST = 400  # lines of a module
 LONGER_FOR_A_REASON: dict[str, str] = {
-    "dpaudit/audit/wording.py": "every sentence that a user reads about a result stands in one place",
+    "dpaudit/auditing/wording.py": "every sentence that a user reads about a result stands in one place",
 }
 
 

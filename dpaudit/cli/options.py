@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def wishes(*, runs: float | None = None, confidence: float | None = None, seed: int | None = None) -> Wishes:
     """What goes before and after the spec here. Raises `InvalidSpec` naming the option, or the key of the project."""
     from dpaudit import validate
-    from dpaudit.audit.spec import FEWEST_RUNS
+    from dpaudit.auditing.spec import FEWEST_RUNS
     from dpaudit.spec_file import Wishes, read_settings
 
     return Wishes(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dpaudit.audit import AuditResult
+    from dpaudit.auditing import AuditResult
     from dpaudit.spec_file import Question
 
 
@@ -25,7 +25,7 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
     A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1.
     """
     from dpaudit.api import load
-    from dpaudit.audit.wording import headline
+    from dpaudit.auditing.wording import headline
 
     stored = load(result)  # refuses what the counts do not give
     if not fresh:
@@ -44,7 +44,7 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
 def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: bool) -> AuditResult:
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
-    from dpaudit.audit import repeat_witness
+    from dpaudit.auditing import repeat_witness
     from dpaudit.certify import certify
     from dpaudit.cli.progress import watching
     from dpaudit.sampling import Engine

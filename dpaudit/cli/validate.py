@@ -48,6 +48,6 @@ def _schema(name: str) -> dict[str, Any]:
         from dpaudit.spec_file.tables import json_schema
 
         return json_schema()
-    from dpaudit.audit.stored import json_schema as result_schema
+    from dpaudit.auditing.stored import json_schema as result_schema
 
     return result_schema()

@@ -28,6 +28,7 @@ from dpaudit.sampling.worker import Pilot
 
 MOST_COORDINATES = 64  # of one output that pairs, ranks and sums are made of
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
+LEARNED_PRICE = 0.02  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
 SCREENED = 1 << 13  # outputs on which every feature is tried
@@ -83,12 +84,14 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> np.ndarray[tuple[int, ...], np.d
 
 
 def best(chosen: Plan, counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]], goal: Goal) -> Proposal | None:
-    """The best event of all features counted."""
+    """The best event of all features counted; a learned score must beat the plain ones by `LEARNED_PRICE`."""
+    tables = chosen.tables.split(counts)
     found = [
-        propose(feature, bins, table, goal)
-        for (feature, bins), table in zip(chosen.tables.features, chosen.tables.split(counts), strict=True)
+        (proposal.score - LEARNED_PRICE * learned, proposal)
+        for (feature, bins), table, learned in zip(chosen.tables.features, tables, chosen.learned, strict=True)
+        if (proposal := propose(feature, bins, table, goal)) is not None
     ]
-    return max((each for each in found if each is not None), key=lambda each: each.score, default=None)
+    return max(found, key=lambda each: each[0], default=(0.0, None))[1]
 
 
 def everything(pilot: Pilot) -> Proposal:

@@ -50,16 +50,17 @@ def plain_value(data: Any) -> Any:
 
 
 def _is_plain(data: Any, depth: int = 6) -> bool:
-    if isinstance(data, float):
+    kind = type(data)  # exactly: a subclass would need its own module where the record is read
+    if kind is float:
         return math.isfinite(data)  # JSON has no other floats; such a dataset is recorded by its digest
-    if data is None or isinstance(data, bool | int | str):
+    if data is None or kind in (bool, int, str):
         return True
     if depth == 0:
         return False
-    if isinstance(data, list | tuple):
+    if kind in (list, tuple):
         return len(data) <= LARGEST_RECORDED_VALUE and all(_is_plain(item, depth - 1) for item in data)
-    if isinstance(data, dict):
+    if kind is dict:
         return len(data) <= LARGEST_RECORDED_VALUE and all(
-            isinstance(key, str) and _is_plain(item, depth - 1) for key, item in data.items()
+            type(key) is str and _is_plain(item, depth - 1) for key, item in data.items()
         )
     return False

@@ -1,6 +1,6 @@
 """One format, one file: a module with `render_result` and `render_suite`, and one line in `FORMATS`.
 
-Every format prints the sentences of `dpaudit.audit.wording`; none has wording about a result of its own.
+Every format prints the sentences of `dpaudit.auditing.wording`; none has wording about a result of its own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from dpaudit.audit.result import AuditResult, SuiteResult, write_text
-from dpaudit.audit.spec import spec_hash
-from dpaudit.audit.wording import clean
+from dpaudit.auditing.result import AuditResult, SuiteResult, write_text
+from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.wording import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import json_, markdown, text
 

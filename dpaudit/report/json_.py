@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.audit.result import AuditResult, SuiteResult
+from dpaudit.auditing.result import AuditResult, SuiteResult
 
 SUITE_SCHEMA = "dpaudit.suite/1"
 

@@ -10,8 +10,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from dpaudit.audit.result import AuditResult, SuiteEntry, SuiteResult
-from dpaudit.audit.wording import (
+from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
+from dpaudit.auditing.wording import (
     LIMITS,
     NOT_PRIVATE,
     Section,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpaudit.audit.result import AuditResult, SuiteResult
-from dpaudit.audit.wording import (
+from dpaudit.auditing.result import AuditResult, SuiteResult
+from dpaudit.auditing.wording import (
     LIMITS,
     Section,
     columns,

@@ -76,7 +76,8 @@ class Engine:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._child.close()
-        if kind is not None:  # workers may still be busy with runs that nobody waits for
+        # workers may be busy with runs that nobody waits for, or hold modules of another spec's folder
+        if kind is not None or self.supervised:
             for pool in self._pools:
                 pool.close()
 

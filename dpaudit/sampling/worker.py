@@ -27,7 +27,7 @@ from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard
 
 BATCH = 1 << 15  # runs of both sides between two coin flips of a batched mechanism
-CELL = 1 << 12  # runs of a per-run mechanism whose outputs are held at a time
+CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time
 MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first, and looked at once each
 
 Rng = np.random.Generator

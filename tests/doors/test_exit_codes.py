@@ -84,7 +84,7 @@ def test_nothing_to_audit_is_5(dpaudit: Run, write: Write) -> None:
 def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
     dpaudit: Run, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpaudit.audit import pipeline
+    from dpaudit.auditing import pipeline
     from dpaudit.cli import suite
 
     def breaks(spec: object, engine: object, *, progress: object) -> object:

@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpaudit.audit import Verdict
+from dpaudit.auditing import Verdict
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.audit.result import AuditResult, Explored, SuiteEntry, SuiteResult
-from dpaudit.audit.verdict import Verdict
-from dpaudit.audit.witness import Witness
+from dpaudit.auditing.result import AuditResult, Explored, SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.witness import Witness
 from dpaudit.certify import Certificate, CoinFlip
 from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpaudit.audit.stored import json_schema
+from dpaudit.auditing.stored import json_schema
 from dpaudit.report import json_, markdown, record_names, text
 from tests.golden import example
 

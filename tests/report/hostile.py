@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.audit.result import AuditResult, Explored, SuiteEntry, SuiteResult
-from dpaudit.audit.verdict import Verdict
+from dpaudit.auditing.result import AuditResult, Explored, SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
 from dpaudit.events import event_from_dict
 from tests.golden import example
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dpaudit import report
-from dpaudit.audit.result import SuiteEntry, SuiteResult
-from dpaudit.audit.stored import load
-from dpaudit.audit.verdict import Verdict
+from dpaudit.auditing.result import SuiteEntry, SuiteResult
+from dpaudit.auditing.stored import load
+from dpaudit.auditing.verdict import Verdict
 from dpaudit.errors import InvalidSpec
 from tests.golden import example
 from tests.report import hostile

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpaudit.audit.stored import json_schema, load, recompute
+from dpaudit.auditing.stored import json_schema, load, recompute
 from dpaudit.certify import ceiling
 from tests.golden import example, rewrite
 

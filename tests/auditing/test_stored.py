@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.audit import stored
-from dpaudit.audit.result import AuditResult, Explored
-from dpaudit.audit.spec import spec_hash
-from dpaudit.audit.verdict import Verdict
+from dpaudit.auditing import stored
+from dpaudit.auditing.result import AuditResult, Explored
+from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.verdict import Verdict
 from dpaudit.certify import CoinFlip, ceiling
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.errors import InvalidSpec

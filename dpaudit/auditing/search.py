@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpaudit.audit.result import Explored
-from dpaudit.audit.spec import AuditSpec
-from dpaudit.audit.witness import Witness
+from dpaudit.auditing.result import Explored
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.witness import Witness
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Goal, Proposal, best, everything, pilot_counts, plan
 from dpaudit.sampling import Pilot, Progress, Session, Stage, shards

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpaudit.audit.spec import spec_hash
-from dpaudit.audit.verdict import Verdict
-from dpaudit.audit.witness import Witness
+from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.witness import Witness
 from dpaudit.certify import Certificate, CoinFlip
 from dpaudit.certify.certificate import plain
 from dpaudit.errors import ClaimRefuted
@@ -114,7 +114,7 @@ class AuditResult:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
     def __str__(self) -> str:
-        from dpaudit.audit.wording import full_text
+        from dpaudit.auditing.wording import full_text
 
         return full_text(self)
 

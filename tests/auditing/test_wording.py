@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.audit import wording
-from dpaudit.audit.result import SuiteEntry, SuiteResult
-from dpaudit.audit.verdict import Verdict
+from dpaudit.auditing import wording
+from dpaudit.auditing.result import SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import ApproximateDP, PureDP
 from tests.golden import example

@@ -67,10 +67,28 @@ class AuditSpec:
         if self.shard_runs is None:
             size = min(LARGEST_SHARD, max(SMALLEST_SHARD, 1 << max(0, size.bit_length() - 1)))
         put("shard_runs", size)
+        self._check_reach()
         if self.description is None:
             put("description", self.mechanism.describe())
         if not self.name:
             put("name", self.mechanism.name)
+
+    def _check_reach(self) -> None:
+        """Raises `InvalidSpec` where not even outputs that give the dataset away could refute the claim."""
+        from dpaudit.certify import ceiling
+
+        claim = self.claim.at_distance(min(getattr(pair, "distance", 1) for pair in self.pairs))
+        epsilon = float(getattr(claim, claim.parameter))
+
+        def enough(runs: int) -> bool:
+            half = int(runs * (1.0 - (self.search_share or 0.0))) // 2
+            return ceiling(half, half, claim.delta, self.confidence) > epsilon
+
+        if enough(self.runs):
+            return
+        needed = next((self.runs << doubling for doubling in range(1, 40) if enough(self.runs << doubling)), None)
+        cure = "no number of runs can" if needed is None else f"give at least {needed:,}, or a lower confidence"
+        raise InvalidSpec(f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}")
 
     def to_dict(self) -> dict[str, Any]:
         """The question as plain values, as results store and hash it."""

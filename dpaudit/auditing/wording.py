@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
-from dpaudit.audit.result import AuditResult, SuiteEntry, SuiteResult
-from dpaudit.audit.spec import spec_hash
-from dpaudit.audit.verdict import Verdict
+from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
+from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.verdict import Verdict
 from dpaudit.certify import smallest_epsilon_caught
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES

@@ -7,10 +7,10 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from dpaudit.audit.result import AuditResult, Explored
-from dpaudit.audit.search import Found, find_witness
-from dpaudit.audit.spec import AuditSpec
-from dpaudit.audit.witness import Witness
+from dpaudit.auditing.result import AuditResult, Explored
+from dpaudit.auditing.search import Found, find_witness
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.witness import Witness
 from dpaudit.certify import CoinFlip, ceiling, certify
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import HitCounter

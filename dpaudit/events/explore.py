@@ -89,7 +89,7 @@ def best(chosen: Plan, counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]], 
     found = [
         (proposal.score - LEARNED_PRICE * learned, proposal)
         for (feature, bins), table, learned in zip(chosen.tables.features, tables, chosen.learned, strict=True)
-        if (proposal := propose(feature, bins, table, goal)) is not None
+        if (proposal := propose(feature, bins, table, goal, thresholds_only=learned)) is not None
     ]
     return max(found, key=lambda each: each[0], default=(0.0, None))[1]
 

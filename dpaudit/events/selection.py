@@ -93,14 +93,21 @@ class _Candidates:
     sorted: bool = False
 
 
-def propose(feature: Feature, bins: Binning, counts: Counts, goal: Goal) -> Proposal | None:
-    """The best event of one feature, over both sides, thresholds both ways, single values and sets of values."""
+def propose(
+    feature: Feature, bins: Binning, counts: Counts, goal: Goal, *, thresholds_only: bool = False
+) -> Proposal | None:
+    """The best event of one feature, over both sides, thresholds both ways, single values and sets of values.
+
+    A learned score is in order already: `thresholds_only` spares it a second order, learned from luck.
+    """
     best: Proposal | None = None
     runs = counts.sum(axis=0)
     fine = np.count_nonzero(counts[: bins.bins].any(axis=1)) > SINGLE_CELLS
     for p, side in ((0, "first"), (1, "second")):
         mine, other = counts[:, p].astype(float), counts[:, 1 - p].astype(float)
         for family in _families(bins, mine, other):
+            if family.sorted and thresholds_only:
+                continue
             z = (MANY_Z + SORTED_Z * family.sorted) if fine else FEW_Z
             scores = goal.scores(family.x, family.y, int(runs[p]), int(runs[1 - p]), z)
             if len(scores) == 0:

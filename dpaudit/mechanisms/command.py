@@ -49,23 +49,35 @@ class Command:
 
     def _call(self, data: Any, runs: int, rng: Any) -> list[Any]:
         request = {"data": _jsonable(data), "runs": runs, "seed": int(rng.integers(1 << 53))}
-        process = subprocess.Popen(
-            list(self.argv),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            start_new_session=True,  # so that its children can be killed with it
-        )
+        try:
+            text = json.dumps(request).encode() + b"\n"
+        except (TypeError, ValueError) as error:
+            raise InvalidSpec(
+                f"{self.name}: the dataset cannot be written as JSON ({error}); pass plain data to a command"
+            ) from None
+        try:
+            process = subprocess.Popen(
+                list(self.argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.folder,
+                start_new_session=True,  # so that its children can be killed with it
+            )
+        except OSError as error:
+            raise UnsoundAudit(f"{self.name}: could not be started ({error.strerror}); correct the path or its mode") from None
         limit = None if self.timeout_s is None else self.timeout_s * runs
         try:
-            out, err = process.communicate(json.dumps(request).encode() + b"\n", timeout=limit)
+            out, err = process.communicate(text, timeout=limit)
         except subprocess.TimeoutExpired:
             raise UnsoundAudit(f"{self.name}: no answer to a request for {runs} runs within {limit:g} s") from None
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None and not pipe.closed:
+                    pipe.close()
         if process.returncode != 0:
             tail = err.decode(errors="replace").strip()[-LARGEST_ERROR_TAIL:].replace("\n", " | ")
             raise UnsoundAudit(
@@ -79,7 +91,7 @@ class Command:
             )
         try:
             return [json.loads(line) for line in lines]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UnsoundAudit(f"{self.name}: printed a line that is not JSON ({error})") from None
 
 
@@ -89,7 +101,7 @@ def command(argv: Sequence[str], *, folder: str | None = None) -> Command:
     >>> command(["python3", "mechanism.py"]).name
     'python3 mechanism.py'
     """
-    if isinstance(argv, str) or not all(isinstance(part, str) for part in argv) or not argv:
+    if not isinstance(argv, list | tuple) or not argv or not all(isinstance(part, str) for part in argv):
         raise InvalidSpec(f"a command is a list of strings such as ['python3', 'mechanism.py'], got {argv!r}")
     return Command(tuple(argv), folder)
 

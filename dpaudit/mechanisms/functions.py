@@ -68,7 +68,13 @@ class BuiltBy:
     def open(self) -> Opened:
         from dpaudit.mechanisms.wrap import wrap
 
-        return wrap(self.make(**self.parameters)).open()
+        try:
+            made = self.make(**self.parameters)
+        except DpAuditError:
+            raise
+        except Exception as error:
+            raise InvalidSpec(f"{self.name} could not build the mechanism: {_in_a_line(error)}") from None
+        return wrap(made).open()
 
     def describe(self) -> Description:
         return _describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
@@ -156,12 +162,21 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
     except DpAuditError:
         raise
     except BaseException as error:  # a module may do anything while it is imported, exit included
-        raise InvalidSpec(f"{reference!r}: importing failed with {type(error).__name__}: {error}") from None
+        raise InvalidSpec(f"{reference!r}: importing failed with {_in_a_line(error)}") from None
     for part in path.split("."):
         if not hasattr(found, part):
             raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
         found = getattr(found, part)
     return found
+
+
+def _in_a_line(error: BaseException) -> str:
+    """The type of an exception and the first line of its text, for messages of one line."""
+    try:
+        text = str(error).strip()
+    except Exception:  # an exception that cannot even be printed
+        text = ""
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"
 
 
 def _callable(wrapper: str, value: object) -> None:

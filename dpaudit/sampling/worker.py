@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -24,10 +24,12 @@ from dpaudit.pairs.data import private_copy
 from dpaudit.sampling import guard
 from dpaudit.sampling.encode import Failure, Wanted, encode_batch, encode_objects
 from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
-from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.streams import Shard, Stage
 
 BATCH = 1 << 15  # runs of both sides between two coin flips of a batched mechanism
-CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time
+CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time while certifying, in cache
+SEARCH_CELL = 1 << 13  # while searching, where more is made of them
+GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
 MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first, and looked at once each
 
 Rng = np.random.Generator
@@ -117,11 +119,14 @@ class Worker:
         parts = []
         table = self._octets(shard.pair)
         tally = self._tally(wanted, reducer)
-        for start in range(0, shard.runs, CELL):
-            runs = min(CELL, shard.runs - start)
-            flips = np.frombuffer(coins.bytes(-(-runs // 8)), np.uint8)
-            sides = np.unpackbits(flips, count=runs).view(np.bool_)
-            data = islice(chain.from_iterable(map(table.__getitem__, flips)), runs)
+        cell = CELL if shard.stage is Stage.CERTIFY else SEARCH_CELL
+        for start in range(0, shard.runs, cell):
+            runs = min(cell, shard.runs - start)
+            flips = coins.bytes(-(-runs // 8))
+            sides = np.unpackbits(np.frombuffer(flips, np.uint8), count=runs).view(np.bool_)
+            data: Iterator[Any] = chain.from_iterable(map(table.__getitem__, flips))
+            if runs % 8:
+                data = islice(data, runs)
             outputs = run_each(self.opened.call, data, rng)
             if tally is not None and tally.add(outputs, sides):
                 continue
@@ -210,7 +215,7 @@ class Tally:
 
     def add(self, outputs: list[Any], sides: npt.NDArray[np.bool_]) -> bool:
         """Counts the outputs, or says that they do not recur and counts nothing."""
-        if not isinstance(outputs[0], tuple | str | bytes):
+        if not isinstance(outputs[0], tuple | str | bytes) or not (self.known or _recur(outputs[:GLANCE])):
             self.recurring = False
             return False
         try:
@@ -236,6 +241,13 @@ class Tally:
         first[: self.counts.shape[1]], second[: self.counts.shape[1]] = self.counts
         self.counts = np.zeros((2, 0), np.int64)
         return Sample(self.encoded, first), Sample(self.encoded, second)
+
+
+def _recur(outputs: list[Any]) -> bool:
+    try:
+        return 2 * len(set(outputs)) <= len(outputs)
+    except Exception:  # unhashable
+        return False
 
 
 def _is_simple(output: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP, UnsoundAudit, batched
-from dpaudit.audit import run_audit
+from dpaudit.auditing import run_audit
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
@@ -168,7 +168,7 @@ def test_a_backend_must_be_registered() -> None:
 
 def test_a_lost_shard_is_no_verdict() -> None:
     """Were runs lost on the way, the counts would say so."""
-    from dpaudit.audit import pipeline
+    from dpaudit.auditing import pipeline
 
     class Losing(pipeline.Session):
         def counts(self, work: Any, reducer: Any) -> Any:

@@ -1,0 +1,162 @@
+"""What may be a mechanism: every shape of function, names, factories; a clear refusal of anything else."""
+
+from __future__ import annotations
+
+import functools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import InvalidSpec, MissingRequirement, batched, built_by, command
+from dpaudit.mechanisms import wrap
+from tests.mechanisms import shapes
+
+HERE = "tests.mechanisms.shapes"
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("function", "takes_rng", "expected"),
+    [
+        (shapes.plain, False, 1.0),
+        (shapes.with_anything, False, 1.0),
+        (shapes.Mechanism(2.0).release, True, 3.0),
+        (shapes.Mechanism(2.0), True, 3.0),
+        (shapes.Mechanism.fixed, False, 1.0),
+        (functools.partial(shapes.with_parameters, epsilon=2.0), True, 4.0),
+        (functools.partial(shapes.with_parameters, epsilon=2.0, scale=3.0), True, 6.0),
+        (lambda data: data, False, 1.0),
+        (lambda data, /, rng: data, True, 1.0),
+        (lambda data, other=1, *, rng: data, True, 1.0),
+        (abs, False, 1.0),
+        (float, False, 1.0),
+        (math.sqrt, False, 1.0),
+        (np.sqrt, False, 1.0),
+        (f"{HERE}:plain", False, 1.0),
+        (f"{HERE}:Mechanism.fixed", False, 1.0),
+        (f"{HERE}:ready.release", True, 4.0),
+        (f"{HERE}:ready", True, 4.0),
+        (built_by(lambda: lambda data, rng: data), True, 1.0),
+        (built_by(shapes.Mechanism, scale=5.0), True, 6.0),
+    ],
+    ids=str,
+)
+def test_functions_of_one_run(function: Any, takes_rng: bool, expected: float) -> None:
+    opened = wrap(function).open()
+    assert opened.per_run
+    assert opened.takes_rng is takes_rng
+    assert opened.call(1.0, RNG) == expected
+
+
+@pytest.mark.parametrize("function", [shapes.with_rng, shapes.with_keyword_rng])
+def test_the_rng_is_handed_over(function: Any) -> None:
+    call = wrap(function).open().call
+    assert call(0.0, np.random.default_rng(3)) == np.random.default_rng(3).random()
+
+
+def test_batched_functions() -> None:
+    for mechanism in (batched(shapes.many, scale=2.0), shapes.BATCHED, f"{HERE}:BATCHED", batched(shapes.BATCHED)):
+        opened = wrap(mechanism).open()
+        assert not opened.per_run
+        assert opened.call(0.0, 5, np.random.default_rng(3)).tolist() == (2.0 * np.random.default_rng(3).laplace(size=5)).tolist()
+    assert wrap(batched(lambda data, runs: [data] * runs)).open().call(7, 3, RNG) == [7, 7, 7]
+    assert wrap(built_by(lambda: shapes.BATCHED)).open().per_run is False
+
+
+def test_parameters_are_bound_and_described() -> None:
+    mechanism = wrap(shapes.with_parameters, {"epsilon": 2.0})
+    assert mechanism.open().call(1.0, RNG) == 4.0
+    described = wrap(f"{HERE}:with_parameters", {"epsilon": 2.0}).describe()
+    assert (described.name, described.kind, described.takes_rng) == ("with_parameters", "per-run", True)
+    assert described.parameters == {"epsilon": 2.0}
+    assert described.reference == f"{HERE}:with_parameters"
+    assert described.file is not None
+    assert described.file.endswith("shapes.py")
+    assert described.line is not None
+    assert described.digest == wrap(shapes.with_parameters, {"epsilon": 3.0}).describe().digest
+
+
+@pytest.mark.parametrize("value", [3, None, 1.5, [1], {"a": 1}, object(), b"x:y", b""], ids=repr)
+def test_anything_else_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidSpec, match=f"a mechanism is a function .* got {type(value).__name__}"):
+        wrap(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "parameters", "words"),
+    [
+        (shapes.without_data, {}, r"must be callable as f\(data, rng\)"),
+        (shapes.rng_first, {}, r"must be callable as f\(data, rng\)"),
+        (shapes.needs_more, {}, "needs a value for 'epsilon'; give it in parameters"),
+        (shapes.with_rng, {"epsilon": 1}, "no parameter 'epsilon'; it has: none"),
+        (shapes.with_parameters, {"epsilon": 1, "scal": 1}, "no parameter 'scal'; it has: epsilon, scale"),
+        (batched(shapes.plain), {}, r"must be callable as f\(data, runs, rng\)"),
+        ("no_colon", {}, "module:attribute, got 'no_colon'"),
+        ("", {}, "module:attribute, got ''"),
+        (":x", {}, "module:attribute"),
+        ("no_such_module_here:f", {}, "there is no module 'no_such_module_here'"),
+        ("tests.no_such_module:f", {}, "there is no module"),
+        (f"{HERE}:nothing", {}, "has no 'nothing'"),
+        (f"{HERE}:Mechanism.nothing", {}, "has no 'nothing'"),
+        (f"{HERE}:NUMBER", {}, "a mechanism is a function .* got int"),
+        (command(["true"]), {"a": 1}, "a command takes no parameters, got a"),
+    ],
+    ids=str,
+)
+def test_wrong_functions_and_names_are_refused_in_one_line(value: Any, parameters: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidSpec, match=words) as caught:
+        wrap(value, parameters).open()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrapper", [batched, built_by])
+def test_wrappers_take_functions(wrapper: Any) -> None:
+    with pytest.raises(InvalidSpec, match=f"dpaudit.{wrapper.__name__} takes a function, got int"):
+        wrapper(3)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ("import no_such_module_at_all\n", MissingRequirement, "needs the module 'no_such_module_at_all'.*install it"),
+        ("raise ValueError('two\\nlines')\n", InvalidSpec, "importing failed with ValueError"),
+        ("import sys\nsys.exit(0)\n", InvalidSpec, "importing failed with SystemExit"),
+        ("def f(:\n", InvalidSpec, "importing failed with SyntaxError"),
+    ],
+    ids=["missing", "raises", "exits", "syntax"],
+)
+def test_modules_that_do_not_import(tmp_path: Path, request: Any, source: str, error: type[Exception], words: str) -> None:
+    from dpaudit.mechanisms import Imported
+
+    name = f"broken_{request.node.callspec.id}_module"
+    (tmp_path / f"{name}.py").write_text(source)
+    with pytest.raises(error, match=words) as caught:
+        Imported(f"{name}:f", folder=str(tmp_path)).open()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_factory_that_fails_is_refused_in_words() -> None:
+    def make() -> Any:
+        raise RuntimeError("no model file")
+
+    with pytest.raises(InvalidSpec, match="no model file"):
+        built_by(make).open()
+
+
+def test_a_factory_must_return_a_mechanism() -> None:
+    with pytest.raises(InvalidSpec, match="a mechanism is a function"):
+        built_by(lambda: 3).open()
+
+
+def test_names_are_those_people_wrote() -> None:
+    def inner(data: Any) -> Any:
+        return data
+
+    assert wrap(shapes.Mechanism().release).name == "Mechanism.release"
+    assert wrap(functools.partial(shapes.plain)).name == "plain"
+    assert wrap(f"{HERE}:ready.release").name == "ready.release"
+    assert wrap(inner).name.endswith("inner")
+    assert wrap(inner).describe().reference is None

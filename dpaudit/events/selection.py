@@ -24,7 +24,7 @@ SORTED_Z = 1.0  # more of them where a fine grid is also put in order of its rat
 FEWEST_HITS = 10
 GROUPS = 32  # contiguous groups that a ratio order may sort; more would follow the noise
 SINGLE_CELLS = 64  # so few bins with runs in them are sorted one by one
-MARGIN = 0.85  # an event that the other side never showed gives up this much, to stay clear of that side's edge
+MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
 
 Reals = npt.NDArray[np.float64]
 
@@ -114,9 +114,8 @@ def propose(
                 continue
             top = int(np.argmax(scores))
             score = float(scores[top])
-            chosen = _inside(family, top) if family.y[top] == 0.0 else top
             if math.isfinite(score) and (best is None or score > best.score):
-                event = _event(feature, bins, family.cells(chosen))
+                event = _event(feature, bins, family.cells(_clear_of_edge(family, top)))
                 best = Proposal(event, side, family.family, score)  # type: ignore[arg-type]
     return best
 
@@ -177,9 +176,16 @@ def _order(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     return np.argsort(-(np.log(x / y) - np.sqrt(1.0 / x + 1.0 / y)), kind="stable")
 
 
-def _inside(family: _Candidates, chosen: int) -> int:
-    """A smaller event inside one that the other side never showed, clear of that side's edge."""
-    return int(np.searchsorted(family.x[: chosen + 1], MARGIN * family.x[chosen]))
+def _clear_of_edge(family: _Candidates, chosen: int) -> int:
+    """The candidate, or where the other side's outputs end inside or just outside it, one well clear of that edge.
+
+    Giving up a `MARGIN` of this side's hits would leave most of the other side's, were there no edge.
+    """
+    never = int(np.searchsorted(family.y, 0.0, side="right")) - 1  # the largest candidate that it never showed
+    if family.y[chosen] > 0.0 and (never < 0 or family.x[never] < MARGIN * family.x[chosen]):
+        return chosen
+    edge = min(never, chosen)
+    return int(np.searchsorted(family.x[: edge + 1], MARGIN * family.x[edge]))
 
 
 def _event(feature: Feature, bins: Binning, cells: npt.NDArray[np.intp]) -> Event:

@@ -48,8 +48,9 @@ class Command:
         )
 
     def _call(self, data: Any, runs: int, rng: Any) -> list[Any]:
-        request = {"data": _jsonable(data), "runs": runs, "seed": int(rng.integers(1 << 53))}
+        seed = int(rng.integers(1 << 53))
         try:
+            request = {"data": _jsonable(data), "runs": runs, "seed": seed}
             text = json.dumps(request).encode() + b"\n"
         except (TypeError, ValueError) as error:
             raise InvalidSpec(
@@ -65,7 +66,9 @@ class Command:
                 start_new_session=True,  # so that its children can be killed with it
             )
         except OSError as error:
-            raise UnsoundAudit(f"{self.name}: could not be started ({error.strerror}); correct the path or its mode") from None
+            raise UnsoundAudit(
+                f"{self.name}: could not be started ({error.strerror}); correct the path or its mode"
+            ) from None
         limit = None if self.timeout_s is None else self.timeout_s * runs
         try:
             out, err = process.communicate(text, timeout=limit)

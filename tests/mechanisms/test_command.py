@@ -103,7 +103,7 @@ def test_a_file_in_the_folder_that_no_path_finds_is_no_verdict(tmp_path: Path) -
         ask(command(["program"], folder=str(tmp_path)))
 
 
-@pytest.mark.parametrize("pair", [([object()], [1]), ([np.int64(1)], [np.int64(2)]), ([{1, "a"}], [{2, "a"}]), ([1j], [2j])], ids=["object", "numpy", "sets", "complex"])
+@pytest.mark.parametrize("pair", [([object()], [1]), ([np.int64(1)], [np.int64(2)]), ({1, "a"}, {2, "a"}), ([1j], [2j])], ids=["object", "numpy", "sets", "complex"])
 def test_data_that_json_cannot_hold_is_no_verdict(pair: Any) -> None:
     """Never a program that was not even started, found to be not refuted."""
     with pytest.raises((UnsoundAudit, InvalidSpec), match="JSON"):

@@ -1,0 +1,32 @@
+"""Mechanisms that tests name, send to workers and run in processes of their own."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+
+def count(rows: Any, rng: np.random.Generator) -> float:
+    return len(rows) + rng.laplace(scale=1.0)
+
+
+def total(rows: Any, rng: np.random.Generator) -> float:
+    """Needs an array: a list has no sum."""
+    return float(rows.sum() + rng.laplace(scale=0.5))
+
+
+def slow(data: Any, rng: np.random.Generator) -> float:
+    time.sleep(0.002)
+    return float(rng.random())
+
+
+def hangs(data: Any, rng: np.random.Generator) -> float:
+    while data == 1:
+        time.sleep(60)
+    return float(rng.random())
+
+
+def first_type(data: Any, rng: np.random.Generator) -> str:
+    return type(data).__name__

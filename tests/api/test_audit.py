@@ -1,0 +1,253 @@
+"""The Python door: what may be asked, and each question that cannot be in one clear line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import AdjacentPair, ApproximateDP, ClaimRefuted, InvalidSpec, PureDP, Relation, UnsoundAudit, Verdict, batched
+from dpaudit.api import audit
+from tests.api import mechanisms
+
+PAIR = ([1, 1], [1])
+ASKED: dict[str, Any] = {"pair": PAIR, "epsilon": 1.0, "runs": 2_000, "n_jobs": 1}
+
+
+def ask(mechanism: Any = mechanisms.count, **options: Any) -> Any:
+    asked = {**ASKED, **options}
+    return audit(mechanism, **{name: value for name, value in asked.items() if value is not ...})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"epsilon": ...}, "an audit needs a claim"),
+        ({"epsilon": float("nan")}, "epsilon must be a number, got NaN"),
+        ({"epsilon": -1.0}, "epsilon must be finite and at least 0, got -1.0"),
+        ({"epsilon": float("inf")}, "epsilon must be finite"),
+        ({"epsilon": "1"}, "epsilon must be a number, got '1'"),
+        ({"epsilon": True}, "epsilon must be a number, got True"),
+        ({"delta": 1.5}, r"delta must be in \[0, 1\], got 1.5"),
+        ({"delta": -0.1}, r"delta must be in \[0, 1\], got -0.1"),
+        ({"delta": float("nan")}, "delta must be a number, got NaN"),
+        ({"delta": "a"}, "delta must be a number"),
+        ({"delta": None}, "delta must be a number"),
+        ({"claim": PureDP(1.0)}, "either as claim=... or as epsilon"),
+        ({"claim": PureDP(1.0), "epsilon": ..., "delta": 0.1}, "not both"),
+        ({"claim": 1.0, "epsilon": ...}, "claim"),
+        ({"claim": "pure", "epsilon": ...}, "claim"),
+        ({"pair": ...}, "an audit needs datasets"),
+        ({"pairs": [PAIR]}, "either pair=.* or pairs="),
+        ({"pair": ..., "pairs": []}, "at least one pair of datasets, got none"),
+        ({"pair": ..., "pairs": [PAIR, 3]}, "pair 1 must be two datasets .* got int"),
+        ({"pair": ..., "pairs": 3}, "pairs must"),
+        ({"pair": ([1], [1])}, "must differ, got the same value twice"),
+        ({"pair": ..., "pairs": [PAIR, (np.ones(2), np.ones(2))]}, "'pair 1' must differ"),
+        ({"relation": "swap_two"}, "relation must be one of .* got 'swap_two'"),
+        ({"relation": "replace_one"}, "not at distance 1 under replace_one: 1 records leave and 0 come"),
+        ({"runs": 10}, "runs must be at least 200, got 10"),
+        ({"runs": -5}, "runs must be at least 200, got -5"),
+        ({"runs": 1e3 + 0.5}, "runs must be a whole number, got 1000.5"),
+        ({"runs": float("nan")}, "runs must be a whole number"),
+        ({"runs": float("inf")}, "runs must be a whole number"),
+        ({"runs": "many"}, "runs must be a whole number, got 'many'"),
+        ({"runs": 10**400}, "runs"),
+        ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1, got 1.0"),
+        ({"confidence": 0.0}, "confidence must lie strictly"),
+        ({"confidence": 95}, "confidence must lie strictly .* got 95"),
+        ({"confidence": float("nan")}, "confidence must be a number, got NaN"),
+        ({"confidence": 1.0 - 1e-16, "runs": 200}, "runs"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"seed": None}, "seed must be a whole number"),
+        ({"stopping": "anytime"}, "stopping must be 'fixed', got 'anytime'"),
+        ({"run_timeout_s": 0}, "run_timeout_s must be finite and above 0"),
+        ({"run_timeout_s": -1}, "run_timeout_s must be finite and above 0, got -1"),
+        ({"run_timeout_s": "1"}, "run_timeout_s must be a number"),
+        ({"max_time_s": 0}, "max_time_s must be finite and above 0"),
+        ({"max_time_s": float("nan")}, "max_time_s must be a number"),
+        ({"max_time_s": 1e-9}, "max_time_s = 1e-09 allows .* an audit needs at least 200"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
+        ({"n_jobs": 2.0}, "n_jobs must be a whole number"),
+        ({"backend": "nope"}, "backend must be a registered joblib backend"),
+        ({"backend": 3}, "backend"),
+    ],
+    ids=str,
+)
+def test_questions_that_cannot_be_asked(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidSpec, match=words) as caught:
+        ask(**options)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("mechanism", [3, None, "no_colon", "no_such_module:f", lambda: 1, batched(lambda data: data)], ids=str)
+def test_mechanisms_that_are_none(mechanism: Any) -> None:
+    with pytest.raises(InvalidSpec):
+        ask(mechanism)
+
+
+def test_few_runs_for_a_large_claim_show_their_ceiling() -> None:
+    """Where no count could refute the claim, the result's ceiling is below it."""
+    result = ask(runs=200, epsilon=50.0)
+    assert result.ceiling < 50.0
+    assert result.verdict is Verdict.NOT_REFUTED
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+def test_laplace_is_not_refuted_and_half_the_noise_is() -> None:
+    """At epsilon 1 the sound one is refuted with chance 0.001 at most (the seed is fixed), twice the loss surely found."""
+    sound = ask(runs=20_000)
+    assert sound.verdict is Verdict.NOT_REFUTED
+    assert sound.raise_if_refuted() is sound
+    broken = ask(lambda rows, rng: len(rows) + rng.laplace(scale=0.5), runs=20_000)
+    assert broken.verdict is Verdict.REFUTED
+    assert 1.5 < broken.epsilon_lower < 2.0
+    with pytest.raises(AssertionError, match="REFUTED") as caught:
+        broken.raise_if_refuted()
+    assert isinstance(caught.value, ClaimRefuted)
+    assert caught.value.exit_code == 1
+
+
+def test_runs_cap_all_executions() -> None:
+    """Not one execution more than `runs`, whatever is asked."""
+    for options in ({}, {"pair": ..., "pairs": [PAIR, ([1, 2], [2]), ([3, 2], [3])]}, {"runs": 200}):
+        calls = []
+
+        def counting(rows: Any, rng: Any, calls: list[int] = calls) -> Any:
+            calls.append(1)
+            return len(rows) + rng.laplace()
+
+        result = ask(counting, **options)
+        assert len(calls) == result.runs_used <= result.spec["runs"]
+
+
+def test_the_callers_datasets_stay_as_they_are() -> None:
+    rows = [[1], [2]]
+    with pytest.raises(UnsoundAudit, match="changed its dataset"):
+        ask(lambda data, rng: data[0].append(1), pair=(rows, [[1]]))
+    assert rows == [[1], [2]]
+
+
+@pytest.mark.parametrize("n_pairs", [2, 3, 6])
+def test_screening_finds_the_pair_that_leaks(n_pairs: int) -> None:
+    """One pair parts its datasets in 9 runs of 10; the others never do: a wrong choice has a chance below 1e-9."""
+
+    def leaky(data: int, rng: Any) -> float:
+        return 5.0 if data == 100 and rng.random() < 0.9 else float(rng.random())
+
+    for leaking in range(n_pairs):
+        pairs = [(100 if index == leaking else index + 1, 50 + index) for index in range(n_pairs)]
+        result = ask(leaky, pair=..., pairs=pairs, runs=6_000)
+        assert result.witness.pair == leaking
+        assert result.verdict is Verdict.REFUTED
+        assert [entry.status for entry in result.explored if entry.name == f"pair {leaking}"] == ["kept"]
+
+
+def test_pairs_may_be_any_iterable_of_pairs() -> None:
+    result = ask(pair=..., pairs=(each for each in [AdjacentPair([1, 1], [1], "mine"), PAIR]))
+    assert [pair["name"] for pair in result.spec["pairs"]] == ["mine", "pair 1"]
+
+
+def test_a_pair_two_steps_apart_is_held_to_twice_the_claim() -> None:
+    """A loss of 2 over two steps is what epsilon 1 allows; the same pair called one step apart is refuted."""
+
+    def two_steps(data: int, rng: Any) -> float:
+        return 2.0 * data + rng.laplace()
+
+    near, far = (ask(two_steps, pair=AdjacentPair(0, 1, distance=k), runs=20_000) for k in (1, 2))
+    assert near.verdict is Verdict.REFUTED
+    assert far.verdict is Verdict.NOT_REFUTED
+    assert far.claim.epsilon == 2.0
+
+
+def test_claims_and_relations() -> None:
+    result = ask(claim=ApproximateDP(1.0, 0.01), epsilon=..., relation="add_or_remove_one")
+    assert result.claim.delta == 0.01
+    assert result.spec["claim"]["relation"] == "add_or_remove_one"
+    assert ask(delta=0.01, relation=Relation.ADD_OR_REMOVE_ONE).claim == result.claim
+
+
+def test_time_chooses_the_runs_beforehand() -> None:
+    result = ask(mechanisms.slow, pair=(0, 1), max_time_s=1.0)
+    assert 200 <= result.spec["runs"] <= 600
+    assert result.provenance["max_time_s"] == 1.0
+    assert result.spec["runs"] >= result.runs_used
+
+
+def test_a_name_is_a_mechanism() -> None:
+    assert ask("tests.api.mechanisms:count").spec["mechanism"]["reference"] == "tests.api.mechanisms:count"
+
+
+def test_public_names_are_those_of_the_package() -> None:
+    assert dpaudit.audit is audit
+    assert set(dpaudit.__all__) <= set(dir(dpaudit))
+    for name in dpaudit.__all__:
+        assert getattr(dpaudit, name) is not None
+
+
+# --- hangs and Ctrl-C ------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+from dpaudit.api import audit
+from tests.api import mechanisms
+if __name__ == "__main__":
+    print("ready", flush=True)
+    audit({call})
+    print("finished")
+"""
+
+
+def start(call: str) -> subprocess.Popen[str]:
+    script = SCRIPT.format(call=call)
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("workers", ["n_jobs=1", "n_jobs=2, backend='loky'", "n_jobs=2, backend='threading'"])
+def test_ctrl_c_ends_at_once(workers: str) -> None:
+    process = start(f"mechanisms.slow, pair=(0, 1), epsilon=1.0, runs=200_000, {workers}")
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(2.0)
+        pressed = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
+        said, errors = process.communicate(timeout=10.0)
+        assert time.monotonic() - pressed < 5.0
+        assert "finished" not in said
+        assert process.returncode in (1, 130, -signal.SIGINT)
+        assert "KeyboardInterrupt" in errors
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def test_planning_the_runs_keeps_the_limit_of_a_run() -> None:
+    """`max_time_s` with `run_timeout_s`: the planning probe must not wait for a run that hangs."""
+    process = start("mechanisms.hangs, pair=(0, 1), epsilon=1.0, max_time_s=1.0, run_timeout_s=0.001, n_jobs=1")
+    try:
+        _, errors = process.communicate(timeout=15.0)
+        assert process.returncode == 0 or "InvalidSpec" in errors
+    except subprocess.TimeoutExpired:
+        pytest.fail("the planning probe hangs")
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()

@@ -1,0 +1,141 @@
+"""Results kept, loaded, checked again and run again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import InvalidSpec, Verdict
+from dpaudit.api import audit, load, recheck, write_report
+from tests.api import mechanisms
+
+
+@pytest.fixture(scope="module")
+def result() -> Any:
+    """Half the noise of epsilon 1: refuted surely."""
+    return audit(_half, pair=([1, 1], [1]), epsilon=1.0, runs=10_000, n_jobs=1, seed=3)
+
+
+def _half(rows: Any, rng: Any) -> float:
+    return float(len(rows) + rng.laplace(scale=0.5))
+
+
+def test_a_result_survives_its_file(result: Any, tmp_path: Path) -> None:
+    path = result.save(tmp_path / "deep" / "result.json")
+    again = load(path)
+    assert again.to_dict() == result.to_dict()
+    assert again.verdict is Verdict.REFUTED
+    assert list(path.parent.iterdir()) == [path]  # no temporary file is left
+
+
+def test_a_recheck_gives_the_same_certificate(result: Any, tmp_path: Path) -> None:
+    assert recheck(result).certificate == result.certificate
+    assert recheck(load(result.save(tmp_path / "result.json"))).to_dict() == result.to_dict()
+
+
+def test_fresh_runs_repeat_the_witness(result: Any) -> None:
+    """A sure refutation stays one; fresh runs differ from the stored ones, all of them certify."""
+    again = recheck(result, _half, fresh=True)
+    assert again.verdict is Verdict.REFUTED
+    assert again.witness == result.witness
+    assert again.evidence != result.evidence
+    assert again.spec["seed"] == result.spec["seed"] + 1
+    assert again.evidence.runs > result.evidence.runs
+    assert again.runs_used <= result.spec["runs"]
+
+
+def test_fresh_runs_need_the_mechanism(result: Any) -> None:
+    with pytest.raises(InvalidSpec, match="needs the mechanism"):
+        recheck(result, fresh=True)
+
+
+def test_fresh_runs_need_the_datasets(result: Any) -> None:
+    large = audit(_half, pair=(list(range(5_000)), list(range(4_999))), epsilon=1.0, runs=400, n_jobs=1)
+    with pytest.raises(InvalidSpec, match="by digest only"):
+        recheck(large, _half, fresh=True)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(np.array([1.0, 5.0]), np.array([1.0])), ((1, 1), (1,)), (np.float64(1.0), np.float64(2.0))],
+    ids=["array", "tuple", "scalar"],
+)
+@pytest.mark.parametrize("stored", [False, True], ids=["held", "loaded"])
+def test_fresh_runs_see_the_same_kind_of_data(pair: Any, stored: bool, tmp_path: Path) -> None:
+    """A dataset kept as plain values is not the dataset where that was an array: run on it, or refuse, never a verdict.
+
+    The mechanism tells the type of its data; the witness is that type, or any number there.
+    """
+    seen: list[str] = []
+
+    def telling(data: Any, rng: Any) -> float:
+        seen.append(type(data).__name__)
+        return float(np.sum(data) + rng.laplace())
+
+    found = audit(telling, pair=pair, epsilon=1.0, runs=400, n_jobs=1)
+    if stored:
+        found = load(found.save(tmp_path / "result.json"))
+    kind = set(seen)
+    seen.clear()
+    try:
+        recheck(found, telling, fresh=True)
+    except InvalidSpec:
+        return
+    assert set(seen) <= kind
+
+
+def test_fresh_runs_of_an_array_mechanism_are_no_fake_verdict() -> None:
+    found = audit(mechanisms.total, pair=(np.array([1.0, 5.0]), np.array([1.0])), epsilon=1.0, runs=5_000, n_jobs=1)
+    assert found.verdict is Verdict.REFUTED
+    try:
+        assert recheck(found, mechanisms.total, fresh=True).verdict is Verdict.REFUTED
+    except InvalidSpec:
+        pass
+
+
+@pytest.mark.parametrize("suffix", [".json", ".md", ".txt"])
+def test_reports_by_suffix(result: Any, suffix: str, tmp_path: Path) -> None:
+    path = write_report(result, tmp_path / f"report{suffix}")
+    text = path.read_text(encoding="utf-8")
+    assert "REFUTED" in text or "refuted" in text
+    if suffix == ".json":
+        assert json.loads(text) == json.loads(result.to_json())
+
+
+def test_an_unknown_format_is_refused(result: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpec, match=r"\.docx"):
+        write_report(result, tmp_path / "report.docx")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "dpaudit.result/1"}', "\x00"], ids=repr)
+def test_files_that_hold_no_result(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(text)
+    with pytest.raises(InvalidSpec) as caught:
+        load(path)
+    assert "result.json" in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpec, match="nowhere.json"):
+        load(tmp_path / "nowhere.json")
+
+
+def test_a_result_that_contradicts_its_counts_is_refused(result: Any, tmp_path: Path) -> None:
+    stored = json.loads(result.to_json())
+    stored["evidence"]["hits_p"] = stored["evidence"]["hits_q"]
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(stored))
+    with pytest.raises(InvalidSpec):
+        load(path)
+
+
+def test_a_tampered_certificate_is_found_by_recheck(result: Any) -> None:
+    bold = replace(result, certificate=replace(result.certificate, lower=99.0, epsilon_lower=99.0))
+    assert recheck(bold).certificate == result.certificate

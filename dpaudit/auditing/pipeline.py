@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import sys
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from dpaudit.auditing.result import AuditResult, Explored
@@ -29,7 +32,7 @@ def run_audit(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -
         found = find_witness(spec, session, progress, spent=probe.runs)
         certifying = spec.runs - probe.runs - found.runs
         evidence = _certify(spec, session, found.witness, certifying, progress)
-        pools = list(session.pool_names)
+        pools, worked_s = list(session.pool_names), session.worked_s
     return _result(
         spec,
         found,
@@ -39,12 +42,12 @@ def run_audit(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -
             **versions(),
             "started": started.isoformat(timespec="seconds"),
             "wall_s": round(time.perf_counter() - wall, 3),
-            "cpu_s": round(time.process_time() - cpu, 3),
+            "cpu_s": round(time.process_time() - cpu + worked_s, 3),
             "n_jobs": engine.n_jobs,
             "backend": ", ".join(pools),
             "task_runs": engine.task_runs,
             "max_time_s": None,
-            "file": None if spec.description is None else spec.description.file,
+            "file": None if spec.description is None else short_path(spec.description.file),
             "line": None if spec.description is None else spec.description.line,
             "command": None,
             "source": None,
@@ -107,6 +110,16 @@ def _result(spec: AuditSpec, found: Found, evidence: CoinFlip, probe: Probe, pro
         reproducible=probe.reproducible,
         provenance=provenance,
     )
+
+
+def short_path(file: str | None) -> str | None:
+    """A source file as seen from here, or from the folder that modules are imported from; never a home folder."""
+    if file is None:
+        return None
+    for folder in [os.getcwd(), *sorted(filter(None, sys.path), key=len, reverse=True)]:
+        if Path(file).is_relative_to(folder):
+            return str(Path(file).relative_to(folder))
+    return Path(file).name
 
 
 def versions() -> dict[str, str]:

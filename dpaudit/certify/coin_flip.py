@@ -48,7 +48,7 @@ def epsilon_lower(evidence: CoinFlip, delta: float, alpha: float) -> float:
     """The largest epsilon that the evidence refutes at error probability `alpha`; 0 where there is none.
 
     >>> round(epsilon_lower(CoinFlip(100, 0, 100, 100), delta=0.0, alpha=0.05), 4)  # ln(r / (1 - r)), r = 0.05^(1/100)
-    3.4913
+    3.493
     """
     spared, level = _spared(evidence.runs, delta, alpha)
     hits = evidence.hits_p - spared

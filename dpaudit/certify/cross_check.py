@@ -16,7 +16,7 @@ def two_interval_epsilon(evidence: CoinFlip, delta: float, confidence: float) ->
     Valid on its own (Bonferroni), looser than the certificate, and shares no code with it.
 
     >>> round(two_interval_epsilon(CoinFlip(900, 100, 1000, 1000), 0.0, 0.95), 3)
-    1.982
+    1.99
     """
     from statsmodels.stats.proportion import proportion_confint
 

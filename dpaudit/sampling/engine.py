@@ -123,6 +123,7 @@ class Session:
         self.per_run = True
         self.pool_names: list[str] = []
         self.run_s = 0.0
+        self.worked_s = 0.0  # CPU seconds of workers outside this process
         worker.LOCAL[self.job.key] = self._contents
 
     def __enter__(self) -> Session:
@@ -182,7 +183,7 @@ class Session:
                     if done.error is not None:
                         raise _as_error(done)
                     finished.update(shard for shard, _ in done.results)
-                    self._learn(done)
+                    self._learn(done, outside=job.payload is not None)
                     self.engine.progress.advance(sum(shard.runs for shard, _ in done.results))
                     yield from done.results
                 return
@@ -261,8 +262,9 @@ class Session:
         fair = max(1, runs // (4 * self.engine.n_jobs)) if runs * self.run_s > PARALLEL_FROM_S else runs
         return max(1, min(fair, int(TASK_S / self.run_s)))
 
-    def _learn(self, done: Done) -> None:
+    def _learn(self, done: Done, *, outside: bool) -> None:
         """The speed of the last task groups the next stage better; it never changes a shard."""
+        self.worked_s += done.cpu_s if outside else 0.0
         runs = sum(shard.runs for shard, _ in done.results)
         if runs:
             self.run_s = done.seconds / runs

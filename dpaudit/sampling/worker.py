@@ -310,6 +310,7 @@ class Done:
 
     results: tuple[tuple[Shard, Any], ...] = ()
     seconds: float = 0.0
+    cpu_s: float = 0.0
     error: tuple[str, str] | None = None
 
 
@@ -320,13 +321,13 @@ def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done
     process = os.getpid()
     try:
         worker = worker_for(job)
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.thread_time()
         results = tuple((shard, worker.run(shard, reducer)) for shard in task)
         worker.check_datasets()
         guard.disarm()
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
-        return Done(results, time.perf_counter() - start)
+        return Done(results, time.perf_counter() - start, time.thread_time() - cpu)
     except DpAuditError as error:
         if os.getpid() != process:
             os._exit(1)

@@ -181,7 +181,7 @@ def level_reached(claim: Claim, runs: int, p: float, q: float, alpha: float) -> 
         (PureDP(1.0), 20_000, 0.001, 0.55),  # ten
         (PureDP(0.1), 2_000, 0.45, 0.90),
         (PureDP(3.0), 20_000, 0.04, 0.90),
-        (ApproximateDP(1.0, 1e-3), 20_000, 0.2689, 0.75),
+        (ApproximateDP(1.0, 1e-3), 20_000, 0.2689, 0.70),
         (ApproximateDP(1.0, 1e-5), 20_000, 0.05, 0.65),
         (ApproximateDP(0.2, 0.01), 20_000, 0.4, 0.45),
     ],
@@ -204,8 +204,9 @@ def test_the_bound_is_as_good_as_the_asymptotic_one(ratio: float, few: int) -> N
     deviation = math.sqrt(1.0 / x + 1.0 / y)
     for confidence in (0.95, 0.999):
         z = float(special.ndtri(confidence))
+        expected = max(0.0, math.log(x / y) - z * deviation)
         bound = epsilon_lower(CoinFlip(x, y, 10 * x, 10 * x), 0.0, error_probability(confidence))
-        assert bound == pytest.approx(math.log(x / y) - z * deviation, abs=(0.15 * z + 1.2) * deviation**2 + 2e-7)
+        assert bound == pytest.approx(expected, abs=(0.15 * z + 1.2) * deviation**2 + 2e-7)
 
 
 def test_the_ceiling_is_what_all_hits_give() -> None:

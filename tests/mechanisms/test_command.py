@@ -16,8 +16,8 @@ from dpaudit.api import audit
 
 PROGRAM = str(Path(__file__).with_name("programs.py"))
 AWK = (
-    r'read -r line; runs=${line#*\"runs\": }; runs=${runs%%,*}; seed=${line##*\"seed\": }; seed=${seed%\}*}; '
-    r'data=${line#*\"data\": }; data=${data%%,*}; '
+    r"read -r line; runs=${line#*\"runs\": }; runs=${runs%%,*}; seed=${line##*\"seed\": }; seed=${seed%\}*}; "
+    r"data=${line#*\"data\": }; data=${data%%,*}; "
     r"awk -v n=$runs -v s=$seed -v d=$data "
     r"'BEGIN { srand(s); for (i = 0; i < n; i++) print d + (rand() < 0.5) }'"
 )
@@ -44,7 +44,10 @@ def test_a_shell_program() -> None:
     """Outputs 1, 2 against 3, 4: a sure event."""
     result = ask(command(["sh", "-c", AWK]), pair=(1, 3))
     assert result.verdict is Verdict.REFUTED
-    assert (result.evidence.hits_p, result.evidence.hits_q) == (result.evidence.runs_p, 0) or result.evidence.hits_q == 0
+    assert (result.evidence.hits_p, result.evidence.hits_q) == (
+        result.evidence.runs_p,
+        0,
+    ) or result.evidence.hits_q == 0
 
 
 def test_values_of_json_are_outputs() -> None:
@@ -103,7 +106,11 @@ def test_a_file_in_the_folder_that_no_path_finds_is_no_verdict(tmp_path: Path) -
         ask(command(["program"], folder=str(tmp_path)))
 
 
-@pytest.mark.parametrize("pair", [([object()], [1]), ([np.int64(1)], [np.int64(2)]), ({1, "a"}, {2, "a"}), ([1j], [2j])], ids=["object", "numpy", "sets", "complex"])
+@pytest.mark.parametrize(
+    "pair",
+    [([object()], [1]), ([np.int64(1)], [np.int64(2)]), ({1, "a"}, {2, "a"}), ([1j], [2j])],
+    ids=["object", "numpy", "sets", "complex"],
+)
 def test_data_that_json_cannot_hold_is_no_verdict(pair: Any) -> None:
     """Never a program that was not even started, found to be not refuted."""
     with pytest.raises((UnsoundAudit, InvalidSpec), match="JSON"):

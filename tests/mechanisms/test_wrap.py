@@ -18,6 +18,11 @@ HERE = "tests.mechanisms.shapes"
 RNG = np.random.default_rng(0)
 
 
+def _label(case: Any) -> str:
+    """A name that is the same in every process."""
+    return case if isinstance(case, str) and case else getattr(case, "__qualname__", type(case).__name__)
+
+
 @pytest.mark.parametrize(
     ("function", "takes_rng", "expected"),
     [
@@ -42,7 +47,7 @@ RNG = np.random.default_rng(0)
         (built_by(lambda: lambda data, rng: data), True, 1.0),
         (built_by(shapes.Mechanism, scale=5.0), True, 6.0),
     ],
-    ids=str,
+    ids=_label,
 )
 def test_functions_of_one_run(function: Any, takes_rng: bool, expected: float) -> None:
     opened = wrap(function).open()
@@ -61,7 +66,10 @@ def test_batched_functions() -> None:
     for mechanism in (batched(shapes.many, scale=2.0), shapes.BATCHED, f"{HERE}:BATCHED", batched(shapes.BATCHED)):
         opened = wrap(mechanism).open()
         assert not opened.per_run
-        assert opened.call(0.0, 5, np.random.default_rng(3)).tolist() == (2.0 * np.random.default_rng(3).laplace(size=5)).tolist()
+        assert (
+            opened.call(0.0, 5, np.random.default_rng(3)).tolist()
+            == (2.0 * np.random.default_rng(3).laplace(size=5)).tolist()
+        )
     assert wrap(batched(lambda data, runs: [data] * runs)).open().call(7, 3, RNG) == [7, 7, 7]
     assert wrap(built_by(lambda: shapes.BATCHED)).open().per_run is False
 
@@ -79,7 +87,7 @@ def test_parameters_are_bound_and_described() -> None:
     assert described.digest == wrap(shapes.with_parameters, {"epsilon": 3.0}).describe().digest
 
 
-@pytest.mark.parametrize("value", [3, None, 1.5, [1], {"a": 1}, object(), b"x:y", b""], ids=repr)
+@pytest.mark.parametrize("value", [3, None, 1.5, [1], {"a": 1}, object(), b"x:y", b""], ids=_label)
 def test_anything_else_is_refused(value: Any) -> None:
     with pytest.raises(InvalidSpec, match=f"a mechanism is a function .* got {type(value).__name__}"):
         wrap(value)
@@ -104,7 +112,7 @@ def test_anything_else_is_refused(value: Any) -> None:
         (f"{HERE}:NUMBER", {}, "a mechanism is a function .* got int"),
         (command(["true"]), {"a": 1}, "a command takes no parameters, got a"),
     ],
-    ids=str,
+    ids=_label,
 )
 def test_wrong_functions_and_names_are_refused_in_one_line(value: Any, parameters: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidSpec, match=words) as caught:
@@ -128,7 +136,9 @@ def test_wrappers_take_functions(wrapper: Any) -> None:
     ],
     ids=["missing", "raises", "exits", "syntax"],
 )
-def test_modules_that_do_not_import(tmp_path: Path, request: Any, source: str, error: type[Exception], words: str) -> None:
+def test_modules_that_do_not_import(
+    tmp_path: Path, request: Any, source: str, error: type[Exception], words: str
+) -> None:
     from dpaudit.mechanisms import Imported
 
     name = f"broken_{request.node.callspec.id}_module"

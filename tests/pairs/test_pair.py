@@ -16,7 +16,12 @@ from dpaudit import AdjacentPair, InvalidSpec, Relation
 from dpaudit.pairs import SealedPair, digest
 from dpaudit.pairs.data import private_copy
 
-ADD, REPLACE, SPECIAL, LOCAL = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL, Relation.LOCAL
+ADD, REPLACE, SPECIAL, LOCAL = (
+    Relation.ADD_OR_REMOVE_ONE,
+    Relation.REPLACE_ONE,
+    Relation.REPLACE_SPECIAL,
+    Relation.LOCAL,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,15 @@ def test_equal_contents_are_equal_however_they_are_held() -> None:
 
 
 def test_different_datasets_are_not_refused() -> None:
-    for first, second in ((0, 1), ([], [1]), ("a", "b"), ([1], [2]), (np.zeros(2), np.ones(2)), (None, 0), ([0], [[0]])):
+    for first, second in (
+        (0, 1),
+        ([], [1]),
+        ("a", "b"),
+        ([1], [2]),
+        (np.zeros(2), np.ones(2)),
+        (None, 0),
+        ([0], [[0]]),
+    ):
         assert AdjacentPair(first, second).open() == (first, second) or True
 
 
@@ -124,7 +137,7 @@ def test_relations(first: Any, second: Any, distance: int, relation: Relation | 
     if fits:
         pair.check(relation)
     else:
-        with pytest.raises(InvalidSpec, match="'these' are not at distance .* records leave and .* come") as caught:
+        with pytest.raises(InvalidSpec, match=r"'these' are not at distance .* records leave and .* come") as caught:
             pair.check(relation)
         assert "\n" not in str(caught.value)
 
@@ -132,7 +145,7 @@ def test_relations(first: Any, second: Any, distance: int, relation: Relation | 
 def test_relation_words() -> None:
     assert Relation.of("replace_one") is REPLACE
     assert Relation.of(None) is None
-    with pytest.raises(InvalidSpec, match="relation must be one of add_or_remove_one, .* got 'swap'"):
+    with pytest.raises(InvalidSpec, match=r"relation must be one of add_or_remove_one, .* got 'swap'"):
         Relation.of("swap")
 
 

@@ -227,6 +227,11 @@ EVERYTHING = [*NUMBERS, *COMPLEX, *WORDS, *PLAIN, *CONTAINERS, *ARRAYS]
 Cell = tuple[float, int]
 
 
+def label(output: Any) -> str:
+    """A name for a case that is the same in every process: no addresses, no order of sets."""
+    return output if isinstance(output, str) and output.isascii() and output else type(output).__name__
+
+
 def cell(outputs: Outputs, path: Any, row: int) -> Cell:
     """The number (NaN where there is none) and the token of one cell, exactly as features will read them."""
     column = outputs.column(path)

@@ -62,7 +62,7 @@ def form(output: Any) -> dict[Any, kinds.Cell]:
         (Failure(token("raised", "KeyError")), {(): (0.0, token("raised", "KeyError").code)}),
         (kinds.Weird(), {(): (0.0, token("object", f"{kinds.__name__}.Weird").code)}),
     ],
-    ids=repr,
+    ids=kinds.label,
 )
 def test_canonical_form(output: Any, expected: dict[Any, kinds.Cell]) -> None:
     assert form(output) == expected
@@ -139,7 +139,7 @@ class BadRepr:
         {BadRepr(): 1},
         {BadRepr()},
     ],
-    ids=lambda output: type(output).__name__,
+    ids=kinds.label,
 )
 def test_an_object_that_fails_to_be_read_is_a_token_or_no_verdict(output: Any) -> None:
     for batch in ([output], [1.0, output], ["a", output]):
@@ -157,7 +157,9 @@ def nested(width: int) -> list[Any]:
     return inside
 
 
-@pytest.mark.parametrize("output", [nested(6), np.zeros((120, 120)), [[0.0] * 200] * 200], ids=["self", "array", "lists"])
+@pytest.mark.parametrize(
+    "output", [nested(6), np.zeros((120, 120)), [[0.0] * 200] * 200], ids=["self", "array", "lists"]
+)
 def test_one_output_has_a_bounded_number_of_columns(output: Any) -> None:
     """Columns are held for thousands of runs at a time, so their number must be bounded whatever the output is."""
     assert len(encode_objects([output]).columns) <= 8 * WIDEST
@@ -212,7 +214,7 @@ def batch_form(raw: Any, runs: int, row: int) -> dict[Any, kinds.Cell]:
         ([1.0, "a"], [1.0, "a"]),
         ([[1], (2, 3)], [[1], (2, 3)]),
     ],
-    ids=repr,
+    ids=kinds.label,
 )
 def test_batched_and_per_run_agree(raw: Any, objects: list[Any]) -> None:
     for row, output in enumerate(objects):
@@ -221,8 +223,19 @@ def test_batched_and_per_run_agree(raw: Any, objects: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    [3.0, np.float64(3.0), np.zeros(3), np.zeros((3, 2)), [1.0], (np.zeros(2), np.zeros(3)), {"a": 1.0}, None, "ab", b"ab"],
-    ids=repr,
+    [
+        3.0,
+        np.float64(3.0),
+        np.zeros(3),
+        np.zeros((3, 2)),
+        [1.0],
+        (np.zeros(2), np.zeros(3)),
+        {"a": 1.0},
+        None,
+        "ab",
+        b"ab",
+    ],
+    ids=kinds.label,
 )
 def test_a_result_without_the_run_as_first_axis_is_refused(raw: Any) -> None:
     with pytest.raises(UnsoundAudit, match="batched mechanism"):

@@ -72,7 +72,9 @@ def answer(mechanism: Any, runs: int = 6_000, *, pairs: Any = None, **way: Any) 
     return json.dumps(found)
 
 
-@pytest.mark.parametrize("mechanism", [noisy, batched(many), few_values, mixed], ids=lambda m: m.name if hasattr(m, "name") else m.__name__)
+@pytest.mark.parametrize(
+    "mechanism", [noisy, batched(many), few_values, mixed], ids=lambda m: m.name if hasattr(m, "name") else m.__name__
+)
 def test_equal_specs_have_equal_answers(mechanism: Any) -> None:
     """Byte by byte, for every number of workers, backend and grouping."""
     expected = answer(mechanism, n_jobs=1)
@@ -100,7 +102,9 @@ def test_other_seeds_have_other_answers() -> None:
 # --- every run once, on the side its coin chose -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", [echo, batched(lambda data, runs, rng: [data] * runs)], ids=["per-run", "batched"])
+@pytest.mark.parametrize(
+    "mechanism", [echo, batched(lambda data, runs, rng: [data] * runs)], ids=["per-run", "batched"]
+)
 @pytest.mark.parametrize("runs", [1, 7, 8, 4_095, 4_097, 10_001])
 def test_outputs_belong_to_their_side(mechanism: Any, runs: int) -> None:
     """A mechanism that returns its dataset: all of one side are hits, none of the other."""
@@ -113,7 +117,9 @@ def test_outputs_belong_to_their_side(mechanism: Any, runs: int) -> None:
     assert first + second == runs
 
 
-@pytest.mark.parametrize("mechanism", [echo, batched(lambda data, runs, rng: np.full(runs, data))], ids=["per-run", "batched"])
+@pytest.mark.parametrize(
+    "mechanism", [echo, batched(lambda data, runs, rng: np.full(runs, data))], ids=["per-run", "batched"]
+)
 def test_sides_are_fair(mechanism: Any) -> None:
     """100,000 coins, five standard deviations: chance 6e-7."""
     event = Event(Coordinate(()), intervals=((0.5, np.inf),))

@@ -48,7 +48,7 @@ def supervised(mechanism: Any, *, pair: Any = (0, 1), runs: int = RUNS, run_time
 def in_a_subprocess(name: str, limit_s: float, **options: Any) -> str:
     """What an audit of a hostile mechanism says, from a process that is ended after `limit_s` seconds."""
     script = (
-        "import sys\nfrom tests.sampling import hostile\nfrom dpaudit.api import audit\nfrom dpaudit import DpAuditError\n"
+        "from tests.sampling import hostile\nfrom dpaudit.api import audit\nfrom dpaudit import DpAuditError\n"
         "if __name__ == '__main__':\n"
         "    try:\n"
         f"        result = audit(hostile.{name}, epsilon=1.0, confidence=0.99, **{options!r})\n"
@@ -101,7 +101,9 @@ def test_objects_that_fail_when_read_end_in_a_verdict_or_in_none(name: str, way:
 
 
 @pytest.mark.parametrize("name", ["exits", "interrupts", "raises", "prints", "reads"])
-def test_supervised_audits_keep_their_streams_and_exit_to_themselves(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_supervised_audits_keep_their_streams_and_exit_to_themselves(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     result = supervised(getattr(hostile, name))
     expected = Verdict.NOT_REFUTED if name in ("prints", "reads") else Verdict.REFUTED
     assert result.verdict is expected  # chance of a false alarm below 1e-6: equal sides against epsilon 1
@@ -197,7 +199,9 @@ def test_the_callers_alarm_is_given_back() -> None:
 @pytest.mark.parametrize("way", ["threading", None])
 def test_batched_calls_may_be_limited_whatever_runs_them(way: str | None) -> None:
     """A limit works with several workers too; at most the backend that runs them is another."""
-    result = ask(batched(lambda data, runs, rng: rng.laplace(size=runs)), runs=20_000, run_timeout_s=1.0, n_jobs=2, backend=way)
+    result = ask(
+        batched(lambda data, runs, rng: rng.laplace(size=runs)), runs=20_000, run_timeout_s=1.0, n_jobs=2, backend=way
+    )
     assert result.verdict is Verdict.NOT_REFUTED
 
 
@@ -253,7 +257,7 @@ def test_a_forked_child_runs_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", [ask, supervised], ids=["library", "supervised"])
 def test_a_changed_dataset_is_no_verdict(mechanism: Any, pair: Any, way: Any) -> None:
     kept = json.dumps([np.asarray(side).tolist() if not isinstance(side, dict) else side for side in pair])
-    with pytest.raises(UnsoundAudit, match="changed its dataset .*copy"):
+    with pytest.raises(UnsoundAudit, match=r"changed its dataset .*copy"):
         way(mechanism, pair=pair)
     assert json.dumps([np.asarray(side).tolist() if not isinstance(side, dict) else side for side in pair]) == kept
 
@@ -276,7 +280,7 @@ def test_a_batch_that_fails_on_one_dataset_is_run_one_by_one(name: str) -> None:
 
 def test_a_batch_that_fails_rarely_is_no_verdict() -> None:
     """The first 2,048 runs fail with a chance of 6 % (then it is run one by one); of the seed, none do."""
-    with pytest.raises(UnsoundAudit, match="failed on the .* dataset with ValueError: rare"):
+    with pytest.raises(UnsoundAudit, match=r"failed on the .* dataset with ValueError: rare"):
         ask(batched(hostile.raises_rarely_in_a_batch), runs=200_000)
 
 
@@ -288,11 +292,11 @@ def test_a_single_run_of_a_failing_batch_keeps_the_shape_rule() -> None:
             raise ValueError
         return np.zeros(2)
 
-    with pytest.raises(UnsoundAudit, match="first axis|returned 2 outputs"):
+    with pytest.raises(UnsoundAudit, match=r"first axis|returned 2 outputs"):
         ask(batched(wrong))
 
 
-# --- what cannot be sent to workers ------------------------------------------------------------------------------------
+# --- what cannot be sent to workers -----------------------------------------------------------------------------
 
 
 def test_a_closure_over_a_lock_is_refused_with_a_cure() -> None:
@@ -310,9 +314,12 @@ def test_a_closure_over_a_lock_is_refused_with_a_cure() -> None:
 
 
 def test_a_mechanism_that_cannot_be_opened_in_a_worker_is_refused_in_words() -> None:
-    with Engine(1, supervised=True) as engine, engine.session(_Unpicklable(), (AdjacentPair(0, 1),), 0, None) as session:
-        with pytest.raises((InvalidSpec, UnsoundAudit)):
-            session.probe(4)
+    with (
+        Engine(1, supervised=True) as engine,
+        engine.session(_Unpicklable(), (AdjacentPair(0, 1),), 0, None) as session,
+        pytest.raises((InvalidSpec, UnsoundAudit)),
+    ):
+        session.probe(4)
 
 
 class _Unpicklable:
@@ -340,13 +347,13 @@ def test_no_child_outlives_the_supervised_engine() -> None:
     with pytest.raises(UnsoundAudit):
         supervised(hostile.leaves)
     deadline = time.monotonic() + 5.0
-    while _children() - before and time.monotonic() < deadline:
+    while set(_children()) - set(before) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not _children() - before
+    assert not {line for process, line in _children().items() if process not in before}
 
 
-def _children() -> set[str]:
-    found = set()
+def _children() -> dict[str, bytes]:
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "stat").read_text().rpartition(")")[2].split()
@@ -354,5 +361,5 @@ def _children() -> set[str]:
         except OSError:
             continue
         if words[1] == str(os.getpid()) and words[0] != "Z" and b"resource_tracker" not in line:
-            found.add(folder.name)
+            found[folder.name] = line
     return found

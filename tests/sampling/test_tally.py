@@ -53,7 +53,9 @@ def looked_at(outputs: list[Any], reducer: HitCounter) -> list[int]:
         coins, _ = Shard(Stage.CERTIFY, 0, index, runs).streams(1)
         sides.extend(np.unpackbits(np.frombuffer(coins.bytes(-(-runs // 8)), np.uint8), count=runs).tolist())
     inside = [bool(reducer.event.contains(encode_objects([output]))[0]) for output in outputs]
-    hits = [sum(hit and bool(side) is wanted for hit, side in zip(inside, sides, strict=True)) for wanted in (False, True)]
+    hits = [
+        sum(hit and bool(side) is wanted for hit, side in zip(inside, sides, strict=True)) for wanted in (False, True)
+    ]
     runs = [sides.count(False), sides.count(True)]
     return [hits[0], runs[0], hits[1], runs[1]]
 
@@ -108,14 +110,20 @@ def test_counting_first_changes_no_event(outputs: list[Any], event: Event) -> No
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(outputs=st.lists(st.sampled_from(LOOKALIKES), min_size=2, max_size=12), index=st.integers(0, len(LOOKALIKES) - 1))
+@given(
+    outputs=st.lists(st.sampled_from(LOOKALIKES), min_size=2, max_size=12), index=st.integers(0, len(LOOKALIKES) - 1)
+)
 def test_counting_first_changes_no_whole_output(outputs: list[Any], index: int) -> None:
     reducer = HitCounter(whole(LOOKALIKES[index]))
     assert counted(outputs, reducer) == looked_at(outputs, reducer)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=str)
-@pytest.mark.parametrize("twin", [(("red", 1), (kinds.Shade.RED, 1)), ("red", kinds.Shade.RED), ((1,), (1 + 0j,))], ids=repr)
+@pytest.mark.parametrize(
+    "twin",
+    [(("red", 1), (kinds.Shade.RED, 1)), ("red", kinds.Shade.RED), ((1,), (1 + 0j,))],
+    ids=["in a tuple", "text", "complex"],
+)
 def test_equal_objects_of_different_kinds(twin: tuple[Any, Any], event: Event) -> None:
     reducer = HitCounter(event)
     for outputs in ([*twin] * 6, [*reversed(twin)] * 6):

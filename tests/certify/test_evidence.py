@@ -1,0 +1,98 @@
+"""Evidence adds up; a certificate is a function of it, of the claim and of the confidence."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit.certify import Certificate, CoinFlip, certify
+from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.errors import InvalidSpec
+
+
+@st.composite
+def coin_flips(draw: st.DrawFn) -> CoinFlip:
+    runs_p, runs_q = (draw(st.integers(0, 10**12)) for _ in range(2))
+    return CoinFlip(draw(st.integers(0, runs_p)), draw(st.integers(0, runs_q)), runs_p, runs_q)
+
+
+@settings(derandomize=True, deadline=None)
+@given(parts=st.lists(coin_flips(), min_size=1, max_size=6), order=st.randoms(use_true_random=False))
+def test_shards_merge_in_any_order(parts: list[CoinFlip], order: object) -> None:
+    total = sum(parts[1:], start=parts[0])
+    shuffled = list(parts)
+    order.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert sum(shuffled[1:], start=shuffled[0]) == total
+    assert total.runs == sum(part.runs for part in parts)
+    assert total.hits_p == sum(part.hits_p for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((-1, 0, 5, 5), "hits_p must be in 0 .. runs_p = 5, got -1"),
+        ((6, 0, 5, 5), "hits_p must be in 0 .. runs_p = 5, got 6"),
+        ((0, 6, 5, 5), "hits_q must be in 0 .. runs_q = 5, got 6"),
+        ((0, 0, -1, 5), "hits_p must be in 0 .. runs_p = -1, got 0"),
+    ],
+)
+def test_impossible_counts_are_refused(counts: tuple[int, int, int, int], words: str) -> None:
+    with pytest.raises(InvalidSpec, match=f"^{words.replace('.', '[.]')}$"):
+        CoinFlip(*counts)
+
+
+def test_the_estimate_is_the_plain_log_ratio() -> None:
+    assert CoinFlip(300, 100, 1000, 2000).estimate == pytest.approx(math.log(6.0))
+    assert CoinFlip(3, 0, 10, 10).estimate == math.inf
+    assert CoinFlip(0, 3, 10, 10).estimate == -math.inf
+    assert CoinFlip(0, 0, 10, 10).estimate == 0.0
+    assert CoinFlip(3, 1, 10, 10).to_dict() == {
+        "kind": "coin-flip",
+        "hits_p": 3,
+        "hits_q": 1,
+        "runs_p": 10,
+        "runs_q": 10,
+    }
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(evidence=coin_flips(), confidence=st.sampled_from([0.95, 0.999]))
+def test_a_certificate_is_a_function_of_what_it_says_it_is(evidence: CoinFlip, confidence: float) -> None:
+    claim = ApproximateDP(1.0, 1e-6)
+    found = certify(evidence, claim, confidence)
+    assert found == certify(CoinFlip(**{name: getattr(evidence, name) for name in CoinFlip.__slots__}), claim, confidence)
+    assert (found.delta, found.confidence) == (1e-6, confidence)
+    assert found.lower == found.epsilon_lower
+    assert 0.0 < found.p_value <= 1.0
+    assert found.lower >= 0.0
+    stored = found.to_dict()
+    assert Certificate(**stored) == found  # type: ignore[arg-type]
+
+
+def test_a_verdict_is_the_p_value_against_alpha() -> None:
+    def at(p_value: float, confidence: float) -> bool:
+        return Certificate(1.0, 1.0, p_value, 0.0, confidence, "").refuted
+
+    assert at(0.05, 0.95)
+    assert not at(0.0500001, 0.95)
+    assert at(0.001, 0.999)
+    assert not at(math.nextafter(0.001, 1.0), 0.999)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "alpha"), [(0.95, 0.05), (0.999, 0.001), (0.9, 0.1), (0.999999, 1e-6), (1 - 0.01 / 7, 0.01 / 7)]
+)
+def test_alpha_is_free_of_the_noise_of_a_subtraction(confidence: float, alpha: float) -> None:
+    assert error_probability(confidence) == pytest.approx(alpha, rel=1e-9)
+    if alpha in (0.05, 0.001, 0.1):
+        assert error_probability(confidence) == alpha
+
+
+def test_a_bound_without_end_is_stored_as_a_word() -> None:
+    stored = Certificate(math.inf, None, 0.5, 0.0, 0.95, "m").to_dict()
+    assert (stored["lower"], stored["epsilon_lower"]) == ("inf", None)
+    assert not certify(CoinFlip(0, 0, 10, 10), PureDP(1.0), 0.95).refuted

@@ -1,0 +1,75 @@
+"""README, read top to bottom: every example and command in it runs, in one folder, in its order."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MATCHES = doctest.OutputChecker().check_output
+
+
+def blocks(*languages: str) -> list[tuple[str, str]]:
+    """The fenced blocks of README in some languages, in order."""
+    return [(language, text) for language, text in BLOCK.findall(README.read_text()) if language in languages]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that README shows."""
+    made = tmp_path_factory.mktemp("readme")
+    for _, text in blocks("toml"):
+        name = text.splitlines()[0].removeprefix("# ")
+        (made / name).write_text(text)
+    return made
+
+
+def test_the_python_examples_run_and_the_first_line_is_the_one_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    names: dict[str, object] = {"__name__": "readme"}
+    for _, text in blocks("python"):
+        exec(compile(text, "README.md", "exec"), names)
+    shown = blocks("text")[0][1].strip()
+    assert capsys.readouterr().out.startswith(shown)
+    assert (folder / "noisy_count.json").is_file()
+
+
+def commands() -> list[tuple[str, str]]:
+    """Each `$ command` with what README shows of its output."""
+    found = []
+    for _, text in blocks("console"):
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def test_the_commands_run_and_say_what_is_shown(folder: Path) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    for command, shown in commands():
+        ended = subprocess.run(
+            command, shell=True, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120
+        )
+        assert ended.returncode == 0, f"{command}: {ended.stderr}"
+        assert MATCHES(shown, ended.stdout, doctest.ELLIPSIS), f"{command} printed:\n{ended.stdout}"
+
+
+def test_every_make_goal_that_is_named_is_there() -> None:
+    makefile = (README.parent / "Makefile").read_text()
+    for goal in set(re.findall(r"`make ([\w-]+)`", README.read_text())):
+        assert re.search(rf"^{goal}:", makefile, re.MULTILINE), f"README names `make {goal}`; the Makefile has no such goal"
+
+
+def test_ci_runs_nothing_that_readme_does_not_say() -> None:
+    lines = (README.parent / ".ci" / "run").read_text().splitlines()
+    ran = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]
+    assert ran == ["make test"]

@@ -119,7 +119,7 @@ def test_too_few_runs_for_the_claim_are_refused() -> None:
 
 
 def test_laplace_is_not_refuted_and_half_the_noise_is() -> None:
-    """At epsilon 1 the sound one is refuted with chance 0.001 at most (the seed is fixed), twice the loss surely found."""
+    """Of the fixed seed: a sound mechanism is refuted with chance 0.001 at most, twice its loss is found surely."""
     sound = ask(runs=20_000)
     assert sound.verdict is Verdict.NOT_REFUTED
     assert sound.raise_if_refuted() is sound

@@ -83,7 +83,7 @@ def result(**changes: Any) -> AuditResult:
         certificate=Certificate(
             lower=1.9627309756560012,
             epsilon_lower=1.9627309756560012,
-            p_value=0.0,
+            p_value=1e-300,
             delta=0.0,
             confidence=0.999,
             method=METHOD,

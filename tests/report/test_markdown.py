@@ -131,7 +131,7 @@ def test_the_table_says_claimed_certified_and_expected() -> None:
     assert rows == [
         "| audit | claimed | certified | p-value | Holm | verdict | expected |",
         "| --- | --- | --- | --- | --- | --- | --- |",
-        "| noisy count | 1 | epsilon >= 1.96 | 1e-300 | 1e-300 | REFUTED | REFUTED |",
+        "| noisy count | 1 | epsilon >= 1.96 | 1e-300 | 3e-300 | REFUTED | REFUTED |",
         "| noisy count, whole noise | 1 | epsilon >= 0.982 | 0.6 | 1 | not refuted | not refuted |",
         "| sparse |  |  |  |  | no verdict | REFUTED |",
     ]

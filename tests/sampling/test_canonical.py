@@ -48,13 +48,21 @@ def test_every_kind_can_be_looked_at(index: int) -> None:
     alone(ALL[index])
 
 
+def readable(output: Any) -> bool:
+    """Whether it can be looked at alone; that all can is the test above."""
+    try:
+        return bool(encode_objects([output]).runs)
+    except Exception:
+        return False
+
+
 @pytest.mark.parametrize("index", range(len(ALL)), ids=NAMES)
 def test_no_neighbour_changes_an_output(index: int) -> None:
     """Each output before and after each other one."""
     output = ALL[index]
     expected = alone(output)
     wrong = []
-    for other in ALL:
+    for other in filter(readable, ALL):
         for batch, row in (([output, other], 0), ([other, output], 1)):
             try:
                 found = seen(encode_objects(batch), row)

@@ -168,7 +168,7 @@ def test_a_number_of_workers_is_a_whole_number(n_jobs: Any) -> None:
 
 
 def test_a_backend_must_be_registered() -> None:
-    with pytest.raises(InvalidSpec, match="registered joblib backend.*loky.*'nope'"):
+    with pytest.raises(InvalidSpec, match=r"registered joblib backend.*loky.*'nope'"):
         Engine(1, "nope")
 
 

@@ -360,6 +360,10 @@ def _children() -> dict[str, bytes]:
             line = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if words[1] == str(os.getpid()) and words[0] != "Z" and b"resource_tracker" not in line:
+        if (
+            words[1] == str(os.getpid())
+            and words[0] != "Z"
+            and not any(word in line for word in (b"resource_tracker", b"pgrep"))
+        ):
             found[folder.name] = line
     return found

@@ -1,0 +1,1 @@
+"""What the project says of itself, measured: validity, tightness, speed, memory, start-up. `python -m benchmarks`."""

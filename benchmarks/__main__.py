@@ -1,0 +1,26 @@
+"""`python -m benchmarks [valid|tight|speed|memory|light ...] [--quick]` prints Markdown tables; all of them by default."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+TABLES = ("valid", "tight", "speed", "memory", "light")
+
+
+def main() -> None:
+    """Runs the tables that were asked for, in the order of `TABLES`."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="prints Markdown tables")
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"some of: {', '.join(TABLES)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work: shows that it runs, not the numbers")
+    given = parser.parse_args()
+    unknown = sorted(set(given.tables) - set(TABLES))
+    if unknown:
+        parser.error(f"there is no table {unknown[0]!r}; there are: {', '.join(TABLES)}")
+    for name in TABLES:
+        if not given.tables or name in given.tables:
+            import_module(f"benchmarks.{name}").run(given.quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -52,16 +52,14 @@ def _by_ratio(p: Floats, q: Floats) -> Points:
 
 def _joint(coordinates: int, scale: float) -> Points:
     """The law of the log ratio of independent Laplace releases of 0 against 1: a convolution on a grid."""
-    step = 2.0 / scale / CELLS
-    ratio = np.linspace(-1.0, 1.0, CELLS + 1) / scale  # of a coordinate: largest below 0, least above 1
-    inside = np.exp(-(1.0 - scale * ratio) / 2.0 / scale) / 4.0 * step
-    one = inside.copy()
-    one[0], one[-1] = 0.5 * math.exp(-1.0 / scale), 0.5
-    one[1:-1] *= (0.5 - 0.5 * math.exp(-1.0 / scale)) / inside[1:-1].sum()
-    law, total = np.ones(1), np.zeros(1)
+    ratio = np.linspace(-1.0, 1.0, CELLS + 1) / scale  # of one coordinate: least above 1, largest below 0
+    one = np.exp(ratio / 2.0)  # between 0 and 1 the density falls by e^(-1 / scale)
+    above = 0.5 * math.exp(-1.0 / scale)
+    one[1:-1] *= (0.5 - above) / one[1:-1].sum()
+    one[0], one[-1] = above, 0.5
+    law = np.ones(1)
     for _ in range(coordinates):
         law = np.convolve(law, one)
-        total = np.linspace(-1.0, 1.0, len(law)) * coordinates / scale
     total = np.linspace(-coordinates / scale, coordinates / scale, len(law))
     tail = np.cumsum(law[::-1])
     return tail, np.cumsum((law * np.exp(-total))[::-1])

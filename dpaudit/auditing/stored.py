@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, NoReturn
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import SCHEMA, AuditResult, Explored
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
-from dpaudit.auditing.wording import clean
 from dpaudit.certify import Certificate, CoinFlip, ceiling, certify
 from dpaudit.certify.binomial import lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability

@@ -7,13 +7,13 @@ that came from a user is made harmless, and all formats print these same sentenc
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
+from dpaudit.auditing.numerals import bound, confidence_text, counted, decimals, exact, p_text, up
+from dpaudit.auditing.quoting import LONGEST_DATA, clean, data_text, literal, plain_text
 from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
@@ -21,12 +21,9 @@ from dpaudit.certify import smallest_epsilon_caught
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
 
-LONGEST_NAME = 80  # characters of a user's text that a sentence quotes
-LONGEST_DATA = 200
 MOST_NAMES = 12  # of one kind that a sentence lists
 LONGEST_CODE = 4_000
 POWER = 0.95  # of the smallest epsilon that an audit is said to catch
-SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
 
 NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
 LIMITS = (
@@ -45,160 +42,6 @@ class Section:
     title: str
     lines: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
-
-
-# numbers
-
-
-def down(value: float, digits: int) -> str:
-    """The number rounded down to `digits` decimals; for lower bounds.
-
-    A float is read as the shortest decimal that names it, the one that a stored result holds.
-
-    >>> down(1.98765, 3)
-    '1.987'
-    """
-    return _rounded(value, digits, ROUND_FLOOR)
-
-
-def up(value: float, digits: int) -> str:
-    """The number rounded up to `digits` decimals; for statements of the form "at most".
-
-    >>> up(1.98765, 3)
-    '1.988'
-    """
-    return _rounded(value, digits, ROUND_CEILING)
-
-
-def exact(value: float) -> str:
-    """A number as the user gave it: the shortest decimal that names the float.
-
-    >>> exact(1.0), exact(1e-06)
-    ('1', '1e-06')
-    """
-    return "inf" if value == math.inf else repr(float(value)).removesuffix(".0")
-
-
-def bound(value: float, *, digits: int = 3, above: float | None = None) -> str:
-    """A lower bound for reading: rounded down to `digits` significant digits, or one decimal fewer from 1 on.
-
-    Where the bound exceeds `above`, as many digits are added as it takes to show it.
-
-    >>> bound(1.9627), bound(0.0123456), bound(1.00004, above=1.0)
-    ('1.96', '0.0123', '1.00004')
-    """
-    if value == math.inf:
-        return "inf"
-    if value <= 0.0:
-        return "0"
-    places = _places(value, digits)
-    if above is not None and value > above:
-        while Decimal(down(value, places)) <= Decimal(repr(float(above))):
-            places += 1
-    return down(value, places)
-
-
-def p_text(p: float) -> str:
-    """A p-value for reading, two significant digits, rounded up; never shown as 0.
-
-    >>> p_text(0.01234), p_text(3.21e-9), p_text(0.0)
-    ('0.013', '3.3e-9', '1e-300')
-    """
-    if p < SMALLEST_P:
-        return "1e-300"
-    if p >= 1.0:
-        return "1"
-    places = _places(p, 2)
-    rounded = Decimal(up(p, places))
-    if rounded >= Decimal("0.001"):
-        return _trimmed(f"{rounded:f}")
-    mantissa, _, power = f"{rounded:.1e}".partition("e")
-    return f"{_trimmed(mantissa)}e{int(power)}"
-
-
-def confidence_text(confidence: float) -> str:
-    """A confidence for reading: its distance from 1 keeps three digits, rounded so that confidence goes down.
-
-    >>> confidence_text(0.999), confidence_text(1 - 0.01 / 13)
-    ('0.999', '0.99923')
-    """
-    alpha = error_probability(confidence)
-    return _trimmed(str(1 - Decimal(up(alpha, 2 - _exponent(alpha)))))
-
-
-def _rounded(value: float, digits: int, rounding: str) -> str:
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    with localcontext() as context:
-        context.prec = 400  # a float has at most 309 digits before the point
-        rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), rounding=rounding)
-        return f"{rounded + 0:f}"  # adding 0 turns -0 into 0
-
-
-def _exponent(value: float) -> int:
-    """The power of ten of the first digit."""
-    return Decimal(repr(float(value))).adjusted()
-
-
-def _places(value: float, digits: int) -> int:
-    """The decimals that show this many significant digits, and one digit fewer from 1 on."""
-    return max(digits - 1, digits - 1 - _exponent(value))
-
-
-def _trimmed(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-# text that came from a user
-
-
-def clean(text: object, longest: int = LONGEST_NAME) -> str:
-    r"""The text on one line, control, bidirectional and invisible characters as escapes, the middle cut when long.
-
-    >>> clean("a\x1b[31m\u202eb")
-    'a\\x1b[31m\\u202eb'
-    """
-    raw = str(text)
-    if len(raw) > longest:
-        tail = longest // 4
-        raw = f"{raw[: longest - tail - 3]}...{raw[-tail:]}"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in raw)
-
-
-def data_text(stored: dict[str, Any], longest: int = LONGEST_DATA) -> str:
-    """A recorded dataset: its value in Python's notation when it is small, its digest when it is not.
-
-    >>> data_text({"digest": "5d1f", "value": ["a", "a", "a", "b"]})
-    "['a'] * 3 + ['b']"
-    """
-    value = _plain(stored["value"])
-    text = None if value is None else _literal(value)
-    if text is None or len(text) > longest:
-        size = f"{len(value):,} entries, " if isinstance(value, list | dict | str) else ""
-        return f"not shown here ({size}digest {clean(stored['digest'])})"
-    return clean(text, longest)
-
-
-def _plain(value: Any) -> Any:
-    """The value as it comes back from JSON, so that a text is the same before and after storing."""
-    return json.loads(json.dumps(value))
-
-
-def _literal(value: Any) -> str:
-    """Python's notation, equal neighbours of a list written as a product when that is shorter."""
-    text = repr(value)
-    if not isinstance(value, list) or len(value) < 3:
-        return text
-    groups = [(item, len(list(same))) for item, same in itertools.groupby(repr(item) for item in value)]
-    short = " + ".join(f"[{item}] * {times}" if times > 1 else f"[{item}]" for item, times in groups)
-    return short if len(short) < len(text) else text
-
-
-# sentences
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -340,7 +183,7 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
     """What an audit of this size could have certified, and the epsilons it would have refuted."""
     runs, confidence = result.evidence.runs, result.certificate.confidence
     caught = {m: smallest_epsilon_caught(result.claim, runs, m, confidence=confidence, power=POWER) for m in MASSES}
-    seen = [f"{up(least, _places(least, 3))} at {exact(mass)}" for mass, least in caught.items() if least is not None]
+    seen = [f"{up(least, decimals(least, 3))} at {exact(mass)}" for mass, least in caught.items() if least is not None]
     blind = [exact(mass) for mass, least in caught.items() if least is None]
     lines = [f"at most epsilon {up(result.ceiling, 2)}: with all hits on one side no more can be certified"]
     if seen:
@@ -352,7 +195,7 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
 
 
 def _search(result: AuditResult) -> tuple[str, ...]:
-    runs, pairs = _count(result.spec["runs"], "run"), _count(len(result.spec["pairs"]), "pair")
+    runs, pairs = counted(result.spec["runs"], "run"), counted(len(result.spec["pairs"]), "pair")
     lines = [
         f"{result.runs_used:,} of {runs} used, {result.evidence.runs:,} of them to certify",
         f"{pairs} of datasets; one witness proposed and certified, by {clean(result.witness.selector)}",
@@ -412,7 +255,7 @@ def python_form(result: AuditResult) -> tuple[str, ...]:
     given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(map(str, pairs))}]"
     if None in pairs or len(given) > LONGEST_CODE:
         given = "pairs=pairs"
-        head.append(f"# pairs: the {_count(len(pairs), 'pair')} of datasets that the result records")
+        head.append(f"# pairs: the {counted(len(pairs), 'pair')} of datasets that the result records")
     claim = [f"{key}={value!r}" for key, value in spec["claim"].items() if key != "form" and value is not None]
     keys = ("runs", "confidence", "seed", "run_timeout_s")
     options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
@@ -445,10 +288,10 @@ def _mechanism_form(stored: dict[str, Any]) -> tuple[list[str], str]:
 
 def _pair_form(pair: dict[str, Any]) -> str | None:
     """The two datasets as Python writes them; None where one was recorded by digest alone."""
-    values = [_plain(pair[side]["value"]) for side in ("first", "second")]
+    values = [plain_text(pair[side]["value"]) for side in ("first", "second")]
     if None in values:
         return None
-    both = ", ".join(map(_literal, values))
+    both = ", ".join(map(literal, values))
     return f"({both})" if pair["distance"] == 1 else f"dpaudit.AdjacentPair({both}, distance={pair['distance']})"
 
 
@@ -476,15 +319,15 @@ def suite_headline(suite: SuiteResult) -> str:
     refuted = sum(verdict is Verdict.REFUTED for verdict in done)
     odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
     counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
-    surprise = "every verdict as expected" if not odd else f"{_count(odd, 'verdict')} not as expected"
-    return f"{_count(len(suite.entries), 'audit')}: {counts}; {surprise}; exit code {suite.exit_code}"
+    surprise = "every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"
+    return f"{counted(len(suite.entries), 'audit')}: {counts}; {surprise}; exit code {suite.exit_code}"
 
 
 def suite_question(suite: SuiteResult) -> tuple[str, ...]:
     """What a suite asks, and what its confidence means."""
     error = p_text(error_probability(suite.confidence))
     return (
-        f"{_count(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
+        f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
         f"each gets an equal part of the error probability {error}.",
         f"Where every claim holds, the whole suite refutes one of them with probability at most {error}.",
         "Each audit's verdict and bound follow from its own part; the Holm-adjusted p-value stands beside them.",

@@ -23,7 +23,7 @@ def command(paths: tuple[str, ...], confidence: float | None, runs: float | None
 
     Imports no mechanism and runs none.
     """
-    from dpaudit.auditing.wording import confidence_text
+    from dpaudit.auditing.numerals import confidence_text
     from dpaudit.spec_file import find_specs, read_spec
     from dpaudit.spec_file.suite import shared
 
@@ -40,7 +40,8 @@ def command(paths: tuple[str, ...], confidence: float | None, runs: float | None
 
 
 def _page(question: Question) -> list[str]:
-    from dpaudit.auditing.wording import clean, confidence_text
+    from dpaudit.auditing.numerals import confidence_text
+    from dpaudit.auditing.quoting import clean
 
     relation = "no relation stated" if question.claim.relation is None else question.claim.relation.value
     lines = [
@@ -57,8 +58,9 @@ def _page(question: Question) -> list[str]:
 
 def _spending(question: Question) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
+    from dpaudit.auditing.numerals import up
     from dpaudit.auditing.search import screening_share
-    from dpaudit.auditing.wording import POWER, up
+    from dpaudit.auditing.wording import POWER
     from dpaudit.certify import ceiling, smallest_epsilon_caught
     from dpaudit.certify.power import MASSES
 

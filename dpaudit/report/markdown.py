@@ -10,6 +10,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from dpaudit.auditing.numerals import p_text
+from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import (
     LIMITS,
@@ -17,9 +19,7 @@ from dpaudit.auditing.wording import (
     Section,
     certified,
     claimed,
-    clean,
     headline,
-    p_text,
     sections,
     suite_headline,
     suite_line,

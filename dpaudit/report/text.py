@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpaudit.auditing.numerals import p_text
 from dpaudit.auditing.result import AuditResult, SuiteResult
-from dpaudit.auditing.wording import (
-    LIMITS,
-    Section,
-    columns,
-    full_text,
-    p_text,
-    suite_headline,
-    suite_line,
-    suite_question,
-)
+from dpaudit.auditing.wording import LIMITS, Section, columns, full_text, suite_headline, suite_line, suite_question
 
 
 def render_result(result: AuditResult) -> str:

@@ -283,6 +283,11 @@ def raises_rarely_in_a_batch(data: int, runs: int, rng: Any) -> Any:
     return found
 
 
+def many(data: int, runs: int, rng: Any) -> Any:
+    """Not hostile at all."""
+    return data + rng.laplace(size=runs)
+
+
 def changes_in_a_batch(data: list[int], runs: int, rng: Any) -> Any:
     data.append(1)
     return rng.random(runs)

@@ -1,0 +1,113 @@
+"""Numbers as a report prints them, rounded towards safety: lower bounds down, p-values and detectable epsilons up."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+
+from dpaudit.certify.certificate import error_probability
+
+SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
+
+
+def down(value: float, digits: int) -> str:
+    """The number rounded down to `digits` decimals; for lower bounds.
+
+    A float is read as the shortest decimal that names it, the one that a stored result holds.
+
+    >>> down(1.98765, 3)
+    '1.987'
+    """
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def up(value: float, digits: int) -> str:
+    """The number rounded up to `digits` decimals; for statements of the form "at most".
+
+    >>> up(1.98765, 3)
+    '1.988'
+    """
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def exact(value: float) -> str:
+    """A number as the user gave it: the shortest decimal that names the float.
+
+    >>> exact(1.0), exact(1e-06)
+    ('1', '1e-06')
+    """
+    return "inf" if value == math.inf else repr(float(value)).removesuffix(".0")
+
+
+def bound(value: float, *, digits: int = 3, above: float | None = None) -> str:
+    """A lower bound for reading: rounded down to `digits` significant digits, or one decimal fewer from 1 on.
+
+    Where the bound exceeds `above`, as many digits are added as it takes to show it.
+
+    >>> bound(1.9627), bound(0.0123456), bound(1.00004, above=1.0)
+    ('1.96', '0.0123', '1.00004')
+    """
+    if value == math.inf:
+        return "inf"
+    if value <= 0.0:
+        return "0"
+    places = decimals(value, digits)
+    if above is not None and value > above:
+        while Decimal(down(value, places)) <= Decimal(repr(float(above))):
+            places += 1
+    return down(value, places)
+
+
+def p_text(p: float) -> str:
+    """A p-value for reading, two significant digits, rounded up; never shown as 0.
+
+    >>> p_text(0.01234), p_text(3.21e-9), p_text(0.0)
+    ('0.013', '3.3e-9', '1e-300')
+    """
+    if p < SMALLEST_P:
+        return "1e-300"
+    if p >= 1.0:
+        return "1"
+    places = decimals(p, 2)
+    rounded = Decimal(up(p, places))
+    if rounded >= Decimal("0.001"):
+        return _trimmed(f"{rounded:f}")
+    mantissa, _, power = f"{rounded:.1e}".partition("e")
+    return f"{_trimmed(mantissa)}e{int(power)}"
+
+
+def confidence_text(confidence: float) -> str:
+    """A confidence for reading: its distance from 1 keeps three digits, rounded so that confidence goes down.
+
+    >>> confidence_text(0.999), confidence_text(1 - 0.01 / 13)
+    ('0.999', '0.99923')
+    """
+    alpha = error_probability(confidence)
+    return _trimmed(str(1 - Decimal(up(alpha, 2 - _exponent(alpha)))))
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    with localcontext() as context:
+        context.prec = 400  # a float has at most 309 digits before the point
+        rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), rounding=rounding)
+        return f"{rounded + 0:f}"  # adding 0 turns -0 into 0
+
+
+def _exponent(value: float) -> int:
+    """The power of ten of the first digit."""
+    return Decimal(repr(float(value))).adjusted()
+
+
+def decimals(value: float, digits: int) -> int:
+    """The decimals that show this many significant digits, and one digit fewer from 1 on."""
+    return max(digits - 1, digits - 1 - _exponent(value))
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

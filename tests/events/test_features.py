@@ -1,0 +1,313 @@
+"""Every feature against plain Python, output by output; and back from what a result stores."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.events import Event, Feature, event_from_dict
+from dpaudit.events.binning import Binning
+from dpaudit.events.features import (
+    Coordinate,
+    Difference,
+    Equal,
+    Extreme,
+    FirstOf,
+    Ordered,
+    Present,
+    Sum,
+    Whole,
+    feature_from_dict,
+    spell,
+)
+from dpaudit.events.scores import Linear, LogRatio, Term, learn_linear, learn_log_ratio
+from dpaudit.sampling import Outputs, Token, token
+from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE
+from tests.events.samples import INF, NAN, odd_outputs
+
+PATHS = ((0,), (1,), (2,), (3,))
+OUTPUTS = odd_outputs(600, seed=4)
+ENCODED = encode_objects(OUTPUTS)
+MISSING = object()
+Plain = Callable[[tuple[Any, ...]], Any]
+
+
+def single(number: float) -> float:
+    """As float32 holds it."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
+def entry(output: tuple[Any, ...], place: int) -> Any:
+    return output[place] if place < len(output) else MISSING
+
+
+def number(cell: Any) -> float:
+    """The number at a place; NaN where there is none."""
+    return float(cell) if isinstance(cell, int | float) else NAN
+
+
+def numbers(output: tuple[Any, ...]) -> list[float]:
+    return [value for place in range(len(PATHS)) if not math.isnan(value := number(entry(output, place)))]
+
+
+def ranked(rank: int) -> Plain:
+    def plain(output: tuple[Any, ...]) -> float:
+        found = sorted(numbers(output))
+        return found[rank] if -len(found) <= rank < len(found) else NAN
+
+    return plain
+
+
+def total(output: tuple[Any, ...]) -> float:
+    found = numbers(output)
+    return NAN if INF in found and -INF in found else math.fsum(found) if INF not in map(abs, found) else sum(found)
+
+
+def equal(left: int, right: int) -> Plain:
+    def plain(output: tuple[Any, ...]) -> float:
+        one, other = entry(output, left), entry(output, right)
+        both_nan = one is not MISSING and other is not MISSING and one != one and other != other
+        return float(one is other or both_nan or (one is not MISSING and other is not MISSING and one == other))
+
+    return plain
+
+
+def extreme(sign: float) -> Plain:
+    def plain(output: tuple[Any, ...]) -> float:
+        values = [sign * number(entry(output, place)) for place in range(len(PATHS))]
+        real = [value for value in values if not math.isnan(value)]
+        return values.index(max(real)) if real else NAN
+
+    return plain
+
+
+def first_of(wanted: Callable[[Any], bool]) -> Plain:
+    return lambda output: next((float(place) for place, cell in enumerate(output) if wanted(cell)), float(len(PATHS)))
+
+
+CASES: list[tuple[Feature, Plain]] = [
+    *((Ordered(PATHS, rank), ranked(rank)) for rank in (0, 1, 2, 3, -1, -2, -3)),
+    (Difference((0,), (1,)), lambda o: number(entry(o, 0)) - number(entry(o, 1))),
+    (Sum(PATHS), total),
+    (Equal((0,), (1,)), equal(0, 1)),
+    (Equal((2,), (3,)), equal(2, 3)),
+    (Extreme(PATHS, greatest=True), extreme(1.0)),
+    (Extreme(PATHS, greatest=False), extreme(-1.0)),
+    (Present(PATHS), lambda o: float(len(o))),
+    (FirstOf(PATHS), first_of(lambda cell: isinstance(cell, int | float) and cell == cell)),
+    (FirstOf(PATHS, number=2.5), first_of(lambda cell: cell == 2.5)),
+    (FirstOf(PATHS, number=1.0), first_of(lambda cell: cell == 1.0)),  # True is 1
+    (FirstOf(PATHS, code=token("text", "a").code), first_of(lambda cell: cell == "a")),
+    (FirstOf(PATHS, code=NONE.code), first_of(lambda cell: cell is None)),
+    (FirstOf(PATHS, code=NOT_A_NUMBER.code), first_of(lambda cell: cell != cell)),
+    (Coordinate((LENGTH,)), lambda o: float(len(o))),
+    (Coordinate((2,), centre=0.5), lambda o: number(entry(o, 2)) - 0.5),
+]
+
+
+@pytest.mark.parametrize(("feature", "plain"), CASES, ids=lambda each: str(each) if isinstance(each, Feature_) else "")
+def test_a_feature_is_what_plain_python_makes_of_each_output(feature: Feature, plain: Plain) -> None:
+    column = feature.column(ENCODED)
+    assert column.values.dtype == np.float32
+    for row, output in enumerate(OUTPUTS):
+        if isinstance(feature, Extreme) and ambiguous(output):
+            continue
+        assert column.values[row] == pytest.approx(single(plain(output)), rel=1e-6, abs=0.0, nan_ok=True), output
+
+
+Feature_ = (Ordered, Difference, Sum, Equal, Extreme, Present, FirstOf, Coordinate)
+
+
+def ambiguous(output: tuple[Any, ...]) -> bool:
+    """Where what is no number stands before numbers that are all infinite one way: any position may be named."""
+    return bool(found := numbers(output)) and (set(found) == {INF} or set(found) == {-INF})
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_coordinate_holds_the_number_or_the_token(place: int) -> None:
+    column = Coordinate((place,)).column(ENCODED)
+    for row, output in enumerate(OUTPUTS):
+        cell, code = entry(output, place), int(column.tokens[row])
+        if isinstance(cell, int | float) and cell == cell:
+            assert code == 0
+            assert column.values[row] == np.float32(single(cell))
+        else:
+            known = {None: NONE, "a": token("text", "a"), "b": token("text", "b"), b"a": token("bytes", "61")}
+            expected = ABSENT if cell is MISSING else NOT_A_NUMBER if cell != cell else known[cell]
+            assert code == expected.code
+            assert math.isnan(column.values[row])
+
+
+def test_whole_outputs_are_equal_where_their_numbers_are_as_float32() -> None:
+    def canonical(output: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            ("number", "nan" if cell != cell else single(cell) + 0.0) if isinstance(cell, int | float) else (type(cell), cell)
+            for cell in output
+        )
+
+    codes = Whole().column(ENCODED).tokens
+    assert np.all(codes != 0)
+    for (one, a), (other, b) in itertools.combinations(zip(OUTPUTS[:150], codes[:150], strict=True), 2):
+        assert (a == b) == (canonical(one) == canonical(other)), (one, other)
+
+
+def test_whole_outputs_that_were_not_kept_whole_are_refused() -> None:
+    cut = Outputs(ENCODED.runs, ENCODED.columns, ENCODED.labels, complete=False)
+    with pytest.raises(UnsoundAudit, match="compared whole"):
+        Whole().column(cut)
+
+
+@pytest.mark.parametrize("feature", [feature for feature, _ in CASES], ids=str)
+def test_reading_only_the_wanted_paths_gives_the_same(feature: Feature) -> None:
+    """What certification reads, against what search read."""
+    narrow = feature.column(encode_objects(OUTPUTS, feature.wanted))
+    np.testing.assert_array_equal(narrow.values, feature.column(ENCODED).values)
+
+
+def test_sorting_knows_numbers_only() -> None:
+    outputs = encode_objects([(3.0, NAN, "a"), (NAN, NAN, None), (INF, -INF, 2.0)])
+    paths = ((0,), (1,), (2,))
+    assert [Ordered(paths, 0).column(outputs).values.tolist()[j] for j in (0, 2)] == [3.0, -INF]
+    assert np.isnan(Ordered(paths, 0).column(outputs).values[1])
+    assert Ordered(paths, -1).column(outputs).values[2] == INF
+    assert np.isnan(Ordered(paths, 1).column(outputs).values[0])
+    assert Ordered(paths, -2).column(outputs).values[2] == 2.0
+
+
+# --- learned scores ---------------------------------------------------------------------------------------------
+
+
+def learned() -> list[Feature]:
+    half = len(OUTPUTS) // 2
+    first, second = encode_objects(OUTPUTS[:half]), encode_objects(OUTPUTS[half:])
+    return [
+        learn_log_ratio(first, second, [Coordinate((0,)), Coordinate((1,), centre=1.0)]),
+        learn_linear(first, second, [(0,), (2,)]),
+    ]
+
+
+def test_a_log_ratio_is_the_sum_of_the_weights_of_its_cells() -> None:
+    text = token("text", "a")
+    bins = Binning(np.array([0.0, 1.0], np.float32), (text,))  # up to 0, up to 1, beyond; "a"; anything else
+    score = LogRatio((Term(Coordinate((0,)), bins, (1.0, 2.0, 4.0, 8.0, 0.0)),))
+    found = score.column(encode_objects([(-1.0,), (0.0,), (0.5,), (1.5,), (INF,), ("a",), ("b",), (NAN,), ()]))
+    assert found.values.tolist() == [1.0, 1.0, 2.0, 4.0, 4.0, 8.0, 0.0, 0.0, 0.0]
+    two = LogRatio((*score.terms, Term(Coordinate((1,)), bins, (0.5, 0.25, 0.125, 0.0, 0.0))))
+    assert two.column(encode_objects([(0.5, 0.5), ("a", 9.0)])).values.tolist() == [2.25, 8.125]
+
+
+def test_a_linear_score_is_a_weighted_sum() -> None:
+    score = Linear(((0,), (1,)), (1.0, 10.0), (2.0, 5.0), (3.0, -1.0))
+    found = score.column(encode_objects([(5.0, 10.0), (1.0, 20.0), (5.0, "a"), (NAN, 10.0), (INF, 10.0)])).values
+    np.testing.assert_allclose(found, [6.0, -2.0, 6.0, 0.0, 3e6])
+
+
+def test_a_learned_score_parts_what_it_was_taught() -> None:
+    rng = np.random.default_rng(6)
+    first, second = (encode_objects([tuple(row) for row in rng.normal(mean, 1.0, (3000, 3))]) for mean in (0.5, -0.5))
+    for score in (
+        learn_log_ratio(first, second, [Coordinate((j,)) for j in range(3)]),
+        learn_linear(first, second, [(0,), (1,), (2,)]),
+    ):
+        high, low = (np.median(score.column(side).values) for side in (first, second))
+        assert np.mean(score.column(first).values > (high + low) / 2.0) > 0.75
+        assert np.mean(score.column(second).values > (high + low) / 2.0) < 0.25
+
+
+# --- stored and back --------------------------------------------------------------------------------------------
+
+
+def every_feature() -> list[Feature]:
+    return [
+        *(feature for feature, _ in CASES),
+        Coordinate(()),
+        Coordinate(("total", 2, TYPE)),
+        FirstOf(PATHS, code=token("text", "ü").code, label="'ü'"),
+        Whole(),
+        *learned(),
+    ]
+
+
+@pytest.mark.parametrize("feature", every_feature(), ids=lambda each: f"{each.kind} {each}"[:60])
+def test_events_come_back_from_json_as_they_were(feature: Feature) -> None:
+    tokens = (token("text", "a"), NOT_A_NUMBER, token("raised", "ValueError"))
+    for event in (
+        Event(feature, intervals=((-INF, 0.25), (1.5, 2.0), (float(np.float32(9.1)), INF))),
+        Event(feature, tokens=tokens),
+        Event(feature, intervals=((-INF, INF),), tokens=tokens[:1]),
+        Event(feature),
+    ):
+        again = event_from_dict(json.loads(json.dumps(event.to_dict(), allow_nan=False)))
+        assert again.to_dict() == event.to_dict()
+        assert str(again) == str(event)
+        assert again.wanted == event.wanted
+        np.testing.assert_array_equal(again.contains(ENCODED), event.contains(ENCODED))
+
+
+def test_a_feature_of_the_future_is_refused() -> None:
+    with pytest.raises(InvalidSpec, match="unknown kind 'wavelet'"):
+        feature_from_dict({"kind": "wavelet"})
+
+
+# --- events -----------------------------------------------------------------------------------------------------
+
+
+def test_an_event_is_its_intervals_and_its_tokens() -> None:
+    values: list[Any] = [-INF, -1.0, 0.0, 0.5, 1.0, 1.5, INF, NAN, None, "a", "b"]
+    outputs = encode_objects(values)
+
+    def inside(event: Event) -> list[Any]:
+        return [value for value, there in zip(values, event.contains(outputs), strict=True) if there]
+
+    feature = Coordinate(())
+    assert inside(Event(feature)) == []
+    assert inside(Event(feature, intervals=((0.0, 1.0),))) == [0.5, 1.0]
+    assert inside(Event(feature, intervals=((-INF, 0.0), (1.0, INF)))) == [-INF, -1.0, 0.0, 1.5, INF]
+    assert inside(Event(feature, intervals=((-INF, INF),))) == values[:7]
+    assert inside(Event(feature, tokens=(token("text", "a"), NONE))) == [None, "a"]
+    assert inside(Event(feature, tokens=(NOT_A_NUMBER,)))[0] is values[7]
+    assert inside(Event(feature, intervals=((1.0, INF),), tokens=(token("text", "b"),))) == [1.5, INF, "b"]
+
+
+def test_many_tokens_are_found_as_few_are() -> None:
+    values: list[Any] = [f"word {j % 50}" for j in range(200)]
+    outputs = encode_objects(values)
+    for count in (1, 16, 17, 40):
+        wanted = {f"word {j}" for j in range(0, 2 * count, 2)}
+        event = Event(Coordinate(()), tokens=tuple(token("text", word) for word in sorted(wanted)))
+        assert event.contains(outputs).tolist() == [value in wanted for value in values]
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (Event(Coordinate(()), ((9.5, INF),)), "output > 9.5"),
+        (Event(Coordinate((0,)), ((-INF, 9.5),)), "output[0] <= 9.5"),
+        (Event(Sum(PATHS), ((1.0, 2.0),)), "1 < sum(output) <= 2"),
+        (Event(Coordinate(("total",)), ((-INF, INF),)), "output['total'] is a number"),
+        (Event(Coordinate(()), tokens=(Token("'a'", 3),)), "output is 'a'"),
+        (Event(Coordinate(()), tokens=(Token("'a'", 3), Token("'b'", 5))), "output is one of 'a', 'b'"),
+        (
+            Event(Coordinate(()), ((float(np.nextafter(np.float32(2.0), np.float32(0.0))), 2.0),)),
+            "output == 2",
+        ),
+    ],
+)
+def test_events_read_as_python(event: Event, words: str) -> None:
+    assert str(event) == words
+
+
+def test_paths_read_as_python() -> None:
+    assert spell(()) == "output"
+    assert spell((0, LENGTH)) == "len(output[0])"
+    assert spell((TYPE,)) == "type(output)"
+    assert spell(("has('x')",)) == "('x' in output)"

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [valid|tight|speed|memory|light ...] [--quick]` prints Markdown tables; all of them by default."""
+"""`python -m benchmarks [valid|tight|speed|memory|light ...] [--quick]` prints Markdown tables; by default all."""
 
 from __future__ import annotations
 

@@ -52,6 +52,15 @@ def run(quick: bool) -> None:
         median = statistics.median(times)
         count, found = heavy(program)
         met = "" if goal is None else f"{goal:g} {'met' if median <= goal else 'MISSED'}"
-        rows.append((title, f"{median:.0f}", f"{min(times):.0f} to {max(times):.0f}", met, f"{count}", ", ".join(found) or "none"))
+        rows.append(
+            (
+                title,
+                f"{median:.0f}",
+                f"{min(times):.0f} to {max(times):.0f}",
+                met,
+                f"{count}",
+                ", ".join(found) or "none",
+            )
+        )
     header = ("process", "CPU ms, median of 5", "all", "goal", "modules", "heavy ones")
     print_table("Light: CPU time of starting", header, rows)

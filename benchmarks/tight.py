@@ -126,9 +126,31 @@ def run(quick: bool) -> None:
             median, best = statistics.median(parts), oracle(line.points(), certifying) / loss
             goal_text = "" if goal is None else f"{goal:g} {'met' if median >= goal else 'MISSED'}"
             spread = f"{parts[0]:.4f} to {parts[-1]:.4f}"
-            rows.append((line.title, f"{size:,}", f"{loss:.4f}", f"{median:.4f}", spread, f"{best:.4f}", goal_text, f"`{event}`"))
-    header = ("mechanism", "runs", "loss", "bound / loss", "all seeds", "best event known", "goal", "event of the last seed")
-    print_table(f"Tight: certified bound over true loss, median of {SEEDS} seeds, confidence {CONFIDENCE}", header, rows)
+            rows.append(
+                (
+                    line.title,
+                    f"{size:,}",
+                    f"{loss:.4f}",
+                    f"{median:.4f}",
+                    spread,
+                    f"{best:.4f}",
+                    goal_text,
+                    f"`{event}`",
+                )
+            )
+    header = (
+        "mechanism",
+        "runs",
+        "loss",
+        "bound / loss",
+        "all seeds",
+        "best event known",
+        "goal",
+        "event of the last seed",
+    )
+    print_table(
+        f"Tight: certified bound over true loss, median of {SEEDS} seeds, confidence {CONFIDENCE}", header, rows
+    )
     _endless(sizes)
 
 
@@ -142,6 +164,8 @@ def _endless(sizes: tuple[int, ...]) -> None:
             median = statistics.median(bounds)
             goal = f"within {WITHIN:g} {'met' if abs(best - median) <= WITHIN else 'MISSED'}"
             spread = f"{min(bounds):.2f} to {max(bounds):.2f}"
-            rows.append((title, f"{size:,}", f"{median:.3f}", spread, f"{best:.3f}", f"{best - median:.3f}", goal, f"`{event}`"))
+            rows.append(
+                (title, f"{size:,}", f"{median:.3f}", spread, f"{best:.3f}", f"{best - median:.3f}", goal, f"`{event}`")
+            )
     header = ("mechanism", "runs", "bound", "all seeds", "ln(K / 3)", "short by", "goal", "event of the last seed")
     print_table("Tight: mechanisms with an endless loss", header, rows)

@@ -83,5 +83,13 @@ def run(quick: bool) -> None:
                 f"{sum(count.cpu_s for count in counts) / audits * 1e3:.1f}",
             )
         )
-    header = ("mechanism", "claim = loss of the pair", "refuted", "allowed", "met", "median bound / loss", "CPU ms an audit")
+    header = (
+        "mechanism",
+        "claim = loss of the pair",
+        "refuted",
+        "allowed",
+        "met",
+        "median bound / loss",
+        "CPU ms an audit",
+    )
     print_table(f"Valid: {audits:,} audits of {RUNS:,} runs each at confidence {CONFIDENCE}", header, rows)

@@ -16,6 +16,7 @@ from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair
+from dpaudit.pairs.data import restored
 from dpaudit.sampling import Engine
 
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
@@ -64,7 +65,8 @@ def audit(
     wrapped = wrap(mechanism)
     with Engine(n_jobs, backend) as engine:
         if max_time_s is not None:
-            runs = planned_runs(engine, wrapped, adjacent, validate.positive("max_time_s", max_time_s), seed)
+            limit = validate.positive("max_time_s", max_time_s)
+            runs = planned_runs(engine, wrapped, adjacent, limit, seed, run_timeout_s)
         spec = AuditSpec(
             claim=stated,
             mechanism=wrapped,
@@ -112,11 +114,7 @@ def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> 
 def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
     """The spec that repeats a stored result's witness: its pair alone, and a seed of its own."""
     stored = result.spec["pairs"][result.witness.pair]
-    first, second = (stored[side]["value"] for side in ("first", "second"))
-    if first is None or second is None:
-        raise InvalidSpec(
-            "the result holds its datasets by digest only, being large; run the audit again with another seed"
-        )
+    first, second = (restored(stored[side]["value"], stored[side]["digest"]) for side in ("first", "second"))
     return AuditSpec(
         claim=result.claim,
         mechanism=wrap(mechanism),
@@ -165,6 +163,8 @@ def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: R
     if claim is not None:
         if epsilon is not None or delta:
             raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
+        if not hasattr(claim, "max_probability"):
+            raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
         return claim if relation is None else replace(claim, relation=Relation.of(relation))  # type: ignore[type-var]
     if epsilon is None:
         raise InvalidSpec("an audit needs a claim: epsilon=..., or claim=dpaudit.PureDP(...)")
@@ -177,6 +177,8 @@ def _pairs(pair: Any, pairs: Iterable[Any] | None) -> tuple[AdjacentPair, ...]:
         raise InvalidSpec("an audit needs datasets: either pair=(first, second) or pairs=[...]")
     if pairs is None:
         return (AdjacentPair.of(pair),)
+    if not isinstance(pairs, Iterable):
+        raise InvalidSpec(f"pairs must be a sequence of pairs, got {type(pairs).__name__}")
     found = tuple(AdjacentPair.of(each, f"pair {index}") for index, each in enumerate(pairs))
     if not found:
         raise InvalidSpec("pairs must hold at least one pair of datasets, got none")

@@ -53,7 +53,10 @@ def whole(name: str, value: object, *, least: int) -> int:
     """A whole number of at least `least`; floats such as 1e6 count when they are whole."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidSpec(f"{name} must be a whole number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond every limit
+        number = math.inf
     if not math.isfinite(number) or not number.is_integer():
         raise InvalidSpec(f"{name} must be a whole number, got {value!r}")
     if value < least:

@@ -111,7 +111,7 @@ def _with_tokens(bins: Binning, codes: npt.NDArray[np.uint64], labels: dict[int,
 def _bins(numbers: Floats) -> Binning:
     if len(numbers) == 0:
         return Binning(np.empty(0, np.float32))
-    changes = np.flatnonzero(np.diff(numbers)) + 1
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1  # a difference of infinities is no number
     values = numbers[np.concatenate([[0], changes])]
     if len(values) <= FEW_VALUES:
         return Binning(_between(values))

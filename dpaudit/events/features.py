@@ -42,9 +42,11 @@ def spell(path: Path) -> str:
     text = "output"
     for step in path:
         if step in (LENGTH, TYPE):
-            text = f"{str(step)[:-2]}({text})"
-        elif isinstance(step, str) and step.startswith("has("):
-            text = f"({step[4:-1]} in {text})"
+            text = f"{str(step)[1:]}({text})"
+        elif isinstance(step, str) and step.startswith("@has "):
+            text = f"({step[5:]} in {text})"
+        elif isinstance(step, str) and step.startswith("@"):
+            text = f"{text}[{step[1:]!r}]" if step.startswith("@@") else f"{text}[{step[1:]}]"
         else:
             text = f"{text}[{step!r}]"
     return text

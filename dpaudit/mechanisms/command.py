@@ -40,7 +40,7 @@ class Command:
             raise MissingRequirement(
                 f"the command {self.argv[0]!r} is not installed here; install it or correct the path"
             )
-        return Opened(self._call, per_run=False, takes_rng=True, smallest_batch=1 << 14, cannot_fail_alone=True)
+        return Opened(self._call, per_run=False, takes_rng=True, smallest_batch=1 << 14)
 
     def describe(self) -> Description:
         return Description(

@@ -19,7 +19,6 @@ class Opened:
     per_run: bool
     takes_rng: bool
     smallest_batch: int = 1  # runs below which one call is not worth its start-up cost
-    cannot_fail_alone: bool = field(default=False)  # a failed batch may not be replayed run by run
 
 
 @dataclass(frozen=True, slots=True)

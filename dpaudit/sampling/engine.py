@@ -30,6 +30,7 @@ from dpaudit.sampling.worker import Done, Job, Pilot, Reducer, run_task
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
+FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 LARGEST_PAYLOAD = 1 << 18  # bytes sent with each task; a larger payload goes through a file
 Counts = npt.NDArray[np.int64]
 
@@ -135,23 +136,24 @@ class Session:
             os.unlink(self._file)
 
     def probe(self, runs: int, *, alone: bool = False) -> Probe:
-        """Runs a small shard of each pair's stream twice: its speed, and whether it repeats itself.
+        """Runs a small shard of each pair twice: its speed, and whether it repeats itself.
 
         A batched call that fails sends the whole audit into single-run calls (`alone`), where a failure is an
         output; nothing that was drawn before is kept.
         """
         self.job = replace(self.job, alone=alone)
-        shard = Shard(Stage.PROBE, 0, 0, max(1, runs // 2))
-        task = ((shard,), None)
+        pairs = len(self._contents[1])
+        each = max(FEWEST_PROBED, runs // (2 * pairs))
+        task = tuple(Shard(Stage.PROBE, pair, 0, each) for pair in range(pairs))
         try:
-            first, second = (self._home([task]) for _ in range(2))
+            first, second = (self._home(task) for _ in range(2))
         except worker.BatchFailed:
             if alone:
                 raise
-            return self.probe(min(runs, 16), alone=True)
-        self.run_s = min(first.seconds, second.seconds) / shard.runs
-        pilots = [done.results[0][1] for done in (first, second)]
-        return Probe(self.run_s, 2 * shard.runs, _same(*pilots), alone)
+            return self.probe(min(runs, 16 * pairs), alone=True)
+        self.run_s = min(first.seconds, second.seconds) / (pairs * each)
+        same = all(_same(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
+        return Probe(self.run_s, 2 * pairs * each, same, alone)
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Counts:
         """The reduced outputs of all shards, added up."""
@@ -196,13 +198,13 @@ class Session:
                         "the mechanism ended its process, hung past run_timeout_s or ran out of memory; no verdict"
                     ) from None
 
-    def _home(self, tasks: list[tuple[tuple[Shard, ...], Reducer | None]]) -> Done:
-        """One task where the mechanism lives when nothing is parallel."""
+    def _home(self, task: tuple[Shard, ...]) -> Done:
+        """One task of pilots where the mechanism lives when nothing is parallel."""
         pool = self._home_pool(1)
         job = self._job_for(pool)
         for attempt in (1, 2):
             try:
-                (done,) = list(pool.run(run_task, [(job, *task) for task in tasks]))
+                (done,) = list(pool.run(run_task, [(job, task, None)]))
                 break
             except LostWorker:
                 if attempt == 2:
@@ -221,10 +223,11 @@ class Session:
         elif engine.n_jobs == 1 or engine.backend == "sequential":
             pool = self._home_pool(1)
         elif engine.backend == "threading":
-            pool = self._home_pool(engine.n_jobs)
+            # a process has one alarm, so limited runs take turns
+            pool = self._home_pool(1 if self.job.run_timeout_s is not None else engine.n_jobs)
         elif runs * self.run_s < PARALLEL_FROM_S:
             pool = self._home_pool(1)
-        elif self.per_run:
+        elif self.per_run or self.job.run_timeout_s is not None:
             pool = Joblib("loky", engine.n_jobs)
         else:
             pool = self._home_pool(engine.n_jobs)
@@ -253,7 +256,7 @@ class Session:
                 with os.fdopen(handle, "wb") as file:
                     file.write(payload)
                 self._payload = self._file
-        return replace(self.job, payload=self._payload, own_process=self.engine.supervised)
+        return replace(self.job, payload=self._payload, own_process=True, supervised=self.engine.supervised)
 
     def _task_runs(self, runs: int) -> int:
         """Runs of a task: about `TASK_S` of work, and some tasks for each worker."""

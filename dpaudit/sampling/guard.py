@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.sampling.encode import Failure
-from dpaudit.sampling.outputs import TIMED_OUT, token
+from dpaudit.sampling.outputs import TIMED_OUT, Failure, token
 
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
 
@@ -40,12 +40,7 @@ def failure(error: BaseException) -> Failure:
 
 
 def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Callable[..., Any]:
-    """The call with a time limit in seconds; `hard` arms the watchdog that ends this process."""
-    if threading.current_thread() is not threading.main_thread():
-        raise InvalidSpec(
-            "run_timeout_s needs a process of its own: use the loky backend, or call from the main thread"
-        )
-    signal.signal(signal.SIGALRM, _alarm)
+    """The call with a time limit in seconds, inside `alarms`; `hard` arms the watchdog that ends this process."""
     armed_until = 0.0
 
     def limited(*arguments: Any) -> Any:
@@ -53,10 +48,12 @@ def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Cal
         if hard and time.monotonic() > armed_until - (HARD_FACTOR - 1.0) * limit_s - HARD_GRACE_S / 2.0:
             armed_until = time.monotonic() + HARD_FACTOR * limit_s + HARD_GRACE_S
             faulthandler.dump_traceback_later(HARD_FACTOR * limit_s + HARD_GRACE_S, exit=True, file=_nowhere())
+        _LIMITED.append(True)
         signal.setitimer(signal.ITIMER_REAL, limit_s)
         try:
             return call(*arguments)
         finally:
+            _LIMITED.clear()
             signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     return limited
@@ -67,10 +64,6 @@ def disarm() -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
-def _alarm(number: int, frame: Any) -> None:
-    raise RunTimedOut
-
-
 _DEVNULL: list[Any] = []
 
 
@@ -78,6 +71,52 @@ def _nowhere() -> Any:
     if not _DEVNULL:
         _DEVNULL.append(open(os.devnull, "w"))  # noqa: SIM115  kept open for the watchdog
     return _DEVNULL[0]
+
+
+def end_strays(code: Any) -> None:
+    """After this, a fork made inside a run ends when it comes back to the function of this code object.
+
+    Without it, a mechanism that forks and returns twice would double the work of its worker, run after run.
+    """
+
+    def after_fork() -> None:
+        frame: Any = sys._getframe()
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        if frame is not None:
+            sys.setprofile(back_home)
+
+    def back_home(frame: Any, event: str, argument: Any) -> None:
+        caller = frame if event == "c_return" else frame.f_back
+        if event in ("return", "c_return", "c_exception") and caller is not None and caller.f_code is code:
+            os._exit(1)
+
+    os.register_at_fork(after_in_child=after_fork)
+
+
+_LIMITED: list[bool] = []  # not empty while a run with a time limit is on
+
+
+@contextmanager
+def alarms(wanted: bool) -> Iterator[None]:
+    """While runs are limited, an alarm raises `RunTimedOut` in them; the caller's own handler comes back after."""
+    if not wanted:
+        yield
+        return
+    if threading.current_thread() is not threading.main_thread():
+        raise InvalidSpec(
+            "run_timeout_s needs a process of its own: use the loky backend, or call from the main thread"
+        )
+
+    def alarm(number: int, frame: Any) -> None:
+        if _LIMITED:  # a late alarm belongs to no run
+            raise RunTimedOut
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager
@@ -100,8 +139,13 @@ def telling_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def silence() -> None:
-    """Points the three standard streams of this worker process at nothing: a mechanism may print or ask."""
+def leave_terminal() -> None:
+    """Makes this worker the head of a group of its own, and points its standard streams at nothing.
+
+    A mechanism may print or ask, and what it starts can be ended with its group.
+    """
+    if os.getpgid(0) != os.getpid():
+        os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)

@@ -1,7 +1,7 @@
 """The canonical form of any output: columns named by path, each cell a real number or the code of a token.
 
 A path leads into an output: () is the output itself, (3,) its fourth coordinate, ("name",) a key or field,
-and the steps `LENGTH`, `TYPE` and `has(...)` name what is not a coordinate. A token is whatever is no number:
+and the steps that start with @ name what is not a coordinate. A token is whatever is no number:
 text, bytes, None, an exception by its type, a time-out, an absent entry. Its code is a hash, the same in
 every worker; two tokens with one code would be one token, which costs power and never validity.
 """
@@ -22,8 +22,9 @@ Path = tuple[int | str, ...]
 Numbers = npt.NDArray[np.generic]
 Codes = npt.NDArray[np.uint64]
 
-LENGTH, TYPE = "len()", "type()"
+LENGTH, TYPE = "@len", "@type"
 LONGEST_LABEL = 120
+LONGEST_KEPT = 200  # characters of a text whose token is remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,17 @@ class Token:
     code: int
 
 
-@lru_cache(maxsize=1 << 16)
 def token(kind: str, text: str = "") -> Token:
     """The token of a kind ("text", "bytes", "raised", "object", ...) and its content.
 
     >>> token("raised", "ValueError").label
     'raised ValueError'
     """
+    return _token(kind, text) if len(text) <= LONGEST_KEPT else _token.__wrapped__(kind, text)
+
+
+@lru_cache(maxsize=1 << 15)
+def _token(kind: str, text: str) -> Token:
     hashed = hashlib.blake2b(f"{kind}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     label = {"text": repr(text), "bytes": f"bytes {text}", "none": "None"}.get(kind, f"{kind} {text}".strip())
     return Token(label[:LONGEST_LABEL], int.from_bytes(hashed, "little") | 1)
@@ -51,6 +56,13 @@ NONE = token("none")
 NOT_A_NUMBER = token("nan")
 TIMED_OUT = token("timed out")
 OVERSIZE = token("too large to look at")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Stands where an output would: the run raised, or ran out of time."""
+
+    token: Token
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,12 @@ after yielding all that had come back, so that the engine can run the rest once 
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from typing import Any, Protocol
 
 from dpaudit.errors import InvalidSpec
@@ -61,6 +64,7 @@ class Child:
         self.name = "sequential"
         self.threads = 1
         self._executor: Any = None
+        self._groups: set[int] = set()
 
     def with_threads(self, threads: int) -> Child:
         """The same child, running so many tasks at a time."""
@@ -80,6 +84,7 @@ class Child:
             while waiting or flying:
                 while waiting and len(flying) < 2:  # one runs, one waits: the child never idles
                     flying.add(self._executor.submit(_several, function, waiting.pop(), self.threads))
+                    self._groups.update(self._executor._processes)
                 done, flying = wait(flying, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield from future.result()
@@ -91,6 +96,10 @@ class Child:
         if self._executor is not None:
             self._executor.shutdown(wait=False, kill_workers=True)
             self._executor = None
+        for group in self._groups:  # what a mechanism started lives in its worker's group
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        self._groups.clear()
 
 
 class Joblib:

@@ -11,19 +11,21 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Description, Mechanism, Opened
 from dpaudit.pairs import AdjacentPair, SealedPair, digest
 from dpaudit.pairs.data import private_copy
 from dpaudit.sampling import guard
-from dpaudit.sampling.encode import Failure, Wanted, encode_batch, encode_objects
-from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
+from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.encode import encode_batch, encode_objects
+from dpaudit.sampling.outputs import TYPE, Failure, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard, Stage
 
 BATCH = 1 << 15  # runs of both sides between two coin flips of a batched mechanism
@@ -63,7 +65,8 @@ class Job:
     run_timeout_s: float | None
     payload: bytes | str | None = None  # the pickled (mechanism, pairs), or a file's path; None: see `LOCAL`
     alone: bool = False  # call a batched mechanism for one run at a time
-    own_process: bool = False  # the worker may be silenced and ended
+    own_process: bool = False  # the worker may be ended
+    supervised: bool = False  # and silenced, in a process group of its own
 
 
 @dataclass
@@ -168,13 +171,17 @@ class Worker:
             raw = call(self.pairs[pair][side], runs, rng)
         except (DpAuditError, guard.Interrupted):
             raise
+        except guard.RunTimedOut:
+            raise UnsoundAudit(
+                f"a batched call for {runs} runs took longer than run_timeout_s = {limit:g} allows; no verdict"
+            ) from None
         except BaseException as error:
             raise BatchFailed(self._failed(error, side, runs)) from None
         return encode_batch(raw, runs, wanted)
 
     def _failed(self, error: BaseException, side: int, runs: int) -> str:
         where = "second" if side else "first"
-        text = str(error).splitlines()[0][:200] if str(error) else "no message"
+        text = one_line(error)
         return f"a batched call for {runs} runs failed on the {where} dataset with {type(error).__name__}: {text}"
 
     def _octets(self, pair: int) -> list[tuple[Any, ...]]:
@@ -220,7 +227,9 @@ class Tally:
             return False
         try:
             numbers = np.fromiter(map(self.known.__getitem__, outputs), np.intp, len(outputs))
-        except Exception:  # an entry that is unhashable or not plain
+        except guard.Interrupted:
+            raise
+        except BaseException:  # an entry that is unhashable, not plain, or whose hash does as it likes
             self.recurring = False
             return False
         size = len(self.known)
@@ -246,7 +255,9 @@ class Tally:
 def _recur(outputs: list[Any]) -> bool:
     try:
         return 2 * len(set(outputs)) <= len(outputs)
-    except Exception:  # unhashable
+    except guard.Interrupted:
+        raise
+    except BaseException:  # unhashable
         return False
 
 
@@ -272,10 +283,13 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator) -> l
             for item in data:  # a plain loop: no C function between the runs and their exceptions, and the fastest
                 outputs.append(call(item, rng))  # noqa: PERF401
             return outputs
-        except guard.Interrupted:
+        except (guard.Interrupted, UnsoundAudit):
             raise
         except BaseException as error:
             outputs.append(guard.failure(error))
+
+
+guard.end_strays(run_each.__code__)
 
 
 def _reduced(first: Sample, second: Sample, reducer: Reducer | None) -> Any:
@@ -288,9 +302,20 @@ def _single(raw: Any) -> Any:
         return tuple(_single(part) for part in raw)
     if isinstance(raw, dict):
         return {key: _single(part) for key, part in raw.items()}
-    if len(raw) != 1:
-        raise UnsoundAudit(f"a batched mechanism was asked for 1 run and returned {len(raw)} outputs")
+    if not hasattr(raw, "__len__") or len(raw) != 1:
+        got = f"{len(raw)} outputs" if hasattr(raw, "__len__") else f"a single {type(raw).__name__}"
+        raise UnsoundAudit(
+            f"a batched mechanism was asked for 1 run and returned {got}; the run must be its first axis"
+        )
     return raw[0]
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of an exception's message, if it can be read at all."""
+    try:
+        return str(error).splitlines()[0][:200]
+    except BaseException:
+        return "no message"
 
 
 def _mark(data: Any) -> str | None:
@@ -322,7 +347,8 @@ def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done
     try:
         worker = worker_for(job)
         start, cpu = time.perf_counter(), time.thread_time()
-        results = tuple((shard, worker.run(shard, reducer)) for shard in task)
+        with guard.alarms(job.run_timeout_s is not None):
+            results = tuple((shard, worker.run(shard, reducer)) for shard in task)
         worker.check_datasets()
         guard.disarm()
         if os.getpid() != process:
@@ -338,12 +364,22 @@ def worker_for(job: Job) -> Worker:
     """The worker of this thread for a job, opened on first use."""
     known: Worker | None = getattr(_WORKERS, "worker", None)
     if known is None or known.job.key != job.key or known.job.alone != job.alone:
-        if job.own_process and not getattr(_WORKERS, "silent", False):
-            guard.silence()
-            _WORKERS.silent = True
-        known = Worker.start(job, *_unpacked(job))
+        if job.supervised:
+            _leave_terminal_once()
+        try:
+            known = Worker.start(job, *_unpacked(job))
+        except (DpAuditError, guard.Interrupted):
+            raise
+        except BaseException as error:
+            what = f"{type(error).__name__}: {one_line(error)}"
+            raise InvalidSpec(f"the mechanism or its datasets could not be opened in a worker ({what})") from None
         _WORKERS.worker = known
     return known
+
+
+@cache
+def _leave_terminal_once() -> None:
+    guard.leave_terminal()
 
 
 def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]:
@@ -365,7 +401,7 @@ def describe(
 
 def describe_pickled(payload: bytes) -> Any:
     """`describe` in a child process; errors come back as words."""
-    guard.silence()
+    _leave_terminal_once()
     try:
         return describe(*pickle.loads(payload), seal=True)
     except DpAuditError as error:

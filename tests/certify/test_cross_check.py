@@ -47,7 +47,13 @@ def test_it_is_the_formula_of_the_books(x: int, y: int, delta: float) -> None:
 
 
 def test_the_ends() -> None:
-    for nothing in (CoinFlip(0, 0, 0, 0), CoinFlip(5, 0, 5, 0), CoinFlip(0, 5, 9, 9), CoinFlip(0, 0, 9, 9), CoinFlip(9, 9, 9, 9)):
+    for nothing in (
+        CoinFlip(0, 0, 0, 0),
+        CoinFlip(5, 0, 5, 0),
+        CoinFlip(0, 5, 9, 9),
+        CoinFlip(0, 0, 9, 9),
+        CoinFlip(9, 9, 9, 9),
+    ):
         assert two_interval_epsilon(nothing, 0.0, 0.95) == 0.0
     assert two_interval_epsilon(CoinFlip(9, 0, 9, 9), 1.0, 0.95) == 0.0
 

@@ -41,7 +41,7 @@ def test_shards_merge_in_any_order(parts: list[CoinFlip], order: object) -> None
     ],
 )
 def test_impossible_counts_are_refused(counts: tuple[int, int, int, int], words: str) -> None:
-    with pytest.raises(InvalidSpec, match=f"^{words.replace('.', '[.]')}$"):
+    with pytest.raises(InvalidSpec, match=rf"^{words.replace('.', '[.]')}$"):
         CoinFlip(*counts)
 
 
@@ -64,7 +64,9 @@ def test_the_estimate_is_the_plain_log_ratio() -> None:
 def test_a_certificate_is_a_function_of_what_it_says_it_is(evidence: CoinFlip, confidence: float) -> None:
     claim = ApproximateDP(1.0, 1e-6)
     found = certify(evidence, claim, confidence)
-    assert found == certify(CoinFlip(**{name: getattr(evidence, name) for name in CoinFlip.__slots__}), claim, confidence)
+    assert found == certify(
+        CoinFlip(**{name: getattr(evidence, name) for name in CoinFlip.__slots__}), claim, confidence
+    )
     assert (found.delta, found.confidence) == (1e-6, confidence)
     assert found.lower == found.epsilon_lower
     assert 0.0 < found.p_value <= 1.0

@@ -129,7 +129,9 @@ def test_a_weaker_claim_allows_more(epsilon: float, more: float, delta: float, e
     assert stronger.max_probability(q) <= weaker.max_probability(q) + ROUNDING
 
 
-@pytest.mark.parametrize("claim", [PureDP(0.2), PureDP(1.0), ApproximateDP(0.0, 0.01), ApproximateDP(0.7, 1e-3)], ids=str)
+@pytest.mark.parametrize(
+    "claim", [PureDP(0.2), PureDP(1.0), ApproximateDP(0.0, 0.01), ApproximateDP(0.7, 1e-3)], ids=str
+)
 @pytest.mark.parametrize("distance", [1, 2, 3, 7])
 def test_the_claim_at_a_distance_is_the_chain_of_claims(claim: Claim, distance: int) -> None:
     """Along D0, D1, ..., Dk each step allows G; k steps allow no more than the claim at distance k, and just that."""

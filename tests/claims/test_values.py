@@ -20,7 +20,7 @@ FORMS: list[Callable[[Any], Any]] = [lambda value: PureDP(value), lambda value: 
 @pytest.mark.parametrize("make", FORMS)
 @pytest.mark.parametrize("value", NOT_EPSILONS, ids=repr)
 def test_an_epsilon_is_a_finite_number_of_at_least_zero(make: Callable[[Any], Any], value: Any) -> None:
-    with pytest.raises(InvalidSpec, match="^epsilon must be") as caught:
+    with pytest.raises(InvalidSpec, match=r"^epsilon must be") as caught:
         make(value)
     assert "\n" not in str(caught.value)
     assert (repr(value) in str(caught.value)) or "NaN" in str(caught.value)
@@ -28,7 +28,7 @@ def test_an_epsilon_is_a_finite_number_of_at_least_zero(make: Callable[[Any], An
 
 @pytest.mark.parametrize("value", NOT_DELTAS, ids=repr)
 def test_a_delta_is_a_probability(value: Any) -> None:
-    with pytest.raises(InvalidSpec, match="^delta must be"):
+    with pytest.raises(InvalidSpec, match=r"^delta must be"):
         ApproximateDP(1.0, value)
 
 
@@ -36,14 +36,14 @@ def test_a_delta_is_a_probability(value: Any) -> None:
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproximateDP(1.0, 0.1)], ids=str)
 def test_a_region_is_asked_at_probabilities(claim: PureDP | ApproximateDP, value: Any) -> None:
     for ask in (claim.max_probability, claim.tangent):
-        with pytest.raises(InvalidSpec, match="^q must be"):
+        with pytest.raises(InvalidSpec, match=r"^q must be"):
             ask(value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, math.nan, "2", True], ids=repr)
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproximateDP(1.0, 0.1)], ids=str)
 def test_a_distance_is_a_whole_number_of_at_least_one(claim: PureDP | ApproximateDP, value: Any) -> None:
-    with pytest.raises(InvalidSpec, match="^distance must be"):
+    with pytest.raises(InvalidSpec, match=r"^distance must be"):
         claim.at_distance(value)
 
 

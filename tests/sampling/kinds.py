@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.sampling import Outputs, token
-from dpaudit.sampling.encode import Failure
+from dpaudit.sampling.outputs import Failure
 
 Point = namedtuple("Point", "x y")
 
@@ -164,7 +164,7 @@ CONTAINERS: list[Any] = [
     {"(1, 2)": 10},
     {"(1, 2)": 11, (1, 2): 12},
     {(1, 2): 12, "(1, 2)": 11},
-    {"len()": 13},
+    {"@len": 13},
     {"real": 14},
     {"x" * 90 + "1": 15, "x" * 90 + "2": 16},
     {tuple(range(40)): 17},

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from dpaudit.events.features import Coordinate, Equal, Whole
 from dpaudit.sampling import Outputs
-from dpaudit.sampling.encode import WIDEST, Failure, encode_objects
-from dpaudit.sampling.outputs import TYPE, Path, token
+from dpaudit.sampling.columns import WIDEST
+from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.outputs import TYPE, Failure, Path, token
 from tests.sampling import kinds
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # numpy warns where a strange object is read as a number
@@ -99,7 +100,7 @@ nested = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.tuples(inner, inner),
-        st.dictionaries(st.one_of(st.integers(0, 3), st.sampled_from(["a", "0", "len()"])), inner, max_size=3),
+        st.dictionaries(st.one_of(st.integers(0, 3), st.sampled_from(["a", "0", "@len"])), inner, max_size=3),
     ),
     max_leaves=6,
 )
@@ -107,7 +108,7 @@ nested = st.recursive(
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(objects=st.lists(nested, min_size=1, max_size=7), data=st.data())
-@example(objects=[{"a": 1}, {"len()": 3}], data=None)
+@example(objects=[{"a": 1}, {"@len": 3}], data=None)
 def test_batches_do_not_matter(objects: list[Any], data: Any) -> None:
     check(objects)
     if data is not None:

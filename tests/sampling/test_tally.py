@@ -66,7 +66,7 @@ EVENTS = [
     Event(Coordinate((0,)), intervals=((0.5, 1.5),)),
     Event(Coordinate((1,)), intervals=((-np.inf, 1.5),)),
     Event(Coordinate((0, "real")), intervals=((0.5, 1.5),)),
-    Event(Coordinate(("type()",)), tokens=(token("type", "tuple"),)),
+    Event(Coordinate(("@type",)), tokens=(token("type", "tuple"),)),
     Event(Equal((0,), (1,)), intervals=((0.5, np.inf),)),
     Event(Whole(), tokens=(token("nothing"),)),
 ]

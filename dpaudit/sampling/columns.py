@@ -1,0 +1,353 @@
+"""Columns from objects and arrays: each cell a function of its output alone, whatever else is in the batch.
+
+Objects are grouped by type, containers by their shape, and each group becomes columns in a few passes of C code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import itertools
+import math
+import numbers
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.errors import UnsoundAudit
+from dpaudit.sampling.outputs import (
+    ABSENT,
+    LENGTH,
+    NONE,
+    OVERSIZE,
+    TYPE,
+    Codes,
+    Column,
+    Failure,
+    Numbers,
+    Outputs,
+    Path,
+    Token,
+    token,
+)
+from dpaudit.sampling.steps import PRINTED, has, step, type_name
+
+DEEPEST = 4  # levels of nesting that are looked at
+WIDEST = 256  # a place is looked at while the product of its positions, counted from 1, is at most this
+MOST_KEYS = 2048  # different keys or elements of a batch that have a column
+Wanted = frozenset[Path] | None
+Rows = npt.NDArray[np.intp] | None
+
+
+class Absent:
+    """Stands where an entry is masked."""
+
+
+ABSENT_ENTRY = Absent()
+
+
+class Builder:
+    """Gathers the columns of one batch; cells that nobody filled are absent."""
+
+    def __init__(self, runs: int, wanted: Wanted) -> None:
+        self.runs = runs
+        self.wanted = wanted
+        self.columns: dict[Path, tuple[npt.NDArray[np.float64], Codes]] = {}
+        self.whole: dict[Path, Column] = {}
+        self.labels: dict[int, str] = {}
+        self.complete = True
+
+    def outputs(self) -> Outputs:
+        partial = {path: Column(values, codes) for path, (values, codes) in self.columns.items()}
+        return Outputs(self.runs, {**self.whole, **partial}, self.labels, self.complete)
+
+    def chosen(self, steps: Iterable[int | str], path: Path) -> list[int | str]:
+        """The keys or elements of a batch that have a column, each once."""
+        found = [each for each in dict.fromkeys(steps) if self.needs((*path, each))]
+        self.complete = self.complete and len(found) <= MOST_KEYS
+        return found[:MOST_KEYS]
+
+    def needs(self, path: Path) -> bool:
+        """Whether the path, or one that leads through it, will be looked at."""
+        return self.wanted is None or any(want[: len(path)] == path for want in self.wanted)
+
+    def put(self, path: Path, rows: Rows, values: Any, codes: Any = 0) -> None:
+        """Fills cells: all rows of a batch at once where `rows` is None."""
+        if not self.needs(path):
+            return
+        if path not in self.columns:
+            if rows is None and isinstance(codes, int) and codes == 0 and path not in self.whole:
+                self.whole[path] = Column(np.broadcast_to(reals(np.asarray(values)), (self.runs,)))
+                return
+            self.columns[path] = (np.full(self.runs, np.nan), np.full(self.runs, ABSENT.code, np.uint64))
+            self.labels[ABSENT.code] = ABSENT.label
+            if path in self.whole:
+                self.columns[path][0][:] = self.whole.pop(path).values
+                self.columns[path][1][:] = 0
+        target_values, target_codes = self.columns[path]
+        where = slice(None) if rows is None else rows
+        target_values[where] = values
+        target_codes[where] = codes
+
+    def put_token(self, path: Path, rows: Rows, found: Token) -> None:
+        self.labels[found.code] = found.label
+        self.put(path, rows, np.nan, np.uint64(found.code))
+
+    def put_tokens(self, path: Path, rows: Rows, found: Iterable[Token], count: int) -> None:
+        tokens = list(found)
+        for each in set(tokens):
+            self.labels[each.code] = each.label
+        self.put(path, rows, np.nan, np.fromiter((each.code for each in tokens), np.uint64, count))
+
+    # --- objects, one a run -------------------------------------------------------------------------------
+
+    def add(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        """Adds the objects found at a path in the given rows."""
+        if not objects or not self.needs(path):
+            return
+        if depth == 0:
+            return self.put_token(path, rows, OVERSIZE)
+        kinds = set(map(type, objects))
+        if kinds <= {float, int, bool}:
+            return self._add_numbers(objects, rows, path)
+        if path == () and rows is None and depth == DEEPEST and self.needs((TYPE,)):
+            if len(kinds) == 1:
+                self.put_token((TYPE,), None, _type_token(next(iter(kinds))))
+            else:
+                self.put_tokens((TYPE,), None, map(_type_token, map(type, objects)), len(objects))
+        if len(kinds) > 1:
+            for _, members, there in _groups(objects, rows, self.runs, type):
+                self.add(members, there, path, depth)
+            return
+        self._handler(next(iter(kinds)))(objects, rows, path, depth)
+
+    def _handler(self, kind: type) -> Callable[[list[Any], Rows, Path, int], None]:
+        """What adds objects of one type; the order of the questions is the definition of the canonical form."""
+        if kind is Failure:
+            return lambda objects, rows, path, depth: self.put_tokens(
+                path, rows, (o.token for o in objects), len(objects)
+            )
+        if kind in (type(None), Absent, type(np.ma.masked)):
+            found = NONE if kind is type(None) else ABSENT
+            return lambda objects, rows, path, depth: self.put_token(path, rows, found)
+        if issubclass(kind, str):
+            return self._add_text
+        if issubclass(kind, bytes | bytearray | memoryview):
+            return lambda objects, rows, path, depth: self.put_tokens(
+                path, rows, (token("bytes", bytes(o).hex()) for o in objects), len(objects)
+            )
+        if issubclass(kind, np.datetime64 | np.timedelta64):
+            return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
+        if issubclass(kind, complex | np.complexfloating):
+            return self._add_complex
+        if issubclass(kind, numbers.Real | np.bool_ | Decimal):
+            return self._add_numbers
+        if issubclass(kind, enum.Enum) or kind.__module__ in PRINTED:
+            return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
+        if issubclass(kind, np.ndarray):
+            return self._add_arrays
+        if issubclass(kind, list | tuple):
+            return self._add_sequences
+        if issubclass(kind, dict):
+            return self._add_mappings
+        if issubclass(kind, set | frozenset):
+            return self._add_sets
+        if issubclass(kind, np.void):
+            return self._add_records
+        if dataclasses.is_dataclass(kind):
+            names = [f.name for f in dataclasses.fields(kind)]
+            return lambda objects, rows, path, depth: self._add_fields(objects, names, rows, path, depth)
+        if hasattr(kind, "__array__"):
+            return lambda objects, rows, path, depth: self._add_arrays(
+                [np.asarray(o) for o in objects], rows, path, depth
+            )
+        return lambda objects, rows, path, depth: self.put_token(path, rows, token("object", type_name(kind)))
+
+    def _add_numbers(self, objects: list[Any], rows: Rows, path: Path, depth: int = 0) -> None:
+        self.put(path, rows, np.fromiter(map(_float, objects), np.float64, len(objects)))
+
+    def _add_text(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.put_tokens(path, rows, (token("text", str.__str__(o)) for o in objects), len(objects))
+
+    def _add_complex(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        for whole, members, there in _groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
+            if whole:  # equal to a real number, so it is one
+                self._add_numbers([o.real for o in members], there, path)
+                continue
+            self.put((*path, "@real"), there, np.array([o.real for o in members], np.float64))
+            self.put((*path, "@imag"), there, np.array([o.imag for o in members], np.float64))
+
+    def _add_arrays(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        for (shape, kind, masked), members, there in _groups(objects, rows, self.runs, _array_kind):
+            if shape == ():
+                inner = [
+                    ABSENT_ENTRY if masked and np.ma.getmaskarray(o)[()] else np.ma.getdata(o)[()] for o in members
+                ]
+                self.add([_item(o) for o in inner], there, path, depth - 1)
+                continue
+            self.put((*path, LENGTH), there, float(shape[0]))
+            if kind in "fiub" and not masked:
+                flat = reals(np.stack(members).reshape(len(members), -1))
+                for j, position in enumerate(positions(shape)):
+                    self.put((*path, *position), there, flat[:, j])
+                continue
+            cells = [_cells(o) for o in members]
+            for j, position in enumerate(positions(shape)):
+                self.add([row[j] for row in cells], there, (*path, *position), depth - 1)
+
+    def _add_sequences(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
+        reach = WIDEST // math.prod(position + 1 for position in path if isinstance(position, int))
+        for length, members, there in _groups(objects, rows, self.runs, len):
+            for j in range(min(length, reach)):
+                if self.needs((*path, j)):
+                    self.add(list(map(operator.itemgetter(j), members)), there, (*path, j), depth - 1)
+
+    def _add_mappings(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
+        named = [{step(key): value for key, value in o.items()} for o in objects]
+        for name in self.chosen((name for o in named for name in o), path):
+            held = [j for j, o in enumerate(named) if name in o]
+            there = np.array(held, np.intp) if rows is None else rows[held]
+            place = None if len(held) == self.runs else there
+            self.add([named[j][name] for j in held], place, (*path, name), depth - 1)
+
+    def _add_sets(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
+        named = [{has(element) for element in o} for o in objects]
+        for name in self.chosen(sorted(set().union(*named)), path):
+            held = [j for j, o in enumerate(named) if name in o]
+            there = np.array(held, np.intp) if rows is None else rows[held]
+            self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
+
+    def _add_records(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        for names, members, there in _groups(objects, rows, self.runs, lambda o: o.dtype.names):
+            if names is None:
+                self.put_tokens(path, there, (token("bytes", o.tobytes().hex()) for o in members), len(members))
+                continue
+            for name in names:
+                self.add([_item(o[name]) for o in members], there, (*path, step(name)), depth - 1)
+
+    def _add_fields(self, objects: list[Any], names: list[str], rows: Rows, path: Path, depth: int) -> None:
+        for name in names:
+            self.add([getattr(o, name, None) for o in objects], rows, (*path, name), depth - 1)
+
+    # --- arrays, the run as first axis ----------------------------------------------------------------------
+
+    def add_array(self, part: Any, path: Path) -> None:
+        """Adds one array of a batched result, or a list of objects."""
+        if isinstance(part, list | tuple):
+            check_length(len(part), self.runs)
+            return self.add(list(part), None, path, DEEPEST)
+        mask = np.ma.getmaskarray(part) if isinstance(part, np.ma.MaskedArray) else None
+        try:
+            values = np.ma.getdata(part) if mask is not None else np.asarray(part)
+        except Exception as error:
+            raise UnsoundAudit(
+                f"a batched mechanism returned {type(part).__name__}, which is no array ({error})"
+            ) from None
+        if values.ndim == 0:
+            raise UnsoundAudit(
+                f"a batched mechanism returned a single {type(part).__name__} for {self.runs} runs; "
+                "its result must have the run as first axis"
+            )
+        check_length(len(values), self.runs)
+        if values.dtype.names:
+            for name in values.dtype.names:
+                self.add_array(
+                    values[name] if mask is None else np.ma.array(values[name], mask=np.asarray(mask)[name]),
+                    (*path, name),
+                )
+            return
+        if int(np.prod(values.shape[1:])) > WIDEST:
+            self.put_token((*path, "rest"), None, OVERSIZE)
+        flat = values.reshape(self.runs, -1)
+        hidden = None if mask is None else mask.reshape(self.runs, -1)
+        for j, position in enumerate(positions(values.shape[1:])[:WIDEST]):
+            there = (*path, *position)
+            if self.needs(there):
+                self._add_cells(flat[:, j], None if hidden is None else hidden[:, j], there)
+
+    def _add_cells(self, cells: Numbers, hidden: npt.NDArray[np.bool_] | None, path: Path) -> None:
+        if cells.dtype.kind not in "fiub":
+            objects = [
+                ABSENT_ENTRY if hidden is not None and hidden[i] else item for i, item in enumerate(cells.tolist())
+            ]
+            return self.add(objects, None, path, DEEPEST)
+        if hidden is None or not hidden.any():
+            return self.put(path, None, cells)
+        self.labels[ABSENT.code] = ABSENT.label
+        codes = np.where(hidden, np.uint64(ABSENT.code), np.uint64(0))
+        self.columns[path] = (np.where(hidden, np.nan, cells), codes)
+
+
+def reals(numbers: Numbers) -> Numbers:
+    """The numbers as floats, through doubles, so that an integer is rounded alike whatever stands beside it."""
+    return numbers if numbers.dtype in (np.float64, np.float32) else numbers.astype(np.float64)
+
+
+def check_length(got: int, runs: int) -> None:
+    if got != runs:
+        raise UnsoundAudit(
+            f"a batched mechanism was asked for {runs} runs and returned {got} outputs; "
+            "its result must have the run as first axis"
+        )
+
+
+def positions(shape: Sequence[int]) -> list[Path]:
+    """The paths of the first entries of an array of this shape."""
+    return [tuple(int(i) for i in index) for index in itertools.islice(np.ndindex(*shape), WIDEST)]
+
+
+def _groups(
+    objects: list[Any], rows: Rows, runs: int, key: Callable[[Any], Any]
+) -> Iterable[tuple[Any, list[Any], npt.NDArray[np.intp] | None]]:
+    """The objects by key, in order of first appearance, each group with its rows (None: all rows)."""
+    keys = list(map(key, objects))
+    if keys.count(keys[0]) == len(keys):
+        return [(keys[0], objects, rows)]
+    positions: dict[Any, list[int]] = {}
+    for position, each in enumerate(keys):
+        positions.setdefault(each, []).append(position)
+    whole = np.arange(runs, dtype=np.intp) if rows is None else rows
+    return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
+
+
+def _type_token(kind: type) -> Token:
+    """The type of an output; plain numbers have none, so that the quick way to read them may leave it out."""
+    return ABSENT if kind in (float, int, bool, Failure) else token("type", type_name(kind))
+
+
+def _float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # beyond the range of floats
+        return math.inf if number > 0 else -math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+def _item(found: Any) -> Any:
+    """A scalar of an array as Python writes it; fields and dates stay as they are."""
+    return (
+        found.item()
+        if isinstance(found, np.generic) and not isinstance(found, np.void | np.datetime64 | np.timedelta64)
+        else found
+    )
+
+
+def _array_kind(found: Any) -> tuple[tuple[int, ...], str, bool]:
+    return found.shape, found.dtype.kind, isinstance(found, np.ma.MaskedArray)
+
+
+def _cells(found: Any) -> list[Any]:
+    """The first entries of an array, flattened, a masked one as absent."""
+    flat = np.ma.getdata(found).reshape(-1)[:WIDEST]
+    hidden = np.ma.getmaskarray(found).reshape(-1)[:WIDEST] if isinstance(found, np.ma.MaskedArray) else None
+    if hidden is not None and hidden.dtype.names:
+        hidden = np.array([all(mask) for mask in hidden])
+    return [ABSENT_ENTRY if hidden is not None and hidden[j] else _item(entry) for j, entry in enumerate(flat)]

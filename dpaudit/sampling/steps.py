@@ -1,0 +1,67 @@
+"""Steps of a path: names for keys and elements, equal for equal ones and different for different ones.
+
+A step that starts with one @ is a name of ours (`LENGTH`, an element of a set, a key that is no text); a text
+that starts so gets another.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import numbers
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from dpaudit.sampling.outputs import token
+
+LONGEST_STEP = 60
+PRINTED = ("datetime", "uuid", "pathlib", "ipaddress")  # modules whose values are known by their text
+
+
+def step(key: Any) -> int | str:
+    """One step of a path for a key or an element: equal keys give one step, different keys different ones.
+
+    >>> step(True), step(2.0), step("a"), step((1, "a")), step("@len")
+    (1, 2, 'a', "@(1, 'a')", '@@len')
+    """
+    if isinstance(key, str):
+        text = str.__str__(key)
+        text = "@" + text if text.startswith("@") else text  # what starts with one @ is a name of ours
+    elif isinstance(key, numbers.Real | np.bool_ | Decimal):
+        number = float(key)
+        if math.isfinite(number) and number == int(number) and key == int(number):
+            return int(number)
+        text = f"@{number!r}"
+    else:
+        text = "@" + _name_of(key)
+    if len(text) <= LONGEST_STEP:
+        return text
+    return f"@{text[: LONGEST_STEP // 2]}...{token('step', text).code:016x}"
+
+
+def _name_of(key: Any) -> str:
+    if isinstance(key, str):
+        return repr(str.__str__(key))
+    if isinstance(key, numbers.Real | np.bool_ | Decimal):
+        return str(step(key)).removeprefix("@")
+    if isinstance(key, tuple):
+        return f"({', '.join(map(_name_of, key))})"
+    if isinstance(key, frozenset):
+        return f"{{{', '.join(sorted(map(_name_of, key)))}}}"
+    if key is None or isinstance(key, bytes):
+        return repr(key)
+    if isinstance(key, enum.Enum) or type(key).__module__ in PRINTED:
+        return str(key)
+    return f"object {type_name(type(key))}"
+
+
+def has(element: Any) -> str:
+    """The step of an element of a set."""
+    return f"@has {step(element)!r}"
+
+
+def type_name(kind: type) -> str:
+    """A type as people write it."""
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,35 @@
+"""The whole pipeline, search included, against the truth. Each test may raise a false alarm; this is how often.
+
+Seeds are fixed, so a test that holds today holds tomorrow: the rates say how likely each is to fail when seeds
+are changed, or when a change of the code draws other numbers. An audit at confidence 0.95 refutes a true claim
+with probability at most 0.05, so the refutations of m audits are below a quantile of Bin(m, 0.05).
+"""
+
+from __future__ import annotations
+
+from scipy.stats import binom
+
+CONFIDENCE = 0.95
+FALSE_ALARM = 1e-6  # of each test of validity or null, by the binomial limit: exact, whatever the mechanism
+POWER_ALARM = 1e-6  # of each test that wants refutations: by the margins named there
+
+AUDITS = {  # seeded audits of each mechanism, and the runs of each
+    "laplace": (200, 8_000),
+    "randomised_response": (200, 8_000),
+    "report_noisy_max": (200, 8_000),
+    "above_threshold": (100, 4_000),
+    "gaussian": (200, 8_000),
+}
+LEAST = {  # refutations that show the level to be used: chance gives fewer with probability below 1e-6 (Poisson)
+    "laplace": 1,
+    "randomised_response": 1,
+}
+
+
+def most_refuted(audits: int, error: float = 1.0 - CONFIDENCE) -> int:
+    """The most refutations of true claims that chance explains: the 1 - `FALSE_ALARM` quantile.
+
+    >>> most_refuted(2_000)
+    149
+    """
+    return int(binom.ppf(1.0 - FALSE_ALARM, audits, error))

@@ -9,6 +9,7 @@ from dpaudit.auditing.result import Explored
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import Claim
 from dpaudit.events import Goal, Proposal, best, everything, pilot_counts, plan
 from dpaudit.sampling import Pilot, Progress, Session, Stage, shards
 from dpaudit.sampling.outputs import concatenate
@@ -45,46 +46,52 @@ def find_witness(spec: AuditSpec, session: Session, progress: Progress, *, spent
     screening = int(screening_share(len(spec.pairs)) * spec.runs)
     searching = int((spec.search_share or 0.0) * spec.runs)
     certifying = spec.runs - spent - screening - searching
-    goal = Goal(spec.claim.delta, certifying, error_probability(spec.confidence))
     started: dict[int, int] = {}
     explored: list[Explored] = []
     pilots: dict[int, Pilot] = {}
     used = 0
     if screening:
         progress.begin("screen", screening)
-        used += _screen(spec, session, goal, screening, started, pilots, explored)
+        used += _screen(spec, session, certifying, screening, started, pilots, explored)
         progress.end()
     pair = next(iter(pilots), 0)
     progress.begin("search", searching)
+    goal = _goal(spec, pair, certifying)
     found, runs = _look_closely(spec, session, goal, pair, searching, started, pilots.get(pair), explored)
     progress.end()
-    # the claim for datasets k steps apart is the one that the pair can refute
-    claim = spec.claim.at_distance(_distance(spec, pair))
     witness = Witness(
         pair=pair,
         event=found.event,
         p_side=found.p_side,
         selector=f"{spec.selector}: {found.family}",
         score=round(found.score, 6),
-        tangent=claim.tangent(0.0),
+        tangent=_claim(spec, pair).tangent(0.0),
     )
     return Found(witness, used + runs, tuple(explored))
 
 
-def _distance(spec: AuditSpec, pair: int) -> int:
-    return spec.pairs[pair].distance
+def _claim(spec: AuditSpec, pair: int) -> Claim:
+    """What the claim says of the datasets of a pair, which may be several steps apart."""
+    return spec.claim.at_distance(spec.pairs[pair].distance)
+
+
+def _goal(spec: AuditSpec, pair: int, certifying: int) -> Goal:
+    return Goal(_claim(spec, pair).delta, certifying, error_probability(spec.confidence))
 
 
 def _screen(
     spec: AuditSpec,
     session: Session,
-    goal: Goal,
+    certifying: int,
     budget: int,
     started: dict[int, int],
     pilots: dict[int, Pilot],
     explored: list[Explored],
 ) -> int:
-    """Successive halving: each round shares its runs among the pairs left, and the better half stays."""
+    """Successive halving: each round shares its runs among the pairs left, and the better half stays.
+
+    A pair's score is how far its bound may exceed what the claim allows at its distance.
+    """
     alive = list(range(len(spec.pairs)))
     rounds = max(1, math.ceil(math.log2(len(alive))))
     used = 0
@@ -93,8 +100,9 @@ def _screen(
         scores: dict[int, float] = {}
         for pair in alive:
             used += _extend(spec, session, pair, share, started, pilots)
-            proposal = _propose(pilots[pair], goal)
-            scores[pair] = -math.inf if proposal is None else proposal.score
+            proposal = _propose(pilots[pair], _goal(spec, pair, certifying))
+            allowed = float(getattr(_claim(spec, pair), spec.claim.parameter))
+            scores[pair] = -math.inf if proposal is None else proposal.score - allowed
         alive.sort(key=lambda pair: -scores[pair])
         stay = 1 if turn == rounds - 1 else -(-len(alive) // 2)
         status = f"dropped in screening round {turn + 1}"

@@ -7,6 +7,8 @@ the functions' own error.
 
 from __future__ import annotations
 
+import math
+
 LEAST = 1e-300  # a tail below this is reported as this: rounded up, never 0
 SLACK = 1e-9  # relative; the incomplete beta functions are good to about 1e-12
 
@@ -50,6 +52,22 @@ def upper_tail(hits: int, runs: int, probability: float) -> float:
     if hits > runs:
         return 0.0
     return min(1.0, max(LEAST, float(betainc(hits, runs - hits + 1, probability)) * (1.0 + SLACK)))
+
+
+def ratio_tail(hits_p: int, hits_q: int, epsilon: float) -> float:
+    """Pr(X >= hits_p) of X ~ Bin(hits_p + hits_q, R / (1 + R)) at R = e^epsilon, rounded up.
+
+    Through the small share 1 / (1 + R), which keeps its digits where R / (1 + R) is all but 1.
+
+    >>> round(ratio_tail(2, 0, 0.0), 6)
+    0.25
+    """
+    from scipy.special import betaincc
+
+    if hits_p <= 0:
+        return 1.0
+    other = math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
+    return min(1.0, max(LEAST, float(betaincc(hits_q + 1, hits_p, other)) * (1.0 + SLACK)))
 
 
 def quantile(runs: int, probability: float, gamma: float) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,12 @@ class Certificate:
 
 
 def error_probability(confidence: float) -> float:
-    """alpha = 1 - confidence, without the last-digit noise of the subtraction.
+    """alpha = 1 - confidence in decimals, as it is written, without the binary noise of the subtraction.
 
     >>> error_probability(0.999)
     0.001
     """
-    return float(f"{1.0 - confidence:.12g}")
+    return float(1 - Decimal(repr(float(confidence))))
 
 
 def plain(number: float | None) -> float | str | None:

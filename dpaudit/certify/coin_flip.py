@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from dpaudit.certify.binomial import SLACK, lower_limit, quantile, upper_tail
+from dpaudit.certify.binomial import SLACK, quantile, ratio_tail, upper_limit, upper_tail
 from dpaudit.certify.certificate import Certificate, error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.claims import Claim
@@ -54,11 +54,14 @@ def epsilon_lower(evidence: CoinFlip, delta: float, alpha: float) -> float:
     hits = evidence.hits_p - spared
     if hits <= 0:
         return 0.0
-    share = lower_limit(hits, hits + evidence.hits_q, level)
-    if share <= 0.5:
+    other = upper_limit(evidence.hits_q, hits + evidence.hits_q, level)  # of the share that side Q has of the hits
+    if other >= 0.5:
         return 0.0
-    bound = math.log(share) - math.log1p(-share)
-    return max(0.0, bound - SLACK * max(1.0, bound))
+    bound = math.log1p(-other) - math.log(other)
+    step = SLACK * max(1.0, bound)
+    while bound > 0.0 and ratio_tail(hits, evidence.hits_q, bound) > level:  # the inverse is not trusted, its check is
+        bound, step = bound - step, 2.0 * step
+    return max(0.0, bound)
 
 
 def p_value(evidence: CoinFlip, claim: Claim) -> float:
@@ -67,24 +70,22 @@ def p_value(evidence: CoinFlip, claim: Claim) -> float:
     With delta the split of alpha is part of the rule, so the value is the least alpha whose own rule rejects.
     """
     epsilon = float(getattr(claim, "epsilon"))
-    share = 1.0 / (1.0 + math.exp(-epsilon))
     if claim.delta == 0.0:
-        return upper_tail(evidence.hits_p, evidence.hits_p + evidence.hits_q, share)
+        return ratio_tail(evidence.hits_p, evidence.hits_q, epsilon)
 
     def needed(spared: int) -> float:
         """The alpha at which the rule spares this many hits or fewer, and the one at which the rest rejects."""
         hits = evidence.hits_p - spared
         tail = upper_tail(spared + 1, evidence.runs, claim.delta / 2.0) / DELTA_SHARE
-        rest = upper_tail(hits, hits + evidence.hits_q, share) / (1.0 - DELTA_SHARE)
+        rest = ratio_tail(hits, evidence.hits_q, epsilon) / (1.0 - DELTA_SHARE)
         return max(tail, rest)
 
     low, high = 0, evidence.hits_p  # the first term falls with `spared`, the second rises: bisect their crossing
     while low < high:
         middle = (low + high) // 2
         hits = evidence.hits_p - middle
-        if upper_tail(middle + 1, evidence.runs, claim.delta / 2.0) / DELTA_SHARE <= upper_tail(
-            hits, hits + evidence.hits_q, share
-        ) / (1.0 - DELTA_SHARE):
+        tail = upper_tail(middle + 1, evidence.runs, claim.delta / 2.0) / DELTA_SHARE
+        if tail <= ratio_tail(hits, evidence.hits_q, epsilon) / (1.0 - DELTA_SHARE):
             high = middle
         else:
             low = middle + 1

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.features import Feature
+from dpaudit.events.features import Feature, single
 from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Path, Sample, Token
 
 Floats = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
 
 EVEN_BINS = 4096
+SMALLEST_STEP = 1e-30  # it and its inverse must be float32 numbers
 FEW_VALUES = 1024  # so many different numbers have a bin each
 WIDE = 400.0  # a spread of so many interquartile ranges calls for quantile edges
 QUANTILE_BINS = 512
@@ -73,9 +74,10 @@ class Binning:
             return np.zeros(len(values), np.intp)
         if self.step is None:
             return np.searchsorted(self.edges, values, side="left")
-        place: Floats = values.astype(np.float32) * np.float32(1.0 / self.step)
-        place -= np.float32(float(self.edges[0]) / self.step - 1.0)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            place: Floats = single(values) - self.edges[0]  # before the division, which would lose the low digits
+            place *= np.float32(1.0 / self.step)
+            place += np.float32(1.0)
             np.clip(place, 0.0, len(self.edges), out=place)
             return place.astype(np.intp)
 
@@ -96,7 +98,7 @@ class Binning:
 def binning(column: Column, labels: dict[int, str]) -> Binning:
     """Cells for a feature that looks like this on a pilot."""
     codes = column.tokens
-    numbers = np.sort(column.values[codes == 0].astype(np.float32))
+    numbers = np.sort(single(column.values[codes == 0]))
     return _with_tokens(_bins(numbers), codes, labels)
 
 
@@ -122,8 +124,8 @@ def _bins(numbers: Floats) -> Binning:
     atoms = values[times > max(5.0, REPEATED * len(numbers))]
     if len(atoms) == 0 and len(finite) == len(numbers) and span < WIDE * float(three - quarter):
         low, step = float(finite[0]) - span / 4.0, 1.5 * span / EVEN_BINS
-        edges = (low + step * np.arange(1, EVEN_BINS)).astype(np.float32)
-        if np.all(np.diff(edges) > 0):
+        edges = single(low + step * np.arange(1, EVEN_BINS))
+        if SMALLEST_STEP < step < 1.0 / SMALLEST_STEP and np.all(edges[1:] > edges[:-1]):
             return Binning(edges, step=step)
     picks = values[np.linspace(0, len(values) - 1, QUANTILE_BINS).astype(np.intp)]
     return Binning(np.unique(np.concatenate([picks, _around(atoms), _beyond(finite)])))
@@ -145,7 +147,7 @@ def _beyond(numbers: Floats) -> Floats:
     """Edges outside the pilot's range, where a longer search will still find numbers."""
     span = float(numbers[-1]) - float(numbers[0])
     steps = np.arange(1, 17) / 32.0 * span
-    return np.concatenate([float(numbers[0]) - steps, float(numbers[-1]) + steps]).astype(np.float32)
+    return single(np.concatenate([float(numbers[0]) - steps, float(numbers[-1]) + steps]))
 
 
 @dataclass(frozen=True, slots=True)

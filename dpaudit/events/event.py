@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.features import Feature, feature_from_dict
+from dpaudit.events.features import Feature, feature_from_dict, stored
 from dpaudit.sampling.outputs import Outputs, Path, Sample, Token
 
 FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
@@ -45,7 +45,7 @@ class Event:
         """The event as results store it."""
         return {
             "feature": self.feature.to_dict(),
-            "intervals": [[_stored(low), _stored(high)] for low, high in self.intervals],
+            "intervals": [[stored(low), stored(high)] for low, high in self.intervals],
             "tokens": [{"label": token.label, "code": token.code} for token in self.tokens],
         }
 
@@ -62,17 +62,17 @@ class Event:
         return " or ".join(parts) + (f" or in {more} more intervals" if more > 0 else "")
 
 
-def event_from_dict(stored: dict[str, Any]) -> Event:
+def event_from_dict(written: dict[str, Any]) -> Event:
     """The event of a stored result.
 
-    >>> stored = {"feature": {"kind": "coordinate", "path": []}, "intervals": [[9.5, "inf"]], "tokens": []}
-    >>> print(event_from_dict(stored))
+    >>> written = {"feature": {"kind": "coordinate", "path": []}, "intervals": [[9.5, "inf"]], "tokens": []}
+    >>> print(event_from_dict(written))
     output > 9.5
     """
     return Event(
-        feature=feature_from_dict(stored["feature"]),
-        intervals=tuple((float(low), float(high)) for low, high in stored["intervals"]),
-        tokens=tuple(Token(token["label"], token["code"]) for token in stored["tokens"]),
+        feature=feature_from_dict(written["feature"]),
+        intervals=tuple((float(low), float(high)) for low, high in written["intervals"]),
+        tokens=tuple(Token(token["label"], token["code"]) for token in written["tokens"]),
     )
 
 
@@ -128,12 +128,6 @@ def _spelled(name: str, low: float, high: float) -> str:
 
 def _short(number: float) -> str:
     return f"{np.float32(number)!s}".removesuffix(".0") if abs(number) < 1e16 else f"{number:g}"
-
-
-def _stored(number: float) -> float | str:
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return number
 
 
 __all__ = ["Event", "HitCounter", "event_from_dict"]

@@ -20,6 +20,7 @@ from dpaudit.events.features import (
     Present,
     Sum,
     Whole,
+    single,
 )
 from dpaudit.events.scores import learn_linear, learn_log_ratio
 from dpaudit.events.selection import Goal, Proposal, propose
@@ -32,6 +33,7 @@ LEARNED_PRICE = 0.02  # of the bound: an event that people can read is worth tha
 KEPT = 6  # features that the longer search counts, learned scores apart
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
 SCREENED = 1 << 13  # outputs on which every feature is tried
+FEW_VALUES = 32
 FAR = 1e4  # a centre so many spreads from 0 is taken off before rounding
 SHOWN_TOKENS = 4  # values that "position of the first" is tried for
 LONGEST_VALUE = 120
@@ -174,7 +176,7 @@ def _first_positions(both: Outputs, paths: tuple[Path, ...]) -> Iterator[Feature
         yield FirstOf(paths, code=int(code), label=both.labels.get(int(code), "nan"))
     if len(codes) and np.any(tokens == 0):
         yield FirstOf(paths)
-    values = np.concatenate([column.values.astype(np.float32) for column in columns])
+    values = np.concatenate([single(column.values) for column in columns])
     numbers, times = np.unique(values[tokens == 0], return_counts=True)
     if 1 < len(numbers) <= 2 * SHOWN_TOKENS:
         for number in numbers[np.argsort(-times, kind="stable")][:SHOWN_TOKENS]:
@@ -200,6 +202,10 @@ def _varies(column: Column) -> bool:
     return bool(np.any(values != values[0]))
 
 
+def _many_valued(column: Column) -> bool:
+    return len(np.unique(column.values[column.tokens == 0])) > FEW_VALUES
+
+
 def _centre(column: Column) -> float:
     numbers = column.values[column.tokens == 0].astype(np.float64)
     numbers = numbers[np.isfinite(numbers)]
@@ -218,8 +224,8 @@ def _learned(pilot: Pilot, both: Outputs) -> tuple[list[Feature], list[tuple[str
     coordinates = [Coordinate(path, _centre(both.column(path))) for path in places]
     learned: list[Feature] = [learn_log_ratio(pilot.first, pilot.second, coordinates)]
     numeric = [path for path in places if np.any(both.column(path).tokens == 0)]
-    if len(numeric) < 2:
-        return learned, []
+    if len(numeric) < 2 or not any(_many_valued(both.column(path)) for path in numeric):
+        return learned, []  # where each coordinate has few values, their log ratios say all that a line could
     try:
         return [*learned, learn_linear(pilot.first, pilot.second, numeric)], []
     except ImportError:

@@ -7,6 +7,8 @@ which is a finding about floating point and not about the calibration of the noi
 from __future__ import annotations
 
 import hashlib
+import math
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -54,10 +56,20 @@ def spell(path: Path) -> str:
 
 def rounded(column: Column) -> Column:
     """The column with its numbers as float32."""
-    if column.values.dtype == np.float32:
-        return column
-    with np.errstate(over="ignore"):
-        return Column(column.values.astype(np.float32), column.codes)
+    return column if column.values.dtype == np.float32 else Column(single(column.values), column.codes)
+
+
+def single(values: npt.NDArray[np.generic]) -> Floats:
+    """The numbers as float32; beyond its range they are infinities."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.astype(np.float32)
+
+
+def stored(number: float) -> float | str:
+    """A number as JSON can hold it: infinities are the strings "inf" and "-inf"."""
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return number
 
 
 def _matrix(outputs: Outputs, paths: tuple[Path, ...]) -> npt.NDArray[np.float64]:
@@ -183,7 +195,7 @@ class Equal:
 
     def column(self, outputs: Outputs) -> Column:
         left, right = outputs.column(self.left), outputs.column(self.right)
-        numbers = left.values == right.values
+        numbers = single(left.values) == single(right.values)
         tokens = (left.tokens == right.tokens) & (left.tokens != 0)
         return Column((numbers | tokens).astype(np.float32))
 
@@ -209,7 +221,8 @@ class Extreme:
     def column(self, outputs: Outputs) -> Column:
         matrix = _matrix(outputs, self.paths)
         sign = 1.0 if self.greatest else -1.0
-        position = np.argmax(np.where(np.isnan(matrix), -np.inf, sign * matrix), axis=1).astype(np.float32)
+        finite = np.clip(sign * matrix, -sys.float_info.max, None)  # so that -inf still is above what is no number
+        position = np.argmax(np.where(np.isnan(matrix), -np.inf, finite), axis=1).astype(np.float32)
         position[np.isnan(matrix).all(axis=1)] = np.nan
         return Column(position)
 
@@ -269,7 +282,7 @@ class FirstOf:
             if self.code is not None:
                 first[column.tokens == np.uint64(self.code)] = j
             elif self.number is not None:
-                first[column.values.astype(np.float32) == np.float32(self.number)] = j
+                first[single(column.values) == np.float32(self.number)] = j
             else:
                 first[column.tokens == 0] = j
         return Column(first)
@@ -318,7 +331,7 @@ class Whole:
 def _mix(codes: npt.NDArray[np.uint64], column: Column, multiplier: np.uint64) -> None:
     """Adds one column to the codes: multilinear hashing, an absent cell adding nothing."""
     with np.errstate(over="ignore"):
-        cells = (column.values.astype(np.float32) + np.float32(0.0)).view(np.uint32).astype(np.uint64)
+        cells = (single(column.values) + np.float32(0.0)).view(np.uint32).astype(np.uint64)
         cells += np.uint64(1)
         if column.values.dtype.kind == "f":
             unknown = np.isnan(column.values)
@@ -337,20 +350,20 @@ def _multiplier(path: Path) -> np.uint64:
     return np.uint64(int.from_bytes(hashed, "little") | 1)
 
 
-def feature_from_dict(stored: dict[str, Any]) -> Feature:
-    """The feature of a stored result; raises `InvalidSpec` for a kind this version does not know."""
+def feature_from_dict(written: dict[str, Any]) -> Feature:
+    """The feature of a written result; raises `InvalidSpec` for a kind this version does not know."""
     from dpaudit.events.scores import Linear, LogRatio
 
-    fields = {key: value for key, value in stored.items() if key != "kind"}
+    fields = {key: value for key, value in written.items() if key != "kind"}
     for name in ("path", "left", "right"):
         if name in fields:
             fields[name] = tuple(fields[name])
     if "paths" in fields:
         fields["paths"] = tuple(tuple(path) for path in fields["paths"])
     for each in (Coordinate, Ordered, Difference, Sum, Equal, Extreme, Present, FirstOf, Whole):
-        if each.kind == stored.get("kind"):
+        if each.kind == written.get("kind"):
             return each(**fields)
     for score in (LogRatio, Linear):
-        if score.kind == stored.get("kind"):
-            return score.from_dict(stored)
-    raise InvalidSpec(f"the event's feature has the unknown kind {stored.get('kind')!r}; a newer dpaudit may know it")
+        if score.kind == written.get("kind"):
+            return score.from_dict(written)
+    raise InvalidSpec(f"the event's feature has the unknown kind {written.get('kind')!r}; a newer dpaudit may know it")

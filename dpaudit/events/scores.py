@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.binning import Binning, binning
-from dpaudit.events.features import Coordinate, rounded
+from dpaudit.events.features import Coordinate, rounded, single, stored
 from dpaudit.sampling.outputs import Column, Outputs, Path, Token
 
 GROUPS = 24  # cells of one coordinate's numbers
@@ -33,7 +33,7 @@ class Term:
     def values(self, outputs: Outputs) -> npt.NDArray[np.float64]:
         """The weight of each run."""
         column = self.coordinate.column(outputs)
-        cell = np.searchsorted(self.bins.edges, column.values.astype(np.float32), side="left")
+        cell = np.searchsorted(self.bins.edges, single(column.values), side="left")
         codes = column.tokens
         rows = np.flatnonzero(codes)
         cell[rows] = self.bins.token_cells(codes[rows])
@@ -43,20 +43,20 @@ class Term:
         """The term as results store it."""
         return {
             "coordinate": self.coordinate.to_dict(),
-            "edges": [float(edge) for edge in self.bins.edges],
+            "edges": [stored(float(edge)) for edge in self.bins.edges],
             "tokens": [{"label": token.label, "code": token.code} for token in self.bins.tokens],
             "weights": list(self.weights),
         }
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Term:
+    def from_dict(cls, written: dict[str, Any]) -> Term:
         """The term of a stored result."""
-        place = stored["coordinate"]
-        tokens = tuple(Token(token["label"], token["code"]) for token in stored["tokens"])
+        place = written["coordinate"]
+        tokens = tuple(Token(token["label"], token["code"]) for token in written["tokens"])
         return cls(
             Coordinate(tuple(place["path"]), place.get("centre", 0.0)),
-            Binning(np.array(stored["edges"], np.float32), tokens),
-            tuple(stored["weights"]),
+            Binning(np.array([float(edge) for edge in written["edges"]], np.float32), tokens),
+            tuple(written["weights"]),
         )
 
 
@@ -139,7 +139,7 @@ def learn_log_ratio(first: Outputs, second: Outputs, coordinates: Sequence[Coord
 def _term(first: Outputs, second: Outputs, coordinate: Coordinate, labels: dict[int, str]) -> Term:
     columns = [coordinate.column(side) for side in (first, second)]
     tokens = np.concatenate([column.tokens for column in columns])
-    values = np.concatenate([column.values.astype(np.float32) for column in columns])
+    values = np.concatenate([single(column.values) for column in columns])
     fine = binning(Column(values, tokens), labels)
     numbers = np.sort(values[tokens == 0])
     edges = fine.edges
@@ -166,7 +166,7 @@ def learn_linear(first: Outputs, second: Outputs, paths: Sequence[Path]) -> Line
     scales = np.where(scales > 0.0, scales, 1.0)
     scaled = np.nan_to_num((finite - centres) / scales)
     side = np.repeat([1, 0], [first.runs, second.runs])
-    weights = LogisticRegression(C=1.0, max_iter=200).fit(np.clip(scaled, -30.0, 30.0), side).coef_[0]
+    weights = LogisticRegression(C=1.0, max_iter=50).fit(np.clip(scaled, -30.0, 30.0), side).coef_[0]
     return Linear(
         tuple(paths),
         tuple(float(centre) for centre in centres),

@@ -19,11 +19,11 @@ from dpaudit.events.binning import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 
-FEW_Z, MANY_Z = 1.0, 2.5  # deviations of luck taken off: few cells to choose among, or a fine grid of them
+FEW_Z, MANY_Z = 1.0, 2.5  # deviations of luck taken off: few cells to choose among, or many
+FEW_CELLS, MANY_CELLS = 12, 64
 SORTED_Z = 1.0  # more of them where a fine grid is also put in order of its ratios
 FEWEST_HITS = 10
 GROUPS = 32  # contiguous groups that a ratio order may sort; more would follow the noise
-SINGLE_CELLS = 64  # so few bins with runs in them are sorted one by one
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
 
 Reals = npt.NDArray[np.float64]
@@ -102,13 +102,13 @@ def propose(
     """
     best: Proposal | None = None
     runs = counts.sum(axis=0)
-    fine = np.count_nonzero(counts[: bins.bins].any(axis=1)) > SINGLE_CELLS
+    filled = int(np.count_nonzero(counts.any(axis=1)))
     for p, side in ((0, "first"), (1, "second")):
         mine, other = counts[:, p].astype(float), counts[:, 1 - p].astype(float)
         for family in _families(bins, mine, other):
             if family.sorted and thresholds_only:
                 continue
-            z = (MANY_Z + SORTED_Z * family.sorted) if fine else FEW_Z
+            z = _distrust(filled) + SORTED_Z * (family.sorted and filled > MANY_CELLS)
             scores = goal.scores(family.x, family.y, int(runs[p]), int(runs[1 - p]), z)
             if len(scores) == 0:
                 continue
@@ -118,6 +118,12 @@ def propose(
                 event = _event(feature, bins, family.cells(_clear_of_edge(family, top)))
                 best = Proposal(event, side, family.family, score)  # type: ignore[arg-type]
     return best
+
+
+def _distrust(cells: int) -> float:
+    """Deviations of luck taken off when so many cells may make up an event."""
+    part = math.log(max(cells, 1) / FEW_CELLS) / math.log(MANY_CELLS / FEW_CELLS)
+    return FEW_Z + (MANY_Z - FEW_Z) * min(1.0, max(0.0, part))
 
 
 def _families(bins: Binning, x: Reals, y: Reals) -> Iterator[_Candidates]:
@@ -137,7 +143,7 @@ def _groups(bins: Binning, both: Reals) -> npt.NDArray[np.intp]:
     group = np.full(len(both), -1, np.intp)
     numbers = both[: bins.bins]
     filled = np.flatnonzero(numbers)
-    if len(filled) <= SINGLE_CELLS:
+    if len(filled) <= MANY_CELLS:
         group[filled] = np.arange(len(filled))
     else:
         share = np.cumsum(numbers) / numbers.sum()

@@ -21,12 +21,13 @@ from dpaudit import errors, validate
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
-from dpaudit.sampling import worker
+from dpaudit.sampling import tasks
 from dpaudit.sampling.outputs import Outputs, concatenate
 from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, check_backend
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.streams import Shard, Stage, grouped
-from dpaudit.sampling.worker import Done, Job, Pilot, Reducer, run_task
+from dpaudit.sampling.tasks import Done, run_task
+from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Reducer
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
@@ -87,10 +88,10 @@ class Engine:
     ) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
         """The mechanism's description and the pairs, references resolved where mechanisms may run."""
         if not self.supervised:
-            return worker.describe(mechanism, pairs, seal=False)
+            return tasks.describe(mechanism, pairs, seal=False)
         task = (_pickled((mechanism, pairs)),)
         try:
-            (answer,) = list(self._child.with_threads(1).run(worker.describe_pickled, [task]))
+            (answer,) = list(self._child.with_threads(1).run(tasks.describe_pickled, [task]))
         except LostWorker:
             raise UnsoundAudit(
                 f"{mechanism.name}: the process ended while the module was imported; there is no verdict"
@@ -125,13 +126,13 @@ class Session:
         self.pool_names: list[str] = []
         self.run_s = 0.0
         self.worked_s = 0.0  # CPU seconds of workers outside this process
-        worker.LOCAL[self.job.key] = self._contents
+        tasks.LOCAL[self.job.key] = self._contents
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        worker.LOCAL.pop(self.job.key, None)
+        tasks.LOCAL.pop(self.job.key, None)
         if self._file is not None:
             os.unlink(self._file)
 
@@ -147,7 +148,7 @@ class Session:
         task = tuple(Shard(Stage.PROBE, pair, 0, each) for pair in range(pairs))
         try:
             first, second = (self._home(task) for _ in range(2))
-        except worker.BatchFailed:
+        except BatchFailed:
             if alone:
                 raise
             return self.probe(min(runs, 16 * pairs), alone=True)
@@ -289,7 +290,7 @@ def _as_error(done: Done) -> DpAuditError:
     assert done.error is not None
     kind, message = done.error
     if kind == "BatchFailed":
-        return worker.BatchFailed(message)
+        return BatchFailed(message)
     found: type[DpAuditError] = getattr(errors, kind, UnsoundAudit)
     return found(message)
 

@@ -6,33 +6,28 @@ calls, each of one side, in random order. So a drift in time never looks like a 
 
 from __future__ import annotations
 
-import os
-import pickle
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
-from dpaudit.mechanisms import Description, Mechanism, Opened
+from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.mechanisms import Mechanism, Opened
 from dpaudit.pairs import AdjacentPair, SealedPair, digest
 from dpaudit.pairs.data import private_copy
 from dpaudit.sampling import guard
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_batch, encode_objects
-from dpaudit.sampling.outputs import TYPE, Failure, Outputs, Sample, concatenate
+from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard, Stage
+from dpaudit.sampling.tally import Tally
 
 BATCH = 1 << 15  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time while certifying, in cache
 SEARCH_CELL = 1 << 13  # while searching, where more is made of them
-GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
-MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first, and looked at once each
 
 Rng = np.random.Generator
 
@@ -193,80 +188,6 @@ class Worker:
         return self.tables[pair]
 
 
-class _Numbered(dict[Any, int]):
-    """Numbers outputs in the order in which they are first seen."""
-
-    def __missing__(self, output: Any) -> int:
-        if not _is_simple(output):
-            raise TypeError
-        number = self[output] = len(self)
-        return number
-
-
-class Tally:
-    """Counts outputs that recur, so that each is looked at once: Python's equality parts nothing that the
-    canonical form joins, and joins nothing that it parts, for text, bytes and tuples of plain values.
-    """
-
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
-        self.recurring = True
-        self.known = _Numbered()
-        self.encoded = Outputs(0, {})
-        self.counts = np.zeros((2, 0), np.int64)
-
-    @property
-    def runs(self) -> int:
-        """The runs counted since the last samples."""
-        return int(self.counts.sum())
-
-    def add(self, outputs: list[Any], sides: npt.NDArray[np.bool_]) -> bool:
-        """Counts the outputs, or says that they do not recur and counts nothing."""
-        if not isinstance(outputs[0], tuple | str | bytes) or not (self.known or _recur(outputs[:GLANCE])):
-            self.recurring = False
-            return False
-        try:
-            numbers = np.fromiter(map(self.known.__getitem__, outputs), np.intp, len(outputs))
-        except guard.Interrupted:
-            raise
-        except BaseException:  # an entry that is unhashable, not plain, or whose hash does as it likes
-            self.recurring = False
-            return False
-        size = len(self.known)
-        self.recurring = size <= MOST_RECURRING
-        grown = np.zeros((2, size), np.int64)
-        grown[:, : self.counts.shape[1]] = self.counts
-        second = np.bincount(numbers[sides], minlength=size)
-        grown[0] += np.bincount(numbers, minlength=size) - second
-        grown[1] += second
-        self.counts = grown
-        return True
-
-    def samples(self) -> tuple[Sample, Sample]:
-        """Both sides of what was counted since the last call."""
-        if self.encoded.runs != len(self.known):
-            self.encoded = encode_objects(list(self.known), self.wanted)
-        first, second = np.zeros((2, len(self.known)), np.int64)
-        first[: self.counts.shape[1]], second[: self.counts.shape[1]] = self.counts
-        self.counts = np.zeros((2, 0), np.int64)
-        return Sample(self.encoded, first), Sample(self.encoded, second)
-
-
-def _recur(outputs: list[Any]) -> bool:
-    try:
-        return 2 * len(set(outputs)) <= len(outputs)
-    except guard.Interrupted:
-        raise
-    except BaseException:  # unhashable
-        return False
-
-
-def _is_simple(output: Any) -> bool:
-    if type(output) is tuple:
-        return all(map(_is_simple, output))
-    return output is None or type(output) in (int, float, bool, str, bytes, Failure)
-
-
 class BatchFailed(UnsoundAudit):
     """A batched call raised: no single run can be said to have failed."""
 
@@ -321,91 +242,3 @@ def one_line(error: BaseException) -> str:
 def _mark(data: Any) -> str | None:
     """A digest that changes when the dataset does; None for what cannot change."""
     return None if data is None or isinstance(data, int | float | str | bytes | bool) else digest(data)
-
-
-# --- tasks, as a pool of workers runs them ----------------------------------------------------------------------
-
-_WORKERS = threading.local()
-LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a task sends home: integers or a pilot for each shard, the time it took, or why it broke."""
-
-    results: tuple[tuple[Shard, Any], ...] = ()
-    seconds: float = 0.0
-    cpu_s: float = 0.0
-    error: tuple[str, str] | None = None
-
-
-def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done:
-    """Runs the shards of a task in this worker; errors come back as words, never as objects."""
-    import time
-
-    process = os.getpid()
-    try:
-        worker = worker_for(job)
-        start, cpu = time.perf_counter(), time.thread_time()
-        with guard.alarms(job.run_timeout_s is not None):
-            results = tuple((shard, worker.run(shard, reducer)) for shard in task)
-        worker.check_datasets()
-        guard.disarm()
-        if os.getpid() != process:
-            os._exit(1)  # a mechanism forked and came back twice: only the original may answer
-        return Done(results, time.perf_counter() - start, time.thread_time() - cpu)
-    except DpAuditError as error:
-        if os.getpid() != process:
-            os._exit(1)
-        return Done(error=(type(error).__name__, str(error)))
-
-
-def worker_for(job: Job) -> Worker:
-    """The worker of this thread for a job, opened on first use."""
-    known: Worker | None = getattr(_WORKERS, "worker", None)
-    if known is None or known.job.key != job.key or known.job.alone != job.alone:
-        if job.supervised:
-            _leave_terminal_once()
-        try:
-            known = Worker.start(job, *_unpacked(job))
-        except (DpAuditError, guard.Interrupted):
-            raise
-        except BaseException as error:
-            what = f"{type(error).__name__}: {one_line(error)}"
-            raise InvalidSpec(f"the mechanism or its datasets could not be opened in a worker ({what})") from None
-        _WORKERS.worker = known
-    return known
-
-
-@cache
-def _leave_terminal_once() -> None:
-    guard.leave_terminal()
-
-
-def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]:
-    if job.payload is None:
-        return LOCAL[job.key]
-    if isinstance(job.payload, bytes):
-        return pickle.loads(job.payload)  # type: ignore[no-any-return]
-    with open(job.payload, "rb") as file:
-        return pickle.load(file)  # type: ignore[no-any-return]
-
-
-def describe(
-    mechanism: Mechanism, pairs: tuple[Any, ...], *, seal: bool
-) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
-    """The description of a mechanism and its pairs, with every reference resolved here."""
-    found = [pair.resolve() if hasattr(pair, "resolve") else pair for pair in pairs]
-    return mechanism.describe(), tuple(SealedPair.seal(pair) if seal else pair for pair in found)
-
-
-def describe_pickled(payload: bytes) -> Any:
-    """`describe` in a child process; errors come back as words."""
-    _leave_terminal_once()
-    try:
-        return describe(*pickle.loads(payload), seal=True)
-    except DpAuditError as error:
-        return Done(error=(type(error).__name__, str(error)))
-    except BaseException as error:
-        why = f"the mechanism or its pair could not be made: {type(error).__name__}: {error}"
-        return Done(error=("InvalidSpec", why))

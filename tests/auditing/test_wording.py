@@ -258,7 +258,7 @@ def test_the_full_text_has_everything_a_stranger_needs() -> None:
         "epsilon >= 1.96273 with confidence 0.999",
         "epsilon >= 1.95405 by two Clopper-Pearson intervals (statsmodels)",
         "at most epsilon 11.09",
-        "1.02 at 0.5",
+        "1.03 at 0.5",
         "899,968 of them to certify",
         "seed 0",
         "dpaudit.audit(",

@@ -80,7 +80,7 @@ def test_it_shares_no_code_with_the_certificate(monkeypatch: pytest.MonkeyPatch)
 
     expected = two_interval_epsilon(CoinFlip(900, 100, 1000, 1000), 0.0, 0.95)
     for module in (binomial, coin_flip):
-        for name in ("lower_limit", "upper_tail", "quantile"):
+        for name in ("upper_limit", "ratio_tail", "upper_tail", "quantile"):
             monkeypatch.setattr(module, name, broken)
     assert two_interval_epsilon(CoinFlip(900, 100, 1000, 1000), 0.0, 0.95) == expected
     with pytest.raises(AssertionError):

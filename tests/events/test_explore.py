@@ -190,7 +190,7 @@ def test_null_nothing_is_found_where_nothing_is(leak: Any) -> None:
     goal = Goal(0.0, 50_000, 0.05)
     chosen = plan(held, goal)
     found = best(chosen, pilot_counts(chosen, held), goal)
-    assert found is None or found.score < 0.35  # luck of a few cells reaches that; a leak here shows 1 to 4
+    assert found is None or found.score < 0.25  # luck of a few cells comes near; a leak here shows 1 to 4
     if found is not None:
         p, q = rates(found, side, side)
         assert abs(p - q) <= 5.0 * math.sqrt(2.0 * max(p, q, 1e-3) / 4_000)

@@ -72,7 +72,7 @@ def test_the_sides_are_told_apart() -> None:
     assert straight.score == pytest.approx(mirrored.score)
 
 
-@pytest.mark.parametrize(("cells", "most"), [(2, 0.25), (500, 0.1), (4000, 0.1)])
+@pytest.mark.parametrize(("cells", "most"), [(2, 0.25), (10, 0.25), (60, 0.15), (500, 0.1), (4000, 0.1)])
 def test_luck_is_not_taken_for_a_leak(cells: int, most: float) -> None:
     """Two samples of one law: the largest of 40 scores stays small, for two cells and for a fine grid.
 

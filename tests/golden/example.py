@@ -81,8 +81,8 @@ def result(**changes: Any) -> AuditResult:
         ),
         evidence=CoinFlip(hits_p=82_289, hits_q=11_206, runs_p=449_701, runs_q=450_267),
         certificate=Certificate(
-            lower=1.9627309756560012,
-            epsilon_lower=1.9627309756560012,
+            lower=1.9627309845969991,
+            epsilon_lower=1.9627309845969991,
             p_value=1e-300,
             delta=0.0,
             confidence=0.999,
@@ -90,7 +90,7 @@ def result(**changes: Any) -> AuditResult:
         ),
         runs_used=999_968,
         explored=(Explored("feature", "output", "looked at", 1.9625),),
-        ceiling=11.083620671793573,
+        ceiling=11.083685781148272,
         reproducible=True,
         provenance=PROVENANCE,
     )
@@ -106,9 +106,9 @@ def kept(**changes: Any) -> AuditResult:
         evidence=CoinFlip(hits_p=136_400, hits_q=50_244, runs_p=449_701, runs_q=450_267),
         certificate=replace(
             made.certificate,
-            lower=0.9825780646132262,
-            epsilon_lower=0.9825780646132262,
-            p_value=0.5994705017012586,
+            lower=0.982578067910215,
+            epsilon_lower=0.982578067910215,
+            p_value=0.5994705017012506,
         ),
     )
     return replace(made, **changes)

@@ -155,7 +155,7 @@ def test_memory_is_flat(mechanism: Any) -> None:
             session.counts(shards(Stage.CERTIFY, 0, runs, 4_096), HitCounter(event))
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-    assert peaks[1] < 1.1 * peaks[0] + 50_000, peaks
+    assert peaks[1] < 1.1 * peaks[0] + 300_000, peaks  # held outputs would be megabytes
 
 
 # --- what the engine refuses ------------------------------------------------------------------------------------

@@ -15,13 +15,12 @@ POWER_ALARM = 1e-6  # of each test that wants refutations: by the margins named 
 
 AUDITS = {  # seeded audits of each mechanism, and the runs of each
     "laplace": (200, 8_000),
-    "randomised_response": (200, 8_000),
+    "randomised_response": (400, 8_000),
     "report_noisy_max": (200, 8_000),
     "above_threshold": (100, 4_000),
     "gaussian": (200, 8_000),
 }
-LEAST = {  # refutations that show the level to be used: chance gives fewer with probability below 1e-6 (Poisson)
-    "laplace": 1,
+LEAST = {  # that the level is used at all: it is 0.043 (benchmarks/valid.py), and 0.957^400 < 1e-6
     "randomised_response": 1,
 }
 

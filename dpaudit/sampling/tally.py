@@ -1,0 +1,90 @@
+"""Outputs that recur are counted first and looked at once each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.guard import Interrupted
+from dpaudit.sampling.outputs import Failure, Outputs, Sample
+
+GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
+MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first
+
+
+class _Numbered(dict[Any, int]):
+    """Numbers outputs in the order in which they are first seen."""
+
+    def __missing__(self, output: Any) -> int:
+        if not _is_simple(output):
+            raise TypeError
+        number = self[output] = len(self)
+        return number
+
+
+class Tally:
+    """Counts outputs that recur, so that each is looked at once: Python's equality parts nothing that the
+    canonical form joins, and joins nothing that it parts, for text, bytes and tuples of plain values.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.recurring = True
+        self.known = _Numbered()
+        self.encoded = Outputs(0, {})
+        self.counts = np.zeros((2, 0), np.int64)
+
+    @property
+    def runs(self) -> int:
+        """The runs counted since the last samples."""
+        return int(self.counts.sum())
+
+    def add(self, outputs: list[Any], sides: npt.NDArray[np.bool_]) -> bool:
+        """Counts the outputs, or says that they do not recur and counts nothing."""
+        if not isinstance(outputs[0], tuple | str | bytes) or not (self.known or _recur(outputs[:GLANCE])):
+            self.recurring = False
+            return False
+        try:
+            numbers = np.fromiter(map(self.known.__getitem__, outputs), np.intp, len(outputs))
+        except Interrupted:
+            raise
+        except BaseException:  # an entry that is unhashable, not plain, or whose hash does as it likes
+            self.recurring = False
+            return False
+        size = len(self.known)
+        self.recurring = size <= MOST_RECURRING
+        grown = np.zeros((2, size), np.int64)
+        grown[:, : self.counts.shape[1]] = self.counts
+        second = np.bincount(numbers[sides], minlength=size)
+        grown[0] += np.bincount(numbers, minlength=size) - second
+        grown[1] += second
+        self.counts = grown
+        return True
+
+    def samples(self) -> tuple[Sample, Sample]:
+        """Both sides of what was counted since the last call."""
+        if self.encoded.runs != len(self.known):
+            self.encoded = encode_objects(list(self.known), self.wanted)
+        first, second = np.zeros((2, len(self.known)), np.int64)
+        first[: self.counts.shape[1]], second[: self.counts.shape[1]] = self.counts
+        self.counts = np.zeros((2, 0), np.int64)
+        return Sample(self.encoded, first), Sample(self.encoded, second)
+
+
+def _recur(outputs: list[Any]) -> bool:
+    try:
+        return 2 * len(set(outputs)) <= len(outputs)
+    except Interrupted:
+        raise
+    except BaseException:  # unhashable
+        return False
+
+
+def _is_simple(output: Any) -> bool:
+    if type(output) is tuple:
+        return all(map(_is_simple, output))
+    return output is None or type(output) in (int, float, bool, str, bytes, Failure)

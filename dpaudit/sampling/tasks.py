@@ -1,0 +1,101 @@
+"""Tasks as a pool of workers runs them: a job opened once in each worker, shards in, integers or words out."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.sampling import guard
+from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.worker import Job, Reducer, Worker, one_line
+
+_WORKERS = threading.local()
+LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a task sends home: integers or a pilot for each shard, the time it took, or why it broke."""
+
+    results: tuple[tuple[Shard, Any], ...] = ()
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    error: tuple[str, str] | None = None
+
+
+def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done:
+    """Runs the shards of a task in this worker; errors come back as words, never as objects."""
+    process = os.getpid()
+    try:
+        worker = worker_for(job)
+        start, cpu = time.perf_counter(), time.thread_time()
+        with guard.alarms(job.run_timeout_s is not None):
+            results = tuple((shard, worker.run(shard, reducer)) for shard in task)
+        worker.check_datasets()
+        guard.disarm()
+        if os.getpid() != process:
+            os._exit(1)  # a mechanism forked and came back twice: only the original may answer
+        return Done(results, time.perf_counter() - start, time.thread_time() - cpu)
+    except DpAuditError as error:
+        if os.getpid() != process:
+            os._exit(1)
+        return Done(error=(type(error).__name__, str(error)))
+
+
+def worker_for(job: Job) -> Worker:
+    """The worker of this thread for a job, opened on first use."""
+    known: Worker | None = getattr(_WORKERS, "worker", None)
+    if known is None or known.job.key != job.key or known.job.alone != job.alone:
+        if job.supervised:
+            _leave_terminal_once()
+        try:
+            known = Worker.start(job, *_unpacked(job))
+        except (DpAuditError, guard.Interrupted):
+            raise
+        except BaseException as error:
+            what = f"{type(error).__name__}: {one_line(error)}"
+            raise InvalidSpec(f"the mechanism or its datasets could not be opened in a worker ({what})") from None
+        _WORKERS.worker = known
+    return known
+
+
+@cache
+def _leave_terminal_once() -> None:
+    guard.leave_terminal()
+
+
+def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]:
+    if job.payload is None:
+        return LOCAL[job.key]
+    if isinstance(job.payload, bytes):
+        return pickle.loads(job.payload)  # type: ignore[no-any-return]
+    with open(job.payload, "rb") as file:
+        return pickle.load(file)  # type: ignore[no-any-return]
+
+
+def describe(
+    mechanism: Mechanism, pairs: tuple[Any, ...], *, seal: bool
+) -> tuple[Description, tuple[AdjacentPair | SealedPair, ...]]:
+    """The description of a mechanism and its pairs, with every reference resolved here."""
+    found = [pair.resolve() if hasattr(pair, "resolve") else pair for pair in pairs]
+    return mechanism.describe(), tuple(SealedPair.seal(pair) if seal else pair for pair in found)
+
+
+def describe_pickled(payload: bytes) -> Any:
+    """`describe` in a child process; errors come back as words."""
+    _leave_terminal_once()
+    try:
+        return describe(*pickle.loads(payload), seal=True)
+    except DpAuditError as error:
+        return Done(error=(type(error).__name__, str(error)))
+    except BaseException as error:
+        why = f"the mechanism or its pair could not be made: {type(error).__name__}: {error}"
+        return Done(error=("InvalidSpec", why))

@@ -23,7 +23,8 @@ def run(quick: bool) -> None:
     sizes = (10**6, 10**7) if quick else (10**7, 10**8)
     peaks = []
     for runs in sizes:
-        out = subprocess.run([sys.executable, "-c", PROGRAM.format(runs=runs)], capture_output=True, text=True, check=True)
+        command = [sys.executable, "-c", PROGRAM.format(runs=runs)]
+        out = subprocess.run(command, capture_output=True, text=True, check=True)
         peaks.append(int(out.stdout.split()[0]) / 1024)
     rows = [(f"{runs:,}", f"{peak:.1f}") for runs, peak in zip(sizes, peaks, strict=True)]
     rows.append(("ratio (goal 1.05)", f"{peaks[1] / peaks[0]:.3f}"))

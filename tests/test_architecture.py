@@ -39,8 +39,7 @@ FLOW = {
 }
 
 LONGEST = 400  # lines of a module
-LONGER_FOR_A_REASON: dict[str, str] = {
-}
+LONGER_FOR_A_REASON: dict[str, str] = {}
 
 
 @dataclass(frozen=True)

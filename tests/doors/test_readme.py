@@ -57,7 +57,13 @@ def test_the_commands_run_and_say_what_is_shown(folder: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     for command, shown in commands():
         ended = subprocess.run(
-            command, shell=True, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120
+            command,
+            shell=True,
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         assert ended.returncode == 0, f"{command}: {ended.stderr}"
         assert MATCHES(shown, ended.stdout, doctest.ELLIPSIS), f"{command} printed:\n{ended.stdout}"
@@ -66,7 +72,9 @@ def test_the_commands_run_and_say_what_is_shown(folder: Path) -> None:
 def test_every_make_goal_that_is_named_is_there() -> None:
     makefile = (README.parent / "Makefile").read_text()
     for goal in set(re.findall(r"`make ([\w-]+)`", README.read_text())):
-        assert re.search(rf"^{goal}:", makefile, re.MULTILINE), f"README names `make {goal}`; the Makefile has no such goal"
+        assert re.search(rf"^{goal}:", makefile, re.MULTILINE), (
+            f"README names `make {goal}`; the Makefile has no such goal"
+        )
 
 
 def test_ci_runs_nothing_that_readme_does_not_say() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.features import Feature, feature_from_dict, stored
+from dpaudit.events.features import Feature, stored
 from dpaudit.sampling.outputs import Outputs, Path, Sample, Token
 
 FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
@@ -60,20 +60,6 @@ class Event:
             parts.append(f"{name} is one of {', '.join(labels)}" + (f" and {more} more" if more else ""))
         more = len(self.intervals) - SHOWN
         return " or ".join(parts) + (f" or in {more} more intervals" if more > 0 else "")
-
-
-def event_from_dict(written: dict[str, Any]) -> Event:
-    """The event of a stored result.
-
-    >>> written = {"feature": {"kind": "coordinate", "path": []}, "intervals": [[9.5, "inf"]], "tokens": []}
-    >>> print(event_from_dict(written))
-    output > 9.5
-    """
-    return Event(
-        feature=feature_from_dict(written["feature"]),
-        intervals=tuple((float(low), float(high)) for low, high in written["intervals"]),
-        tokens=tuple(Token(token["label"], token["code"]) for token in written["tokens"]),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +114,3 @@ def _spelled(name: str, low: float, high: float) -> str:
 
 def _short(number: float) -> str:
     return f"{np.float32(number)!s}".removesuffix(".0") if abs(number) < 1e16 else f"{number:g}"
-
-
-__all__ = ["Event", "HitCounter", "event_from_dict"]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import UnsoundAudit
 from dpaudit.sampling.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
 
 Floats = npt.NDArray[np.float32]
@@ -348,22 +348,3 @@ def _mix(codes: npt.NDArray[np.uint64], column: Column, multiplier: np.uint64) -
 def _multiplier(path: Path) -> np.uint64:
     hashed = hashlib.blake2b(repr(path).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return np.uint64(int.from_bytes(hashed, "little") | 1)
-
-
-def feature_from_dict(written: dict[str, Any]) -> Feature:
-    """The feature of a written result; raises `InvalidSpec` for a kind this version does not know."""
-    from dpaudit.events.scores import Linear, LogRatio
-
-    fields = {key: value for key, value in written.items() if key != "kind"}
-    for name in ("path", "left", "right"):
-        if name in fields:
-            fields[name] = tuple(fields[name])
-    if "paths" in fields:
-        fields["paths"] = tuple(tuple(path) for path in fields["paths"])
-    for each in (Coordinate, Ordered, Difference, Sum, Equal, Extreme, Present, FirstOf, Whole):
-        if each.kind == written.get("kind"):
-            return each(**fields)
-    for score in (LogRatio, Linear):
-        if score.kind == written.get("kind"):
-            return score.from_dict(written)
-    raise InvalidSpec(f"the event's feature has the unknown kind {written.get('kind')!r}; a newer dpaudit may know it")

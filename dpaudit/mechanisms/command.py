@@ -7,8 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
@@ -40,12 +40,16 @@ class Command:
             raise MissingRequirement(
                 f"the command {self.argv[0]!r} is not installed here; install it or correct the path"
             )
-        return Opened(self._call, per_run=False, takes_rng=True, smallest_batch=1 << 14)
+        return Opened(self._call, per_run=False, takes_rng=True, smallest_batch=1 << 14, limited=self._limited)
 
     def describe(self) -> Description:
         return Description(
             self.name, "command", reference=None, parameters={"command": list(self.argv)}, takes_rng=True
         )
+
+    def _limited(self, limit_s: float) -> Callable[..., Any]:
+        """No alarm: one that rings while a program is being started would lose hold of it."""
+        return replace(self, timeout_s=limit_s)._call
 
     def _call(self, data: Any, runs: int, rng: Any) -> list[Any]:
         seed = int(rng.integers(1 << 53))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
-from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
+from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms.protocol import Description, Opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +22,14 @@ class PerRun:
 
     @property
     def name(self) -> str:
-        return _name(self.function)
+        return name_of(self.function)
 
     def open(self) -> Opened:
         call, takes_rng = _bind(self.function, self.parameters, leading=1, form="f(data, rng) or f(data)")
         return Opened(call, per_run=True, takes_rng=takes_rng)
 
     def describe(self) -> Description:
-        return _describe(self.function, "per-run", self.parameters, self.open().takes_rng)
+        return describe(self.function, "per-run", self.parameters, self.open().takes_rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Batched:
 
     @property
     def name(self) -> str:
-        return _name(self.function)
+        return name_of(self.function)
 
     def open(self) -> Opened:
         form = "f(data, runs, rng) or f(data, runs)"
@@ -51,69 +49,7 @@ class Batched:
         return Opened(call, per_run=False, takes_rng=takes_rng)
 
     def describe(self) -> Description:
-        return _describe(self.function, "batched", self.parameters, self.open().takes_rng)
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltBy:
-    """A factory called once inside each worker, for objects that cannot be pickled; it returns a mechanism."""
-
-    make: Callable[..., Any]
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return _name(self.make)
-
-    def open(self) -> Opened:
-        from dpaudit.mechanisms.wrap import wrap
-
-        try:
-            made = self.make(**self.parameters)
-        except DpAuditError:
-            raise
-        except Exception as error:
-            raise InvalidSpec(f"{self.name} could not build the mechanism: {_in_a_line(error)}") from None
-        return wrap(made).open()
-
-    def describe(self) -> Description:
-        return _describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """A mechanism named as `module:attribute`, imported where it runs; `folder` heads the import path there."""
-
-    reference: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    folder: str | None = None
-
-    @property
-    def name(self) -> str:
-        return self.reference.partition(":")[2]
-
-    def resolve(self) -> Mechanism:
-        """The mechanism behind the name, with the parameters bound."""
-        from dpaudit.mechanisms.wrap import wrap
-
-        target = import_reference(self.reference, self.folder)
-        return wrap(target, self.parameters)
-
-    def open(self) -> Opened:
-        return self.resolve().open()
-
-    def describe(self) -> Description:
-        found = self.resolve().describe()
-        return Description(
-            name=self.name,
-            kind=found.kind,
-            reference=self.reference,
-            parameters=dict(self.parameters),
-            takes_rng=found.takes_rng,
-            file=found.file,
-            line=found.line,
-            digest=found.digest,
-        )
+        return describe(self.function, "batched", self.parameters, self.open().takes_rng)
 
 
 def batched(function: Callable[..., Any] | Batched, **parameters: Any) -> Batched:
@@ -128,65 +64,18 @@ def batched(function: Callable[..., Any] | Batched, **parameters: Any) -> Batche
     """
     if isinstance(function, Batched):
         return Batched(function.function, {**function.parameters, **parameters})
-    _callable("batched", function)
+    check_callable("batched", function)
     return Batched(function, parameters)
 
 
-def built_by(make: Callable[..., Any] | BuiltBy, **parameters: Any) -> BuiltBy:
-    """Marks a factory that each worker calls once; it returns a function of one run or `batched(...)`.
-
-    >>> built_by(lambda: (lambda data: data)).open().takes_rng
-    False
-    """
-    if isinstance(make, BuiltBy):
-        return BuiltBy(make.make, {**make.parameters, **parameters})
-    _callable("built_by", make)
-    return BuiltBy(make, parameters)
-
-
-def import_reference(reference: str, folder: str | None = None) -> Any:
-    """The object named `module:attribute` (dots allowed after the colon), with `folder` first on the import path."""
-    module_name, colon, path = reference.partition(":")
-    if not (colon and module_name and path):
-        raise InvalidSpec(f"a reference reads module:attribute, got {reference!r}")
-    if folder is not None and folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and not (module_name + ".").startswith(error.name + "."):
-            raise MissingRequirement(
-                f"{reference!r} needs the module {error.name!r}, which is not installed here; install it and run again"
-            ) from None
-        raise InvalidSpec(f"{reference!r}: there is no module {error.name!r}; check the name and its folder") from None
-    except DpAuditError:
-        raise
-    except BaseException as error:  # a module may do anything while it is imported, exit included
-        raise InvalidSpec(f"{reference!r}: importing failed with {_in_a_line(error)}") from None
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
-        found = getattr(found, part)
-    return found
-
-
-def _in_a_line(error: BaseException) -> str:
-    """The type of an exception and the first line of its text, for messages of one line."""
-    try:
-        text = str(error).strip()
-    except Exception:  # an exception that cannot even be printed
-        text = ""
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"
-
-
-def _callable(wrapper: str, value: object) -> None:
+def check_callable(wrapper: str, value: object) -> None:
     if not callable(value):
         raise InvalidSpec(f"dpaudit.{wrapper} takes a function, got {type(value).__name__}")
 
 
-def _name(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., Any]) -> str:
     if isinstance(function, functools.partial):
-        return _name(function.func)
+        return name_of(function.func)
     return getattr(function, "__qualname__", type(function).__name__).replace("<locals>.", "")
 
 
@@ -205,12 +94,12 @@ def _bind(
     any_position = any(a.kind is a.VAR_POSITIONAL for a in arguments)
     if len(positional) < leading and not any_position or "rng" in positional[:leading]:
         raise InvalidSpec(
-            f"{_name(function)} must be callable as {form}, got {_name(function)}{inspect.signature(function)}"
+            f"{name_of(function)} must be callable as {form}, got {name_of(function)}{inspect.signature(function)}"
         )
     unknown = [name for name in parameters if name not in named and not any_keyword]
     if unknown:
         known = ", ".join(sorted(named - {"rng"} - set(positional[:leading]))) or "none"
-        raise InvalidSpec(f"{_name(function)} has no parameter {unknown[0]!r}; it has: {known}")
+        raise InvalidSpec(f"{name_of(function)} has no parameter {unknown[0]!r}; it has: {known}")
     open_ = [
         a.name
         for a in arguments
@@ -221,7 +110,7 @@ def _bind(
         and a.name not in positional[:leading]
     ]
     if open_:
-        raise InvalidSpec(f"{_name(function)} needs a value for {open_[0]!r}; give it in parameters")
+        raise InvalidSpec(f"{name_of(function)} needs a value for {open_[0]!r}; give it in parameters")
     if not takes_rng:
         return _without_rng(function, parameters, leading), False
     if len(positional) > leading and positional[leading] == "rng":
@@ -242,7 +131,7 @@ def _rng_by_keyword(function: Callable[..., Any], parameters: dict[str, Any], le
     return lambda data, runs, rng: function(data, runs, rng=rng, **parameters)
 
 
-def _describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any], takes_rng: bool) -> Description:
+def describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any], takes_rng: bool) -> Description:
     inner = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
     if not (inspect.isfunction(inner) or inspect.ismethod(inner) or inspect.isclass(inner)):
         inner = type(inner)
@@ -253,7 +142,7 @@ def _describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any
         source, line, file = [], None, None
     digest = hashlib.sha256("".join(source).encode()).hexdigest()[:16] if source else None
     module = getattr(inner, "__module__", None)
-    reference = f"{module}:{_name(function)}" if module not in (None, "__main__", "builtins") else None
-    if reference is not None and ("<" in reference or "." in _name(function)):
+    reference = f"{module}:{name_of(function)}" if module not in (None, "__main__", "builtins") else None
+    if reference is not None and ("<" in reference or "." in name_of(function)):
         reference = None  # a function made inside another cannot be imported again
-    return Description(_name(function), kind, reference, dict(parameters), takes_rng, file, line, digest)
+    return Description(name_of(function), kind, reference, dict(parameters), takes_rng, file, line, digest)

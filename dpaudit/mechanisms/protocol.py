@@ -19,6 +19,7 @@ class Opened:
     per_run: bool
     takes_rng: bool
     smallest_batch: int = 1  # runs below which one call is not worth its start-up cost
+    limited: Callable[[float], Callable[..., Any]] | None = None  # the call that keeps to so many seconds a run itself
 
 
 @dataclass(frozen=True, slots=True)

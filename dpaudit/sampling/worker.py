@@ -161,7 +161,9 @@ class Worker:
             return Outputs(0, {})
         try:
             call, limit = self.opened.call, self.job.run_timeout_s
-            if limit is not None:
+            if limit is not None and self.opened.limited is not None:
+                call = self.opened.limited(limit)
+            elif limit is not None:
                 call = guard.time_limited(call, limit * runs, hard=self.job.own_process)
             raw = call(self.pairs[pair][side], runs, rng)
         except (DpAuditError, guard.Interrupted):

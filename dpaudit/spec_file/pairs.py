@@ -7,7 +7,7 @@ from typing import Any
 
 from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.mechanisms.functions import import_reference
+from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair
 
 

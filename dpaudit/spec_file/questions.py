@@ -17,7 +17,7 @@ from dpaudit.auditing.verdict import Verdict
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
-from dpaudit.mechanisms.functions import import_reference
+from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair

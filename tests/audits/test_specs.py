@@ -16,7 +16,7 @@ import pytest
 from dpaudit.catalogue import Entry
 from dpaudit.catalogue.exact import below, density, halting, panels, winning
 from dpaudit.certify import smallest_epsilon_caught
-from dpaudit.mechanisms.functions import import_reference
+from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.spec_file import read_spec
 
 ROOT = Path(__file__).parents[2] / "audits"

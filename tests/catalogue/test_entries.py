@@ -15,7 +15,7 @@ from dpaudit.catalogue import Entry, entries, find
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
-from dpaudit.mechanisms.functions import import_reference
+from dpaudit.mechanisms.resolve import import_reference
 
 ALL = [each for entry in entries() for each in (entry, *entry.twins.values())]
 TWINS = [(entry, twin) for entry in entries() for twin in entry.twins.values()]

@@ -24,10 +24,10 @@ from dpaudit.events.features import (
     Present,
     Sum,
     Whole,
-    feature_from_dict,
     spell,
 )
 from dpaudit.events.scores import Linear, LogRatio, Term, learn_linear, learn_log_ratio
+from dpaudit.events.stored import feature_from_dict
 from dpaudit.sampling import Outputs, Token, token
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE

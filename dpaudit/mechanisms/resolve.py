@@ -1,0 +1,152 @@
+"""Mechanisms that stand for another: built in the worker, or imported there by name; and `wrap`, for anything."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
+from dpaudit.mechanisms.command import Command
+from dpaudit.mechanisms.functions import Batched, PerRun, check_callable, describe, name_of
+from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltBy:
+    """A factory called once inside each worker, for objects that cannot be pickled; it returns a mechanism."""
+
+    make: Callable[..., Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return name_of(self.make)
+
+    def open(self) -> Opened:
+        try:
+            made = self.make(**self.parameters)
+        except DpAuditError:
+            raise
+        except Exception as error:
+            raise InvalidSpec(f"{self.name} could not build the mechanism: {_in_a_line(error)}") from None
+        return wrap(made).open()
+
+    def describe(self) -> Description:
+        return describe(self.make, "built in the worker", self.parameters, self.open().takes_rng)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A mechanism named as `module:attribute`, imported where it runs; `folder` heads the import path there."""
+
+    reference: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    folder: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.reference.partition(":")[2]
+
+    def resolve(self) -> Mechanism:
+        """The mechanism behind the name, with the parameters bound."""
+        target = import_reference(self.reference, self.folder)
+        return wrap(target, self.parameters)
+
+    def open(self) -> Opened:
+        return self.resolve().open()
+
+    def describe(self) -> Description:
+        found = self.resolve().describe()
+        return Description(
+            name=self.name,
+            kind=found.kind,
+            reference=self.reference,
+            parameters=dict(self.parameters),
+            takes_rng=found.takes_rng,
+            file=found.file,
+            line=found.line,
+            digest=found.digest,
+        )
+
+
+def built_by(make: Callable[..., Any] | BuiltBy, **parameters: Any) -> BuiltBy:
+    """Marks a factory that each worker calls once; it returns a function of one run or `batched(...)`.
+
+    >>> built_by(lambda: (lambda data: data)).open().takes_rng
+    False
+    """
+    if isinstance(make, BuiltBy):
+        return BuiltBy(make.make, {**make.parameters, **parameters})
+    check_callable("built_by", make)
+    return BuiltBy(make, parameters)
+
+
+def wrap(value: Any, parameters: dict[str, Any] | None = None) -> Mechanism:
+    """The mechanism behind a function, a wrapper or a `module:attribute` name.
+
+    Raises `InvalidSpec` for anything else.
+
+    >>> wrap("statistics:mean").name
+    'mean'
+    """
+    bound = dict(parameters or {})
+    if isinstance(value, PerRun | Batched):
+        return type(value)(value.function, {**value.parameters, **bound})
+    if isinstance(value, BuiltBy):
+        return BuiltBy(value.make, {**value.parameters, **bound})
+    if isinstance(value, Imported):
+        return Imported(value.reference, {**value.parameters, **bound}, value.folder)
+    if isinstance(value, str):
+        return Imported(value, bound)
+    if isinstance(value, Command):
+        if bound:
+            raise InvalidSpec(f"a command takes no parameters, got {', '.join(bound)}; put them on its command line")
+        return value
+    if all(hasattr(value, part) for part in ("name", "open", "describe")):
+        if bound:
+            return value.with_parameters(bound)  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]
+    if callable(value):
+        return PerRun(value, bound)
+    raise InvalidSpec(
+        f"a mechanism is a function f(data, rng) or f(data), dpaudit.batched(f), dpaudit.built_by(make), "
+        f"dpaudit.command([...]) or 'module:function', got {type(value).__name__}"
+    )
+
+
+def import_reference(reference: str, folder: str | None = None) -> Any:
+    """The object named `module:attribute` (dots allowed after the colon), with `folder` first on the import path."""
+    module_name, colon, path = reference.partition(":")
+    if not (colon and module_name and path):
+        raise InvalidSpec(f"a reference reads module:attribute, got {reference!r}")
+    if folder is not None and folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not (module_name + ".").startswith(error.name + "."):
+            raise MissingRequirement(
+                f"{reference!r} needs the module {error.name!r}, which is not installed here; install it and run again"
+            ) from None
+        raise InvalidSpec(f"{reference!r}: there is no module {error.name!r}; check the name and its folder") from None
+    except DpAuditError:
+        raise
+    except BaseException as error:  # a module may do anything while it is imported, exit included
+        raise InvalidSpec(f"{reference!r}: importing failed with {_in_a_line(error)}") from None
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
+        found = getattr(found, part)
+    return found
+
+
+def _in_a_line(error: BaseException) -> str:
+    """The type of an exception and the first line of its text, for messages of one line."""
+    try:
+        text = str(error).strip()
+    except Exception:  # an exception that cannot even be printed
+        text = ""
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"

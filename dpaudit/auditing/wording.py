@@ -320,7 +320,8 @@ def suite_headline(suite: SuiteResult) -> str:
     odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
     counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
     surprise = "every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"
-    return f"{counted(len(suite.entries), 'audit')}: {counts}; {surprise}; exit code {suite.exit_code}"
+    said = f"{counts}; {surprise}" if done else counts
+    return f"{counted(len(suite.entries), 'audit')}: {said}; exit code {suite.exit_code}"
 
 
 def suite_question(suite: SuiteResult) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.features import Feature, single
-from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Path, Sample, Token
+from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Outputs, Path, Sample, Token
 
 Floats = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
@@ -173,6 +173,10 @@ class Tables:
             for sample in (first, second)
         ]
         return np.stack(sides, axis=1)
+
+    def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> Counts:
+        """The same of outputs in the order of their runs."""
+        return self(Sample(outputs.take(~second)), Sample(outputs.take(second)))
 
     def split(self, counts: Counts) -> list[Counts]:
         """The table of each feature."""

@@ -76,6 +76,12 @@ class HitCounter:
         hits = [sample.hits(self.event.contains(sample.outputs)) for sample in (first, second)]
         return np.array([hits[0], first.runs, hits[1], second.runs], np.int64)
 
+    def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """The same of outputs in the order of their runs: the event is looked at once for both sides."""
+        inside = self.event.contains(outputs)
+        hits, runs = np.count_nonzero(inside & second), np.count_nonzero(second)
+        return np.array([np.count_nonzero(inside) - hits, outputs.runs - runs, hits, runs], np.int64)
+
 
 def _within(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np.bool_]:
     inside: npt.NDArray[np.bool_]

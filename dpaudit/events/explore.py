@@ -29,7 +29,7 @@ from dpaudit.sampling.worker import Pilot
 
 MOST_COORDINATES = 64  # of one output that pairs, ranks and sums are made of
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
-LEARNED_PRICE = 0.02  # of the bound: an event that people can read is worth that much
+LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
 SCREENED = 1 << 13  # outputs on which every feature is tried
@@ -86,14 +86,20 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> np.ndarray[tuple[int, ...], np.d
 
 
 def best(chosen: Plan, counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]], goal: Goal) -> Proposal | None:
-    """The best event of all features counted; a learned score must beat the plain ones by `LEARNED_PRICE`."""
+    """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
     found = [
-        (proposal.score - LEARNED_PRICE * learned, proposal)
+        (proposal.score - _price(feature, learned), proposal)
         for (feature, bins), table, learned in zip(chosen.tables.features, tables, chosen.learned, strict=True)
         if (proposal := propose(feature, bins, table, goal, thresholds_only=learned)) is not None
     ]
     return max(found, key=lambda each: each[0], default=(0.0, None))[1]
+
+
+def _price(feature: Feature, learned: bool) -> float:
+    if learned:
+        return LEARNED_PRICE
+    return 0.0 if isinstance(feature, Coordinate | Whole) else DERIVED_PRICE
 
 
 def everything(pilot: Pilot) -> Proposal:

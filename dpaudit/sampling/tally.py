@@ -36,12 +36,8 @@ class Tally:
         self.recurring = True
         self.known = _Numbered()
         self.encoded = Outputs(0, {})
-        self.counts = np.zeros((2, 0), np.int64)
-
-    @property
-    def runs(self) -> int:
-        """The runs counted since the last samples."""
-        return int(self.counts.sum())
+        self.runs = 0  # counted since the last samples
+        self._seen: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]] = []
 
     def add(self, outputs: list[Any], sides: npt.NDArray[np.bool_]) -> bool:
         """Counts the outputs, or says that they do not recur and counts nothing."""
@@ -55,23 +51,19 @@ class Tally:
         except BaseException:  # an entry that is unhashable, not plain, or whose hash does as it likes
             self.recurring = False
             return False
-        size = len(self.known)
-        self.recurring = size <= MOST_RECURRING
-        grown = np.zeros((2, size), np.int64)
-        grown[:, : self.counts.shape[1]] = self.counts
-        second = np.bincount(numbers[sides], minlength=size)
-        grown[0] += np.bincount(numbers, minlength=size) - second
-        grown[1] += second
-        self.counts = grown
+        self.recurring = len(self.known) <= MOST_RECURRING
+        self.runs += len(outputs)
+        self._seen.append((numbers, sides))
         return True
 
     def samples(self) -> tuple[Sample, Sample]:
         """Both sides of what was counted since the last call."""
         if self.encoded.runs != len(self.known):
             self.encoded = encode_objects(list(self.known), self.wanted)
-        first, second = np.zeros((2, len(self.known)), np.int64)
-        first[: self.counts.shape[1]], second[: self.counts.shape[1]] = self.counts
-        self.counts = np.zeros((2, 0), np.int64)
+        numbers, sides = (np.concatenate(parts) for parts in zip(*self._seen, strict=True))
+        second = np.bincount(numbers[sides], minlength=len(self.known))
+        first = np.bincount(numbers, minlength=len(self.known)) - second
+        self.runs, self._seen = 0, []
         return Sample(self.encoded, first), Sample(self.encoded, second)
 
 

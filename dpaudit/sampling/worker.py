@@ -22,12 +22,12 @@ from dpaudit.sampling import guard
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
-from dpaudit.sampling.streams import Shard, Stage
+from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
 
 BATCH = 1 << 15  # runs of both sides between two coin flips of a batched mechanism
-CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time while certifying, in cache
-SEARCH_CELL = 1 << 13  # while searching, where more is made of them
+CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
+LARGE_CELL = 1 << 12  # while they are plain numbers, or a pilot that keeps them all; both divide by 8, as coins do
 
 Rng = np.random.Generator
 
@@ -41,6 +41,9 @@ class Reducer(Protocol):
 
     def __call__(self, first: Sample, second: Sample) -> npt.NDArray[np.int64]:
         """The counts, of a shape that does not depend on the outputs."""
+
+    def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """The same counts of outputs that stand in the order of the runs, `second` telling their sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +120,20 @@ class Worker:
         parts = []
         table = self._octets(shard.pair)
         tally = self._tally(wanted, reducer)
-        cell = CELL if shard.stage is Stage.CERTIFY else SEARCH_CELL
-        for start in range(0, shard.runs, cell):
-            runs = min(cell, shard.runs - start)
-            flips = coins.bytes(-(-runs // 8))
-            sides = np.unpackbits(np.frombuffer(flips, np.uint8), count=runs).view(np.bool_)
-            data: Iterator[Any] = chain.from_iterable(map(table.__getitem__, flips))
-            if runs % 8:
-                data = islice(data, runs)
-            outputs = run_each(self.opened.call, data, rng)
-            if tally is not None and tally.add(outputs, sides):
+        flips = coins.bytes(-(-shard.runs // 8))
+        sides = np.unpackbits(np.frombuffer(flips, np.uint8), count=shard.runs).view(np.bool_)
+        done, cell = 0, CELL
+        while done < shard.runs:
+            runs = min(cell, shard.runs - done)
+            here = sides[done : done + runs]
+            data: Iterator[Any] = chain.from_iterable(map(table.__getitem__, flips[done // 8 : -(-(done + runs) // 8)]))
+            outputs = run_each(self.opened.call, islice(data, runs) if runs % 8 else data, rng)
+            done += runs
+            if tally is not None and tally.add(outputs, here):
                 continue
+            cell = LARGE_CELL if reducer is None or type(outputs[0]) in (float, int) else CELL
             whole = encode_objects(outputs, wanted)
-            parts.append(_reduced(Sample(whole.take(~sides)), Sample(whole.take(sides)), reducer))
+            parts.append(Pilot(whole.take(~here), whole.take(here)) if reducer is None else reducer.mixed(whole, here))
         if tally is not None and tally.runs:
             assert reducer is not None
             parts.append(reducer(*tally.samples()))
@@ -153,7 +157,7 @@ class Worker:
             for side in (0, 1) if coins.integers(2) else (1, 0):
                 count = ones if side else runs - ones
                 found[side] = self._call(shard.pair, side, count, rng, wanted)
-            parts.append(_reduced(Sample(found[0]), Sample(found[1]), reducer))
+            parts.append(Pilot(found[0], found[1]) if reducer is None else reducer(Sample(found[0]), Sample(found[1])))
         return parts
 
     def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
@@ -213,10 +217,6 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator) -> l
 
 
 guard.end_strays(run_each.__code__)
-
-
-def _reduced(first: Sample, second: Sample, reducer: Reducer | None) -> Any:
-    return Pilot(first.outputs, second.outputs) if reducer is None else reducer(first, second)
 
 
 def _single(raw: Any) -> Any:

@@ -17,7 +17,7 @@ Pair = AdjacentPair | SealedPair
 
 SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 16, 64
 LARGE_AUDIT = 500_000  # runs from which a tenth of them finds the event; below it, a quarter does
-FEWEST_RUNS = 200
+FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class AuditSpec:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("runs", validate.whole("runs", self.runs, least=FEWEST_RUNS))
+        put("pairs", tuple(self.pairs))
+        put("runs", validate.whole("runs", self.runs, least=max(FEWEST_RUNS, FEWEST_RUNS_A_PAIR * len(self.pairs))))
         put("confidence", validate.open_probability("confidence", self.confidence))
         put("seed", validate.whole("seed", self.seed, least=0))
-        put("pairs", tuple(self.pairs))
         if not self.pairs:
             raise InvalidSpec("an audit needs at least one pair of datasets, got none")
         for name, known in (("stopping", "fixed"), ("selector", "penalised"), ("certifier", "coin-flip")):

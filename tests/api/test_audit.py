@@ -264,3 +264,9 @@ def test_planning_the_runs_keeps_the_limit_of_a_run() -> None:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+
+
+def test_many_pairs_need_some_runs_each() -> None:
+    pairs = [(0, step) for step in range(1, 51)]
+    with pytest.raises(InvalidSpec, match="runs must be at least 2,000, got 1000"):
+        audit(lambda data, rng: data + rng.laplace(), pairs=pairs, epsilon=1.0, runs=1_000)

@@ -34,7 +34,7 @@ class Recorded:
         return Opened(lambda data, rng: next(left), per_run=True, takes_rng=False)
 
     def describe(self) -> Any:
-        raise NotImplementedError
+        raise AssertionError("never called")
 
 
 def counted(outputs: list[Any], reducer: HitCounter) -> list[int]:

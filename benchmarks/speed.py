@@ -158,7 +158,7 @@ def _raw_sampling(function: Callable[..., Any], runs: int, rng: np.random.Genera
 def _certification(mechanism: Any, pair: Any, event: Event, runs: int) -> Callable[[], None]:
     """The certifying stage alone, of so many runs."""
     wrapped = wrap(mechanism)
-    work = shards(Stage.CERTIFY, 0, runs, 1 << 16)
+    work = shards(Stage.CERTIFY, 0, runs, 1 << 18)
 
     def certify() -> None:
         with Engine(1) as engine, engine.session(wrapped, (AdjacentPair(*pair),), 1, None) as session:

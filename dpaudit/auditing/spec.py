@@ -15,7 +15,7 @@ from dpaudit.pairs import AdjacentPair, SealedPair
 
 Pair = AdjacentPair | SealedPair
 
-SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 16, 64
+SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64
 LARGE_AUDIT = 500_000  # runs from which a tenth of them finds the event; below it, a quarter does
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.features import Feature, stored
-from dpaudit.sampling.outputs import Outputs, Path, Sample, Token
+from dpaudit.events.features import Coordinate, Feature, stored
+from dpaudit.sampling.outputs import Column, Outputs, Path, Sample, Token
 
 FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
 SHOWN = 6  # intervals or tokens that the printed form names
@@ -31,15 +32,23 @@ class Event:
 
     def contains(self, outputs: Outputs) -> npt.NDArray[np.bool_]:
         """Which runs are in the event."""
-        column = self.feature.column(outputs)
+        column = self._plain(outputs) or self.feature.column(outputs)
+        within = _within_doubles if column.values.dtype == np.float64 else _within
         inside: npt.NDArray[np.bool_] | None = None
         for low, high in self.intervals:
-            part = _within(column.values, low, high)
+            part = within(column.values, low, high)
             inside = part if inside is None else inside | part
         if self.tokens:
             part = _among(column.tokens, self.tokens)
             inside = part if inside is None else inside | part
         return np.zeros(outputs.runs, np.bool_) if inside is None else inside
+
+    def _plain(self, outputs: Outputs) -> Column | None:
+        """The doubles themselves where the feature would do no more than round them: thresholds can round for all."""
+        if type(self.feature) is not Coordinate or self.feature.centre or self.tokens:
+            return None
+        column = outputs.column(self.feature.path)
+        return column if column.values.dtype == np.float64 else None
 
     def to_dict(self) -> dict[str, Any]:
         """The event as results store it."""
@@ -92,6 +101,29 @@ def _within(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np
     else:
         inside = (values > np.float32(low)) & (values <= np.float32(high))
     return inside
+
+
+def _within_doubles(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np.bool_]:
+    """`_within` of the values rounded to float32, without rounding each of them."""
+    if high == math.inf:
+        return ~np.isnan(values) if low == -math.inf else np.asarray(values > _last_double(low))
+    if low == -math.inf:
+        return np.asarray(values <= _last_double(high))
+    return np.asarray((values > _last_double(low)) & (values <= _last_double(high)))
+
+
+@lru_cache(maxsize=1024)
+def _last_double(threshold: float) -> float:
+    """The greatest double that rounds to a float32 of at most `threshold`, itself a float32."""
+    here = np.float32(threshold)
+    beside = np.nextafter(here, np.float32(np.inf))
+    gap = float(beside) - float(here)
+    if math.isinf(gap):  # at the end of the range: the gap on the other side
+        gap = float(here) - float(np.nextafter(here, np.float32(0.0)))
+    middle = float(here) + gap / 2.0
+    with np.errstate(over="ignore"):
+        ties_to_here = np.float32(middle) <= here
+    return middle if ties_to_here else math.nextafter(middle, -math.inf)
 
 
 def _among(codes: npt.NDArray[np.uint64], tokens: tuple[Token, ...]) -> npt.NDArray[np.bool_]:

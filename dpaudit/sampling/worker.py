@@ -25,7 +25,7 @@ from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
 
-BATCH = 1 << 15  # runs of both sides between two coin flips of a batched mechanism
+BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
 LARGE_CELL = 1 << 12  # while they are plain numbers, or a pilot that keeps them all; both divide by 8, as coins do
 

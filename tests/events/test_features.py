@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Feature, event_from_dict
@@ -30,7 +32,7 @@ from dpaudit.events.scores import Linear, LogRatio, Term, learn_linear, learn_lo
 from dpaudit.events.stored import feature_from_dict
 from dpaudit.sampling import Outputs, Token, token
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE
+from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column
 from tests.events.samples import INF, NAN, odd_outputs
 
 PATHS = ((0,), (1,), (2,), (3,))
@@ -313,3 +315,17 @@ def test_paths_read_as_python() -> None:
     assert spell((0, LENGTH)) == "len(output[0])"
     assert spell((TYPE,)) == "type(output)"
     assert spell(("@has 'x'",)) == "('x' in output)"
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.integers(-3, 3), st.booleans())
+def test_a_threshold_on_doubles_is_the_one_on_rounded_numbers(threshold: float, away: int, above: bool) -> None:
+    """Around the point where rounding turns, ties included, and at the ends of the range of float32."""
+    beside = float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
+    turn = (threshold + beside) / 2.0 if math.isfinite(beside) else 3.4028235677973366e38
+    doubles = np.array([turn + away * math.ulp(turn), threshold, beside, -threshold, math.nan, math.inf, -math.inf])
+    outputs = Outputs(len(doubles), {(): Column(doubles)})
+    event = Event(Coordinate(()), intervals=((threshold, math.inf) if above else (-math.inf, threshold),))
+    with np.errstate(over="ignore"):
+        singles = doubles.astype(np.float32)
+    plain = singles > np.float32(threshold) if above else singles <= np.float32(threshold)
+    assert event.contains(outputs).tolist() == plain.tolist()

@@ -116,12 +116,13 @@ def _within_doubles(values: npt.NDArray[Any], low: float, high: float) -> npt.ND
 def _last_double(threshold: float) -> float:
     """The greatest double that rounds to a float32 of at most `threshold`, itself a float32."""
     here = np.float32(threshold)
-    beside = np.nextafter(here, np.float32(np.inf))
-    gap = float(beside) - float(here)
-    if math.isinf(gap):  # at the end of the range: the gap on the other side
-        gap = float(here) - float(np.nextafter(here, np.float32(0.0)))
-    middle = float(here) + gap / 2.0
+    if np.isinf(here):
+        return float(here)
     with np.errstate(over="ignore"):
+        gap = float(np.nextafter(here, np.float32(np.inf))) - float(here)
+        if math.isinf(gap):  # at the end of the range: the gap on the other side
+            gap = float(here) - float(np.nextafter(here, np.float32(0.0)))
+        middle = float(here) + gap / 2.0
         ties_to_here = np.float32(middle) <= here
     return middle if ties_to_here else math.nextafter(middle, -math.inf)
 

@@ -62,3 +62,10 @@ def whole(name: str, value: object, *, least: int) -> int:
     if value < least:
         raise InvalidSpec(f"{name} must be at least {least:,}, got {value!r}")
     return int(value) if isinstance(value, numbers.Integral) else int(number)
+
+
+def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
+    """One of the known words."""
+    if not isinstance(value, str) or value not in known:
+        raise InvalidSpec(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    return value

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HalfPlane:
-    """The points with p <= ratio * q + offset.
+    """The points with p <= ratio * q + offset. With an infinite ratio it says something only where q is 0.
 
     >>> HalfPlane(ratio=2.0, offset=0.1).holds(p=0.5, q=0.2)
     True
@@ -22,4 +22,4 @@ class HalfPlane:
 
     def holds(self, p: float, q: float) -> bool:
         """Whether the point (q, p) lies in the half-plane."""
-        return p <= self.ratio * q + self.offset
+        return p <= (self.offset if q == 0.0 else self.ratio * q + self.offset)

@@ -29,3 +29,8 @@ class Relation(Enum):
         except ValueError:
             known = ", ".join(relation.value for relation in cls)
             raise InvalidSpec(f"relation must be one of {known}, got {word!r}") from None
+
+    @staticmethod
+    def word(relation: Relation | None) -> str | None:
+        """The name of a relation, as specs and results store it; None stays None."""
+        return None if relation is None else relation.value

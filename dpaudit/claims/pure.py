@@ -1,0 +1,208 @@
+"""Pure and approximate differential privacy: one line, and its mirror image."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.claims.protocol import Reals
+from dpaudit.claims.region import HalfPlane
+from dpaudit.claims.relation import Relation
+from dpaudit.claims.rounding import down, ratio, up
+
+
+@dataclass(frozen=True, slots=True)
+class PureDP:
+    """Pure differential privacy: P(S) <= e^epsilon Q(S) (Dwork, McSherry, Nissim & Smith 2006, definition 1).
+
+    `epsilon` is at least 0. Raises `InvalidSpec` for NaN, a negative or an infinite value.
+
+    >>> claim = PureDP(epsilon=1.0)
+    >>> round(claim.max_probability(0.1), 4)
+    0.2718
+    >>> claim.at_distance(3)
+    PureDP(epsilon=3.0, relation=None)
+    """
+
+    epsilon: float
+    relation: Relation | None = field(default=None)
+
+    form: ClassVar[str] = "PureDP"
+    parameter: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", validate.not_negative("epsilon", self.epsilon))
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+
+    @property
+    def delta(self) -> float:
+        return 0.0
+
+    def max_probability(self, q: float) -> float:
+        return _max_probability(self.epsilon, 0.0, validate.probability("q", q))
+
+    def tangent(self, q: float) -> HalfPlane:
+        return _tangent(self.epsilon, 0.0, validate.probability("q", q))
+
+    def epsilon_at(self, delta: float) -> float:
+        return line_epsilon_at(self.epsilon, 0.0, validate.probability("delta", delta))
+
+    def delta_at(self, epsilon: float) -> float:
+        return line_delta_at(self.epsilon, 0.0, validate.real("epsilon", epsilon))
+
+    def lower(self, epsilon: float, delta: float) -> float:
+        return _lower(0.0, validate.real("epsilon", epsilon), validate.probability("delta", delta))
+
+    def promised(self, delta: float) -> float:
+        return self.epsilon
+
+    def least_parameter(self, q: Reals, p: Reals) -> Reals:
+        return _least_parameter(0.0, q, p)
+
+    def delta_through(self, q: float, p: float) -> float:
+        return 0.0
+
+    def at_distance(self, distance: int) -> PureDP:
+        """Group privacy: distance times epsilon (Dwork & Roth 2014, theorem 2.2)."""
+        k = validate.whole("distance", distance, least=1)
+        return self if k == 1 else PureDP(k * self.epsilon, self.relation)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"form": self.form, "epsilon": self.epsilon, "relation": Relation.word(self.relation)}
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:g}-DP"
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateDP:
+    """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta (Dwork et al. 2006b, definition 2).
+
+    `epsilon` is at least 0, `delta` in [0, 1]. Raises `InvalidSpec` for anything else. Its family has one delta and
+    any epsilon.
+
+    >>> ApproximateDP(epsilon=1.0, delta=0.01).max_probability(0.0)
+    0.01
+    >>> ApproximateDP(epsilon=0.0, delta=0.01).at_distance(3).delta
+    0.03
+    >>> claim = ApproximateDP(epsilon=1.0, delta=0.01)
+    >>> claim.epsilon_at(0.01), claim.epsilon_at(0.001), round(claim.epsilon_at(0.1), 3)
+    (1.0, inf, 0.867)
+    """
+
+    epsilon: float
+    delta: float
+    relation: Relation | None = field(default=None)
+
+    form: ClassVar[str] = "ApproximateDP"
+    parameter: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", validate.not_negative("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", validate.probability("delta", self.delta))
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+
+    def max_probability(self, q: float) -> float:
+        return _max_probability(self.epsilon, self.delta, validate.probability("q", q))
+
+    def tangent(self, q: float) -> HalfPlane:
+        return _tangent(self.epsilon, self.delta, validate.probability("q", q))
+
+    def epsilon_at(self, delta: float) -> float:
+        return line_epsilon_at(self.epsilon, self.delta, validate.probability("delta", delta))
+
+    def delta_at(self, epsilon: float) -> float:
+        return line_delta_at(self.epsilon, self.delta, validate.real("epsilon", epsilon))
+
+    def lower(self, epsilon: float, delta: float) -> float:
+        return _lower(self.delta, validate.real("epsilon", epsilon), validate.probability("delta", delta))
+
+    def promised(self, delta: float) -> float:
+        return self.epsilon
+
+    def least_parameter(self, q: Reals, p: Reals) -> Reals:
+        return _least_parameter(self.delta, q, p)
+
+    def delta_through(self, q: float, p: float) -> float:
+        return self.delta
+
+    def at_distance(self, distance: int) -> ApproximateDP:
+        """Group privacy (Vadhan 2017, lemma 2.2): (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1))."""
+        k = validate.whole("distance", distance, least=1)
+        if k == 1:
+            return self
+        growth = float(k) if self.epsilon == 0 else _growth(self.epsilon, k)
+        return ApproximateDP(k * self.epsilon, min(1.0, self.delta * growth if self.delta else 0.0), self.relation)
+
+    def to_dict(self) -> dict[str, object]:
+        word = Relation.word(self.relation)
+        return {"form": self.form, "epsilon": self.epsilon, "delta": self.delta, "relation": word}
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-DP"
+
+
+def _growth(epsilon: float, k: int) -> float:
+    try:
+        return math.expm1(k * epsilon) / math.expm1(epsilon)
+    except OverflowError:
+        return math.inf
+
+
+def _max_probability(epsilon: float, delta: float, q: float) -> float:
+    slope = ratio(epsilon)
+    rising = delta if q == 0.0 else slope * q + delta
+    return max(0.0, min(1.0, rising, 1.0 - (1.0 - q - delta) / slope))
+
+
+def _tangent(epsilon: float, delta: float, q: float) -> HalfPlane:
+    slope = ratio(epsilon)
+    # the two lines of the region cross at q = (1 - delta) / (1 + R)
+    if q * (1.0 + slope) <= 1.0 - delta:
+        return HalfPlane(slope, delta)
+    return HalfPlane(1.0 / slope, 1.0 - (1.0 - delta) / slope)
+
+
+def line_epsilon_at(epsilon: float, own: float, delta: float) -> float:
+    """The line through (0, delta) and the corner ((1 - own) / (1 + R), (own + R) / (1 + R)) of the region."""
+    if delta == own:
+        return epsilon
+    if delta < own:
+        return math.inf
+    if delta == 1.0:
+        return 0.0
+    fall = down((1.0 + math.exp(-epsilon)) * (delta - own) / (1.0 - own), 8)
+    if fall >= 1.0:
+        return 0.0
+    less = math.log1p(-fall)
+    return max(0.0, epsilon + less + 4e-16 * (epsilon - less))
+
+
+def line_delta_at(epsilon: float, own: float, at: float) -> float:
+    if at >= epsilon:
+        return own
+    rest = (1.0 - own) * -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon))
+    return min(1.0, up(own + rest, 8))
+
+
+def _lower(own: float, epsilon: float, delta: float) -> float:
+    if epsilon <= 0.0 or delta < own:
+        return 0.0
+    if delta == own or epsilon == math.inf:
+        return epsilon
+    if delta == 1.0:
+        return math.inf
+    more = math.log1p((delta - own) / (1.0 - delta) * (1.0 + math.exp(-epsilon)))
+    return down(epsilon + down(more, 8))
+
+
+def _least_parameter(delta: float, q: Reals, p: Reals) -> Reals:
+    q, p = np.asarray(q, np.float64), np.asarray(p, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rising = np.where(p <= delta, -np.inf, np.log(np.maximum(p - delta, 0.0) / q))
+        falling = np.where(q + delta >= 1.0, -np.inf, np.log(np.maximum(1.0 - q - delta, 0.0) / (1.0 - p)))
+    return np.maximum(rising, falling)

@@ -1,0 +1,220 @@
+"""f-DP: a trade-off function between the two errors of telling the datasets apart, as a function or as a table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.claims.lines import Line, Lines, iterated
+from dpaudit.claims.profile import THINNED, PrivacyProfile, pair, sequence
+from dpaudit.claims.protocol import Reals
+from dpaudit.claims.region import HalfPlane
+from dpaudit.claims.relation import Relation
+from dpaudit.claims.rounding import up
+from dpaudit.errors import InvalidSpec
+
+Point = tuple[float, float]
+
+NOISE = 1e-12  # what a table's or a function's own rounding may break of convexity and of f(x) <= 1 - x
+RIGHT_TO = 4e-16  # the values of a function are taken to be this right
+NEAREST, PER_DECADE = 1e-12, 128  # the grid for a function: how near the ends, and how fine
+COARSER = 1e-4  # by which the region of a function may grow for the sake of a short table
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOffDP:
+    """f-DP: a test of level x has a type II error of at least f(x) (Dong, Roth & Su 2022, definition 2.3).
+
+    The claim is P(S) <= 1 - f(Q(S)) for both orders, so that f counts as the larger of f and its inverse. `f` is a
+    sequence of points (type I error, type II error) from a type I error of 0 to one of 1, joined by straight lines;
+    or a function on [0, 1]. Either is convex, non-increasing and at most 1 - x; anything else raises `InvalidSpec`
+    naming the point. A function is called on a grid and replaced by a table that allows a little more, never less:
+    its chords, extended beyond their ends, lie below a convex f. The table is what the claim keeps and stores.
+
+    Its family is the region with a number added to the epsilon of each of its lines.
+
+    >>> claim = TradeOffDP([(0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0)])
+    >>> round(claim.delta, 9), round(claim.max_probability(0.1), 9)
+    (0.0, 0.5)
+    >>> claim = TradeOffDP(lambda x: max(0.0, 0.9 - 2.0 * x, 0.5 * (0.9 - x)))
+    >>> round(claim.epsilon_at(0.2), 3)
+    0.511
+    """
+
+    f: Sequence[Point] | Callable[[float], float]
+    relation: Relation | None = field(default=None)
+    _region: Lines = field(init=False, repr=False, compare=False)
+
+    form: ClassVar[str] = "TradeOffDP"
+    parameter: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        table = _tabulated(self.f) if callable(self.f) else _checked(sequence("f", self.f))
+        object.__setattr__(self, "f", table)
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+        object.__setattr__(self, "_region", Lines.of(_lines(table)))
+
+    @property
+    def delta(self) -> float:
+        return self._region.delta[0]
+
+    @property
+    def table(self) -> tuple[Point, ...]:
+        """The points (type I error, type II error) that the claim keeps."""
+        assert isinstance(self.f, tuple)
+        return self.f
+
+    @property
+    def region(self) -> Lines:
+        """The lines that bound the region."""
+        return self._region
+
+    def max_probability(self, q: float) -> float:
+        return self._region.max_probability(validate.probability("q", q))
+
+    def tangent(self, q: float) -> HalfPlane:
+        return self._region.plane(validate.probability("q", q))
+
+    def epsilon_at(self, delta: float) -> float:
+        return self._region.epsilon_at(validate.probability("delta", delta))
+
+    def delta_at(self, epsilon: float) -> float:
+        return self._region.delta_at(validate.real("epsilon", epsilon))
+
+    def lower(self, epsilon: float, delta: float) -> float:
+        validate.probability("delta", delta)
+        return max(0.0, validate.real("epsilon", epsilon))
+
+    def promised(self, delta: float) -> float:
+        return self.epsilon_at(delta)
+
+    def least_parameter(self, q: Reals, p: Reals) -> Reals:
+        return self._region.shift(q, p)
+
+    def delta_through(self, q: float, p: float) -> float:
+        return self._region.delta_through(validate.probability("q", q), validate.probability("p", p))
+
+    def at_distance(self, distance: int) -> TradeOffDP | PrivacyProfile:
+        """Group privacy: 1 - f iterated `distance` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
+        k = validate.whole("distance", distance, least=1)
+        return self if k == 1 else PrivacyProfile(iterated(self._region, k, THINNED).lines, self.relation)
+
+    def to_dict(self) -> dict[str, object]:
+        word = Relation.word(self.relation)
+        return {"form": self.form, "f": [list(point) for point in self.table], "relation": word}
+
+    def __str__(self) -> str:
+        return f"trade-off function of {len(self.table)} points"
+
+
+def _checked(given: object) -> tuple[Point, ...]:
+    points: list[Point] = []
+    for at, each in enumerate(sequence("f", given)):
+        x, y = pair(f"f[{at}]", each)
+        points.append((validate.probability(f"type I error of f[{at}]", x), validate.probability(_named(x), y)))
+    if not points or points[0][0] != 0.0 or points[-1][0] != 1.0:
+        ends = f"{points[0][0]:g} to {points[-1][0]:g}" if points else "no point"
+        raise InvalidSpec(f"f must have points from a type I error of 0 to one of 1, got {ends}; add the ends")
+    _check_shape(points)
+    return tuple(points)
+
+
+def _named(x: object) -> str:
+    return f"f({x:g})" if isinstance(x, int | float) else f"f({x!r})"
+
+
+def _check_shape(points: Sequence[Point]) -> None:
+    """Raises `InvalidSpec` at the first point that no trade-off function has."""
+    for (x1, y1), (x2, y2) in itertools.pairwise(points):
+        if x2 <= x1:
+            raise InvalidSpec(f"f must have rising type I errors, got {x2!r} after {x1!r}; sort the points")
+        if y2 > y1 + NOISE:
+            raise InvalidSpec(f"f must not rise, got f({x2!r}) = {y2!r} after f({x1!r}) = {y1!r}")
+    for x, y in points:
+        if y > 1.0 - x + NOISE:
+            raise InvalidSpec(f"f must be at most 1 - x, got f({x!r}) = {y!r}; no pair of datasets has such errors")
+    for (x1, y1), (x2, y2), (x3, y3) in zip(points, points[1:], points[2:], strict=False):
+        if y2 > y1 + (y3 - y1) * ((x2 - x1) / (x3 - x1)) + NOISE:
+            raise InvalidSpec(
+                f"f must be convex, got f({x2!r}) = {y2!r} above the line through its neighbours; "
+                "take the lower convex hull"
+            )
+
+
+def _lines(table: Sequence[Point]) -> list[Line]:
+    """The lines of 1 - f as (epsilon, delta), those of a slope below 1 as their mirror images.
+
+    Rounded outwards: no point of the table lies above a line, as far as doubles can tell.
+    """
+    hull: list[Point] = []
+    for x, y in ((x, min(y, 1.0 - x)) for x, y in table):
+        while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y))
+    below, f = np.array([x for x, _ in table]), np.array([min(y, 1.0 - x) for x, y in table])
+    found: list[Line] = []
+    for (x1, y1), (x2, y2) in itertools.pairwise(hull):
+        fall, width = y1 - y2, x2 - x1
+        if fall >= width:  # p <= R q + d through both points
+            slope = up(fall / width)
+            found.append((up(math.log(slope)), _intercept(below, f, slope)))
+        elif fall > 0.0:  # the mirror image exchanges q and 1 - p, which is f
+            slope = up(width / fall)
+            found.append((up(math.log(slope)), _intercept(f, below, slope)))
+    return [line for line in found if line[1] < 1.0] or [(0.0, 1.0)]
+
+
+def _intercept(q: Reals, f: Reals, slope: float) -> float:
+    """The least delta at which a line of this slope lies above all points (q, 1 - f)."""
+    delta = float(np.max(1.0 - f - slope * q))
+    return delta + RIGHT_TO if delta > 0.0 else 0.0
+
+
+def _above(left: Point, middle: Point, right: Point) -> bool:
+    return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (middle[0] - left[0])
+
+
+def _tabulated(f: Callable[[float], float]) -> tuple[Point, ...]:
+    """A table below f: between two points of the grid f lies above the chords of the neighbouring intervals."""
+    half = np.geomspace(NEAREST, 0.5, int(PER_DECADE * math.log10(0.5 / NEAREST)))
+    grid = [0.0, *half.tolist(), *(1.0 - half[-2::-1]).tolist(), 1.0]
+    points = [(x, _value(f, x)) for x in grid]
+    _check_shape(points)
+    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in itertools.pairwise(points)]
+    below = [_lowest(points[i], points[i + 1], slopes, i) for i in range(len(slopes))]
+    table = [*below, (1.0, 0.0)] if below[-1][0] < 1.0 else below
+    rows: list[Point] = []
+    for q, p in Lines.of(_lines(table)).thinned(COARSER).vertices():
+        if not rows or q > rows[-1][0]:
+            rows.append((q, max(0.0, 1.0 - p - RIGHT_TO)))
+    return (*rows[:-1], (1.0, 0.0)) if rows[-1][0] == 1.0 else (*rows, (1.0, 0.0))
+
+
+def _value(f: Callable[[float], float], x: float) -> float:
+    value = f(x)
+    return validate.probability(f"f({x!r})", value.item() if hasattr(value, "item") else value)
+
+
+def _lowest(left: Point, right: Point, slopes: Sequence[float], i: int) -> Point:
+    """The lowest point that f may have between two neighbours of the grid: where the chords beside them meet."""
+    width, chord = right[0] - left[0], slopes[i]
+    if i == 0:
+        return 0.0, _lowered(right[1] - slopes[1] * width)
+    before = slopes[i - 1]
+    if i + 1 == len(slopes):
+        reach = min(width, -left[1] / before) if before < 0.0 else width
+        return left[0] + reach, _lowered(left[1] + before * reach)
+    after = slopes[i + 1]
+    part = width * (after - chord) / (after - before) if after > before else width / 2.0
+    part = min(width, max(0.0, part))
+    return left[0] + part, _lowered(min(left[1] + before * part, right[1] - after * (width - part)))
+
+
+def _lowered(value: float) -> float:
+    return max(0.0, value - 4.0 * RIGHT_TO)

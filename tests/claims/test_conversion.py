@@ -1,0 +1,169 @@
+"""Conversions: each result is implied by its claim (regions) and no better than the theory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit.claims import (
+    ApproximateDP,
+    Claim,
+    GaussianDP,
+    PrivacyProfile,
+    PureDP,
+    Relation,
+    RenyiDP,
+    TradeOffDP,
+    ZeroConcentratedDP,
+    implies,
+    to_approximate,
+    to_gaussian,
+    to_profile,
+    to_renyi,
+    to_zcdp,
+)
+from dpaudit.errors import InvalidSpec
+from tests.claims.definitions import CLAIMS, renyi
+
+Q = np.concatenate([np.geomspace(1e-9, 0.5, 16), 1.0 - np.geomspace(1e-9, 0.5, 16)[-2::-1]]).tolist()
+every_claim = pytest.mark.parametrize("claim", CLAIMS, ids=str)
+
+
+def within(claim: Claim, other: Claim) -> bool:
+    """Whether the region of a claim lies within that of another, on a grid."""
+    return all(claim.max_probability(q) <= other.max_probability(q) * (1.0 + 1e-12) for q in Q)
+
+
+@every_claim
+def test_a_claim_lies_within_all_that_it_is_converted_to(claim: Claim) -> None:
+    for delta in (0.02, 0.2, 0.35):
+        if claim.epsilon_at(delta) < math.inf:
+            implied = to_approximate(claim, delta)
+            assert within(claim, implied)
+            assert implies(claim, implied)
+            assert implied.delta == delta
+    profile = to_profile(claim)
+    assert within(claim, profile)
+    for q in (1e-6, 1e-3, 0.1, 0.4):
+        assert profile.max_probability(q) == pytest.approx(claim.max_probability(q), rel=2e-3, abs=2e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.5, 1.0, 4.0, 20.0])
+def test_what_pure_dp_implies(epsilon: float) -> None:
+    claim = PureDP(epsilon, Relation.LOCAL)
+    for implied in (to_zcdp(claim), to_gaussian(claim), *(to_renyi(claim, a) for a in (1.01, 2.0, 8.0, 500.0))):
+        assert within(claim, implied)
+        assert implied.relation is Relation.LOCAL
+    assert to_zcdp(claim).rho == epsilon**2 / 2.0
+    # randomised response has this divergence, so no smaller one follows
+    q = 1.0 / (1.0 + math.exp(epsilon))
+    for order in (1.5, 2.0, 10.0):
+        found = float(renyi(order, np.array(1.0 - q), np.array(q)))
+        assert to_renyi(claim, order).epsilon == pytest.approx(found, rel=1e-6, abs=1e-14)
+        assert to_renyi(claim, order).epsilon >= found * (1.0 - 1e-8) - 1e-15
+    assert to_gaussian(claim).max_probability(q) == pytest.approx(1.0 - q, rel=1e-12)
+
+
+def test_what_gaussian_dp_implies() -> None:
+    claim = GaussianDP(1.5)
+    assert within(claim, to_zcdp(claim))
+    assert within(claim, to_renyi(claim, 4.0))
+    assert to_zcdp(claim).rho == 1.125
+    assert to_renyi(claim, 4.0).epsilon == 4.5
+    assert to_gaussian(claim) is claim
+    assert to_approximate(claim, 1e-5).epsilon == claim.epsilon_at(1e-5)
+    for epsilon in (0.1, 1.0, 5.0):
+        assert to_profile(claim).delta_at(epsilon) == pytest.approx(claim.delta_at(epsilon), rel=5e-3)
+        assert to_profile(claim).delta_at(epsilon) >= claim.delta_at(epsilon)
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.05, 0.5, 5.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 1e-3])
+def test_the_ways_from_zcdp_are_ordered(rho: float, delta: float) -> None:
+    """The region is the best there is; the best order of the formula of 2020 comes next; that of 2016 last."""
+    region, orders, simple = (
+        to_approximate(ZeroConcentratedDP(rho, 0.01), delta, way=way).epsilon for way in ("region", "orders", "simple")
+    )
+    assert region <= orders * (1.0 + 3e-4)  # 128 orders a decade against a continuum
+    assert orders <= simple
+    assert simple == pytest.approx(0.01 + rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta)))
+
+
+@pytest.mark.parametrize(("order", "epsilon"), [(1.5, 0.1), (2.0, 0.5), (8.0, 1.0), (64.0, 0.1)])
+def test_the_ways_from_renyi_dp_are_ordered(order: float, epsilon: float) -> None:
+    claim = RenyiDP(order, epsilon)
+    region, orders, simple = (to_approximate(claim, 1e-5, way=way).epsilon for way in ("region", "orders", "simple"))
+    assert region <= orders <= simple
+    assert to_renyi(ZeroConcentratedDP(0.25, 0.5), 2.0).epsilon == 1.0
+    assert to_renyi(claim, order * 0.9).epsilon == epsilon if order * 0.9 > 1.0 else True
+    assert within(claim, to_renyi(claim, 1.0 + (order - 1.0) / 2.0))
+
+
+def test_implies_compares_regions_and_relations() -> None:
+    table = TradeOffDP(((0.0, 1.0), (0.25, 0.25), (1.0, 0.0)))
+    yes: list[tuple[Claim, Claim]] = [
+        (PureDP(1.0), PureDP(1.0)),
+        (PureDP(1.0), ApproximateDP(0.9, 0.1)),
+        (PureDP(0.5), GaussianDP(1.0)),
+        (GaussianDP(1.0), GaussianDP(1.0)),
+        (GaussianDP(1.0), ZeroConcentratedDP(0.5)),
+        (GaussianDP(1.0), RenyiDP(2.0, 1.0)),
+        (GaussianDP(1.0), ApproximateDP(4.378, 1e-5)),
+        (RenyiDP(4.0, 1.0), RenyiDP(2.0, 1.0)),
+        (ZeroConcentratedDP(0.5, 0.1), ZeroConcentratedDP(0.5, 0.2)),
+        (ZeroConcentratedDP(0.5), RenyiDP(3.0, 1.5)),
+        (table, PureDP(math.log(3.0) + 1e-12)),
+        (PureDP(math.log(3.0) - 1e-12), table),
+        (PrivacyProfile(((1.0, 1e-6), (0.5, 0.01))), ApproximateDP(1.0, 1e-6)),
+        (table, table),
+        (PureDP(0.0), GaussianDP(0.1)),
+        (PureDP(1.0, Relation.LOCAL), PureDP(1.0)),
+    ]
+    no: list[tuple[Claim, Claim]] = [
+        (PureDP(1.01), PureDP(1.0)),
+        (ApproximateDP(0.5, 1e-9), PureDP(1.0)),
+        (ApproximateDP(0.5, 1e-9), GaussianDP(0.1)),
+        (GaussianDP(1.0), ApproximateDP(4.377, 1e-5)),
+        (GaussianDP(1.01), ZeroConcentratedDP(0.5)),
+        (RenyiDP(2.0, 1.0), RenyiDP(4.0, 1.0)),
+        (ZeroConcentratedDP(0.5, 0.2), ZeroConcentratedDP(0.5, 0.1)),
+        (ApproximateDP(1.0, 1e-6), PrivacyProfile(((1.0, 1e-6), (0.5, 0.01)))),
+        (PureDP(1.0), PureDP(1.0, Relation.LOCAL)),
+        (PureDP(1.0, Relation.REPLACE_ONE), PureDP(2.0, Relation.LOCAL)),
+    ]
+    for claim, other in yes:
+        assert implies(claim, other), (claim, other)
+    for claim, other in no:
+        assert not implies(claim, other), (claim, other)
+
+
+@pytest.mark.parametrize(
+    ("convert", "message"),
+    [
+        (lambda: to_approximate(GaussianDP(1.0), 0.0), r"delta must be larger, got 0.0: 1-GDP implies no finite"),
+        (lambda: to_approximate(ApproximateDP(1.0, 0.1), 0.05), r"delta must be larger, got 0.05"),
+        (lambda: to_approximate(RenyiDP(2.0, 1.0), 0.0, way="orders"), r"delta must be larger, got 0.0"),
+        (lambda: to_approximate(PureDP(1.0), 0.1, way="simple"), r"way 'simple' is for RenyiDP and ZeroConc"),
+        (
+            lambda: to_approximate(PureDP(1.0), 0.1, way="best"),
+            r"way must be one of region, orders, simple",
+        ),
+        (lambda: to_approximate(PureDP(1.0), 1.5), r"delta must be in \[0, 1\], got 1.5"),
+        (lambda: to_zcdp(ApproximateDP(1.0, 0.1)), r"only PureDP, GaussianDP and ZeroConcentratedDP imply zCDP"),
+        (lambda: to_renyi(PureDP(1.0), 1.0), r"order must be above 1, got 1.0"),
+        (
+            lambda: to_renyi(PureDP(1.0), math.inf),
+            r"order must be finite, got inf; a claim of infin",
+        ),
+        (lambda: to_renyi(RenyiDP(2.0, 1.0), 3.0), r"order must be at most that of the claim, 2, got 3"),
+        (lambda: to_renyi(ApproximateDP(1.0, 0.1), 2.0), r"only PureDP, GaussianDP, .* imply Rényi DP"),
+        (lambda: to_gaussian(ZeroConcentratedDP(1.0)), r"only PureDP and GaussianDP imply Gaussian DP, got 1-zCDP"),
+    ],
+)
+def test_what_does_not_follow_is_refused(convert: object, message: str) -> None:
+    assert callable(convert)
+    with pytest.raises(InvalidSpec, match=f"^{message}") as caught:
+        convert()
+    assert "\n" not in str(caught.value)

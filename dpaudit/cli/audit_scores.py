@@ -1,0 +1,128 @@
+"""`dpaudit audit-scores`: bounds on epsilon from a file of membership-inference scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from dpaudit.claims import Claim
+
+
+@click.command("audit-scores")
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.option("--epsilon", type=float, metavar="E", help="The claimed epsilon; with --delta, (epsilon, delta)-DP.")
+@click.option("--claim", "claim_json", metavar="JSON", help='Any claim: \'{"form": "GaussianDP", "mu": 1.0}\'.')
+@click.option("--delta", type=float, metavar="D", help="The delta at which epsilon is bounded; 0 by default.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, metavar="C")
+@click.option("--method", "methods", multiple=True, metavar="NAME", help="A method, or all; the certified by default.")
+@click.option("--design", default="many-run", show_default=True, help="many-run, or one-run (fair coins).")
+@click.option("--threshold", metavar="T", help="A threshold known before the scores, or all (each paid for).")
+@click.option("--split", type=float, metavar="PART", help="Part of the scores that chooses the threshold; 0.25.")
+@click.option("--splits", type=int, metavar="N", help="Median over N splits.")
+@click.option("--guesses", type=int, nargs=2, metavar="IN OUT", help="Numbers of guesses, fixed before (one-run).")
+@click.option("--event", help="in, out or both: the guesses that a given threshold compares.")
+@click.option("--interval", default="lower", show_default=True, help="lower, upper or two-sided.")
+@click.option("--bootstrap", metavar="KIND", help="percentile, bc or bca: intervals for point estimates.")
+@click.option("--fpr", type=float, multiple=True, metavar="R", help="Where tpr-at-fpr looks.")
+@click.option("--min-count", type=int, default=50, show_default=True, metavar="N", help="For raw-counts.")
+@click.option("--prevalence", type=float, metavar="P", help="For max-accuracy: the part that are members.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Draws the split.")
+@click.option("--score", metavar="NAME", help="CSV column of the scores.")
+@click.option("--member", metavar="NAME", help="CSV column that is 1 for members.")
+@click.option("--in", "inside", metavar="NAME", help="Column or array of the members' scores.")
+@click.option("--out", "outside", metavar="NAME", help="Column or array of the others' scores.")
+@click.option("--json", "json_path", type=click.Path(), metavar="OUT", help="Write the result as JSON.")
+@click.option("--plot", "plot_path", type=click.Path(), metavar="OUT.svg", help="Draw the trade-off (svg, png, pdf).")
+def command(
+    file: str,
+    epsilon: float | None,
+    claim_json: str | None,
+    delta: float | None,
+    confidence: float,
+    methods: tuple[str, ...],
+    design: str,
+    threshold: str | None,
+    split: float | None,
+    splits: int | None,
+    guesses: tuple[int, int] | None,
+    event: str | None,
+    interval: str,
+    bootstrap: str | None,
+    fpr: tuple[float, ...],
+    min_count: int,
+    prevalence: float | None,
+    seed: int,
+    score: str | None,
+    member: str | None,
+    inside: str | None,
+    outside: str | None,
+    json_path: str | None,
+    plot_path: str | None,
+) -> int:
+    """Certify a lower bound on epsilon from the membership scores in FILE (.csv, .json, .npy, .npz).
+
+    CSV: columns score and member, or in and out. JSON: {"in": [...], "out": [...]}, or counts {"tp", "fp", "tn", "fn"}.
+    Ends with 1 where the claim is refuted, with 2 for input that cannot be used.
+    """
+    from dpaudit.scores import audit_scores
+    from dpaudit.scores.files import read_scores
+
+    loaded = read_scores(file, score=score, member=member, inside=inside, outside=outside)
+    result = audit_scores(
+        loaded.in_scores,
+        loaded.out_scores,
+        counts=loaded.counts,
+        claim=_claim(claim_json),
+        epsilon=epsilon,
+        delta=delta,
+        confidence=confidence,
+        methods=None if not methods else "all" if methods == ("all",) else methods,
+        design=design,
+        threshold=_threshold(threshold),
+        split=split,
+        splits=splits,
+        guesses=guesses or None,
+        event=event,
+        interval=interval,
+        bootstrap=bootstrap,
+        min_count=min_count,
+        prevalence=prevalence,
+        seed=seed,
+        **({"fpr": fpr} if fpr else {}),
+    )
+    if json_path:
+        result.save(json_path)
+    if plot_path:
+        result.plot(plot_path)
+    click.echo(str(result))
+    return 1 if result.refuted else 0
+
+
+def _threshold(text: str | None) -> float | str | None:
+    from dpaudit.errors import InvalidSpec
+
+    if text is None or text == "all":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidSpec(f"--threshold must be a number or all, got {text!r}") from None
+
+
+def _claim(text: str | None) -> Claim | None:
+    import json
+
+    from dpaudit.claims import claim_from_dict
+    from dpaudit.errors import InvalidSpec
+
+    if text is None:
+        return None
+    try:
+        stored = json.loads(text)
+    except ValueError:
+        raise InvalidSpec(
+            f'--claim must be JSON such as \'{{"form": "PureDP", "epsilon": 1.0}}\', got {text!r}'
+        ) from None
+    return claim_from_dict(stored)

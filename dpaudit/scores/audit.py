@@ -1,0 +1,258 @@
+"""`audit_scores`: the methods by name, which of them a design allows, and the whole answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.errors import InvalidSpec
+from dpaudit.scores import certified, many_run, one_run, ratios, roc, uncertified
+from dpaudit.scores.bootstrap import Bootstrap
+from dpaudit.scores.choice import Every, Given, choice_of, curved
+from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.inputs import checked
+from dpaudit.scores.question import DESIGNS, MANY, ONE, Question
+from dpaudit.scores.result import INTERVALS, Estimate, ScoresResult
+
+EVENTS = ("in", "out", "both")
+BAND_POINTS = 200  # corners of the band that a result keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method: what computes it, the designs it is valid for, and whether it needs the scores themselves."""
+
+    compute: Callable[[Question], Any]
+    designs: tuple[str, ...] = DESIGNS
+    scores: bool = False
+
+
+METHODS: dict[str, Method] = {
+    "exact": Method(certified.exact, (MANY,)),
+    "clopper-pearson": Method(certified.clopper_pearson, (MANY,)),
+    "one-run": Method(certified.one_run_pure, (ONE,)),
+    "one-run-f": Method(certified.one_run_curve, (ONE,)),
+    "gaussian": Method(uncertified.gaussian_dp),
+    "one-run-gaussian": Method(uncertified.one_run_gaussian, (ONE,)),
+    "jeffreys": Method(uncertified.jeffreys),
+    "joint-beta": Method(uncertified.joint_beta),
+    "joint-dirichlet": Method(uncertified.joint_dirichlet),
+    **{name: Method(uncertified.ratio(name)) for name in ratios.NAMES},
+    "raw-counts": Method(uncertified.raw_counts, scores=True),
+    "auroc": Method(uncertified.auroc, scores=True),
+    "tpr-at-fpr": Method(lambda q: [uncertified.tpr_at_fpr(each)(q) for each in q.fpr], scores=True),
+    "max-accuracy": Method(uncertified.max_accuracy, (MANY,), scores=True),
+}
+
+
+def audit_scores(
+    in_scores: Any = None,
+    out_scores: Any = None,
+    *,
+    counts: AttackCounts | None = None,
+    claim: Claim | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    confidence: float = 0.95,
+    methods: Iterable[str] | str | None = None,
+    design: str = MANY,
+    threshold: float | str | None = None,
+    split: float | None = None,
+    splits: int | None = None,
+    guesses: tuple[int, int] | None = None,
+    event: str | None = None,
+    interval: str = "lower",
+    bootstrap: str | Bootstrap | None = None,
+    min_count: int = 50,
+    fpr: Iterable[float] = (0.001, 0.01, 0.1),
+    prevalence: float | None = None,
+    seed: int = 0,
+) -> ScoresResult:
+    """Lower bounds on epsilon from the scores of a membership attack, on members and on non-members.
+
+    `in_scores` and `out_scores` are one-dimensional, one number for each example, higher where the attack believes
+    in membership; or `counts`, of a rule that was fixed before. The claim is `claim`, or `epsilon` with `delta`.
+
+    `design` says how the scores came about, and with it what the certificate rests on: "many-run" (each score from a
+    model trained independently of the others, the numbers in and out fixed) or "one-run" (canaries of one training
+    run, each in or out by a fair coin of its own). `methods` are names in `METHODS`, or "all"; by default the
+    certified ones of the design. The first certified one decides whether the claim is refuted; nothing else does.
+
+    The threshold is never chosen on the scores that certify: it is chosen on a part `split` (0.25) of them drawn with
+    `seed`; or over several `splits`, whose median is taken; or `threshold` is given beforehand; or `threshold="all"`
+    pays for every one (the default for one run: a list of numbers of guesses that depends on the number of canaries
+    alone). `guesses=(k, l)` fixes a one-run attack's numbers of guesses "in" and "out".
+    With a given threshold or counts, `event` names the guesses that the exact test compares: "in", "out", or "both"
+    (half the error probability each); for one run, the guesses that are made.
+
+    `interval` is "lower", "upper" or "two-sided" (half of 1 - `confidence` at each end); an upper end is about this
+    attack, never about the mechanism. `bootstrap` ("percentile", "bc", "bca", or a `Bootstrap`) gives the point
+    estimates intervals. `fpr` is where "tpr-at-fpr" looks, `min_count` is for "raw-counts".
+
+    Raises `InvalidSpec` for scores, counts or options that cannot be used.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> result = audit_scores(rng.normal(2, 1, 500), rng.normal(0, 1, 500), epsilon=1.0, methods=["clopper-pearson"])
+    >>> result.refuted, 1.0 < result.epsilon_lower < 3.5
+    (True, True)
+    """
+    stated, d = _stated(claim, epsilon, delta)
+    if (counts is None) == (in_scores is None and out_scores is None):
+        raise InvalidSpec("give in_scores and out_scores, or counts=..., one of the two")
+    if counts is None and (in_scores is None or out_scores is None):
+        raise InvalidSpec("give both in_scores and out_scores: one side alone says nothing")
+    inside, outside = (None, None) if counts is not None else checked(in_scores, out_scores)
+    _one_of("design", design, DESIGNS)
+    choice = choice_of(threshold, split, splits, design == ONE)
+    if counts is not None and (threshold is not None or split is not None or splits is not None or guesses is not None):
+        raise InvalidSpec(
+            "counts come from a rule that was fixed before: leave out threshold, split, splits and guesses"
+        )
+    _one_of("interval", interval, INTERVALS)
+    if event is not None:
+        _one_of("event", event, EVENTS)
+    if interval == "upper" and stated is not None:
+        raise InvalidSpec('interval="upper" refutes no claim: take "lower" or "two-sided", or leave out the claim')
+    question = Question(
+        inside=inside,
+        outside=outside,
+        given_counts=counts,
+        claim=stated,
+        delta=d,
+        confidence=validate.open_probability("confidence", confidence),
+        design=design,
+        choice=choice,
+        event=event or ("both" if design == MANY else "in"),
+        guesses=_guesses(guesses, design, inside, outside),
+        interval=interval,
+        seed=validate.whole("seed", seed, least=0),
+        bootstrap=Bootstrap(bootstrap) if isinstance(bootstrap, str) else bootstrap,
+        min_count=validate.whole("min_count", min_count, least=1),
+        fpr=tuple(validate.probability("fpr", each) for each in fpr),
+        prevalence=None if prevalence is None else validate.probability("prevalence", prevalence),
+    )
+    names = _names(methods, question, delta is not None)
+    estimates: list[Estimate] = []
+    for name in names:
+        made = METHODS[name].compute(question)
+        estimates += made if isinstance(made, list) else [made]
+    return _result(question, tuple(estimates))
+
+
+def _result(question: Question, estimates: tuple[Estimate, ...]) -> ScoresResult:
+    judged = question.judged[0]
+    known = question.given_counts is not None
+    sizes = (
+        (judged.counts.members, judged.counts.others)
+        if known
+        else (int(question.inside.size), int(question.outside.size))
+    )
+    how = str(question.choice)
+    if known:
+        how = "counts of a rule that was fixed before"
+    elif question.guesses is not None and question.design == ONE:
+        how = f'{question.guesses[0]:,} guesses "in" and {question.guesses[1]:,} "out", fixed before'
+    return ScoresResult(
+        claim=question.claim,
+        design=question.design,
+        assumption=many_run.WITHIN if question.design == MANY else one_run.WITHIN,
+        sizes=sizes,
+        choice=how,
+        rule=None if judged.rule is None else judged.rule.to_dict(),
+        counts=judged.counts,
+        confidence=question.confidence,
+        interval=question.interval,
+        seed=question.seed,
+        estimates=estimates,
+        roc=() if known else _corners(question),
+        band=() if known or question.design == ONE else _band(question),
+    )
+
+
+def _corners(question: Question) -> tuple[tuple[float, float], ...]:
+    curve = roc.roc(question.inside, question.outside)
+    places = roc.hull(curve)
+    x, y = curve.fp[places] / curve.others, 1.0 - curve.tp[places] / curve.members
+    return tuple(zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _band(question: Question) -> tuple[tuple[float, float], ...]:
+    import numpy as np
+
+    fpr, fnr = many_run.bands(question.inside, question.outside, 1.0 - question.confidence)
+    kept = np.unique(np.linspace(0, fpr.size - 1, min(fpr.size, BAND_POINTS)).astype(int))
+    return tuple(zip(fpr[kept].tolist(), fnr[kept].tolist(), strict=True))
+
+
+def _names(methods: Iterable[str] | str | None, question: Question, delta_given: bool) -> tuple[str, ...]:
+    """The methods asked for; those that this design, or counts alone, do not allow are refused by name."""
+    every = isinstance(question.choice, Every) and question.given_counts is None
+    # with no part to choose on, a curved claim has no frozen offset unless delta is given
+    known = question.given_counts is not None or isinstance(question.choice, Given)
+    no_exact = every or (known and curved(question.claim) and not delta_given)
+    if methods is None:
+        if question.design == ONE:
+            return ("one-run-f",) if curved(question.claim) else ("one-run",)
+        return ("clopper-pearson",) if no_exact else ("exact", "clopper-pearson")
+    if methods == "all":
+        fit = [name for name, each in METHODS.items() if question.design in each.designs]
+        fit = [name for name in fit if question.given_counts is None or not METHODS[name].scores]
+        fit = [name for name in fit if name not in ratios.NAMES or question.delta == 0.0]
+        return tuple(name for name in fit if name != "exact" or not no_exact)
+    asked = (methods,) if isinstance(methods, str) else tuple(methods)
+    if not asked:
+        raise InvalidSpec("methods must name at least one method, or be left out")
+    for name in asked:
+        _one_of("methods", name, tuple(METHODS))
+        designs = METHODS[name].designs
+        if question.design not in designs:
+            raise InvalidSpec(f'method {name!r} is for design="{designs[0]}", got {question.design!r}')
+        if question.given_counts is not None and METHODS[name].scores:
+            raise InvalidSpec(f"method {name!r} needs the scores, got counts alone")
+    if "exact" in asked and no_exact:
+        cure = "it tests one rule: take clopper-pearson, or a split" if every else "give delta=... for a curved claim"
+        raise InvalidSpec(f"method 'exact' cannot be used here: {cure}")
+    return asked
+
+
+def _stated(claim: Claim | None, epsilon: float | None, delta: float | None) -> tuple[Claim | None, float]:
+    """The claim, and the delta at which epsilon is bounded."""
+    d = None if delta is None else validate.probability("delta", delta)
+    if d == 1.0:
+        raise InvalidSpec("delta must be below 1, got 1: every mechanism is (epsilon, 1)-DP")
+    if claim is None:
+        if epsilon is None:
+            return None, d or 0.0
+        return (ApproximateDP(epsilon, d) if d else PureDP(epsilon)), d or 0.0
+    if epsilon is not None:
+        raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
+    if not hasattr(claim, "max_probability"):
+        raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
+    if not curved(claim) and d is not None and d != claim.delta:
+        raise InvalidSpec(f"delta must be that of the claim, {claim.delta:g}, or be left out; got {d:g}")
+    return claim, claim.delta if d is None else d
+
+
+def _guesses(given: Any, design: str, inside: Any, outside: Any) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    if design != ONE:
+        raise InvalidSpec('guesses are for design="one-run"; give threshold=... or a split instead')
+    try:
+        high, low = given
+    except (TypeError, ValueError):
+        raise InvalidSpec(f'guesses must be two whole numbers ("in", "out"), got {given!r}') from None
+    ends = validate.whole("guesses[0]", high, least=0), validate.whole("guesses[1]", low, least=0)
+    total = inside.size + outside.size
+    if not 0 < sum(ends) <= total:
+        raise InvalidSpec(f"guesses must be between 1 and the {total} scores together, got {sum(ends)}")
+    return ends
+
+
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidSpec(f"{name} must be one of {', '.join(known)}, got {value!r}")

@@ -1,0 +1,192 @@
+"""How the threshold is chosen: beforehand, on a part of the scores, or not at all because every one is paid for.
+
+A threshold that was chosen on the scores it is then judged by makes every interval too good. So there are four ways,
+and no fifth: `Given` (known before the scores were), `Split` (chosen on one part, judged on the other), `MultiSplit`
+(several splits, the median of their answers at half the error probability: Meinshausen, Meier & Buehlmann 2009,
+theorem 3.1), and `Every` (all thresholds at once, the error probability divided between the ranks).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.claims import Claim
+from dpaudit.errors import InvalidSpec
+from dpaudit.scores.counts import AttackCounts
+
+CANDIDATES = 400  # thresholds that are looked at when one is chosen
+LINES = ("PureDP", "ApproximateDP")  # the forms whose tangent is known before any score
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A threshold known before the scores were: a score of at least this is a guess "in"."""
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", validate.real("threshold", self.threshold))
+
+    def __str__(self) -> str:
+        return f"threshold {self.threshold:g}, given beforehand"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The threshold is chosen on a random part `fraction` of the scores and judged on the rest."""
+
+    fraction: float = 0.25
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fraction", validate.open_probability("split", self.fraction))
+
+    def __str__(self) -> str:
+        return f"threshold chosen on {self.fraction:.0%} of the scores, judged on the rest"
+
+
+@dataclass(frozen=True, slots=True)
+class MultiSplit:
+    """As `Split`, `splits` times; the median answer, each at half the error probability."""
+
+    splits: int = 21
+    fraction: float = 0.25
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "splits", validate.whole("splits", self.splits, least=2))
+        object.__setattr__(self, "fraction", validate.open_probability("split", self.fraction))
+
+    def __str__(self) -> str:
+        return f"median of {self.splits} splits, threshold chosen on {self.fraction:.0%} of the scores of each"
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Every threshold at once; the error probability is divided between all ranks of the scores (Bonferroni)."""
+
+    def __str__(self) -> str:
+        return "every threshold (one run: a fixed list of numbers of guesses), each paid for"
+
+
+Choice = Given | Split | MultiSplit | Every
+
+
+def choice_of(threshold: Any, split: Any, splits: Any, one_run: bool = False) -> Choice:
+    """The choice that the arguments of `audit_scores` mean; one run pays for all numbers of guesses by default."""
+    if one_run and threshold is None and split is None and splits is None:
+        return Every()
+    if threshold is not None:
+        if splits is not None:
+            raise InvalidSpec("give threshold or splits, not both: a given threshold needs no split")
+        return Every() if threshold == "all" else Given(threshold)
+    fraction = 0.25 if split is None else split
+    if splits is None or splits == 1:
+        return Split(fraction)
+    return MultiSplit(splits, fraction)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A frozen attack: "in" where the score is at least `threshold`, or where it is below it (`high` is False).
+
+    `event` is the guess whose two rates are compared: "in" (members are the likelier side) or "out" (the others are).
+    `offset` is the additive part d at which the certificate will be made.
+    """
+
+    threshold: float
+    high: bool = True
+    event: str = "in"
+    offset: float | None = None
+
+    def counts(self, in_scores: Any, out_scores: Any) -> AttackCounts:
+        """The counts of this attack on these scores."""
+        found = AttackCounts.from_scores(in_scores, out_scores, self.threshold)
+        return found if self.high else found.reversed()
+
+    def __str__(self) -> str:
+        return f'"in" where the score is {"at least" if self.high else "below"} {self.threshold:.6g}'
+
+    def to_dict(self) -> dict[str, object]:
+        """The rule as results store it."""
+        return {"threshold": self.threshold, "high": self.high, "event": self.event, "offset": self.offset}
+
+
+def parts(in_scores: Any, out_scores: Any, fraction: float, rng: Any) -> tuple[Any, Any, Any, Any]:
+    """Members to choose on, others to choose on, members to judge, others to judge: a fixed number of each side.
+
+    Raises `InvalidSpec` where a side is too small to be split.
+    """
+    found: list[Any] = []
+    for name, scores in (("in_scores", in_scores), ("out_scores", out_scores)):
+        if scores.size < 2:
+            raise InvalidSpec(f"{name} must hold at least 2 scores to be split, got 1; give threshold=... instead")
+        kept = min(scores.size - 1, max(1, round(fraction * scores.size)))
+        order = rng.permutation(scores.size)
+        found.append((scores[order[:kept]], scores[order[kept:]]))
+    return found[0][0], found[1][0], found[0][1], found[1][1]
+
+
+def choose(chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float, alpha: float, claim: Any) -> Rule:
+    """The rule with the best bound that `sizes` (members, others) to judge would give at the rates seen here.
+
+    Both directions and both guesses are tried. The rates are smoothed by half a hit, the bounds are Clopper-Pearson's
+    at expected counts; a curved claim is judged by its own parameter.
+    """
+    import numpy as np
+    from scipy.special import betaincinv
+
+    from dpaudit.scores.roc import roc
+
+    curve = roc(chosen_in, chosen_out)
+    places = _spread(curve.thresholds.size)
+    tpr = (curve.tp[places] + 0.5) / (curve.members + 1.0)
+    fpr = (curve.fp[places] + 0.5) / (curve.others + 1.0)
+    # both parts are uncertain: sizes as for a difference of the two, which is wary of luck in a small part
+    n_in, n_out = (own * seen / (own + seen) for own, seen in zip(sizes, (curve.members, curve.others), strict=True))
+    best: tuple[float, Rule] | None = None
+    for high in (True, False):
+        for event in ("in", "out"):
+            likely, rare = (tpr, fpr) if event == "in" else (1.0 - fpr, 1.0 - tpr)
+            n_p, n_q = (n_in, n_out) if event == "in" else (n_out, n_in)
+            if not high:
+                likely, rare = 1.0 - likely, 1.0 - rare
+            p = betaincinv(likely * n_p, (1.0 - likely) * n_p + 1.0, alpha / 2.0)
+            q = betaincinv(rare * n_q + 1.0, (1.0 - rare) * n_q, 1.0 - alpha / 2.0)
+            worth = _worth(p, q, delta, claim)
+            if curved(claim):  # an event and its complement are the same point; only one has a tangent steeper than 1
+                worth = np.where(likely + rare <= 1.0, worth, -np.inf)
+            at = int(np.argmax(worth))
+            if best is None or worth[at] > best[0]:
+                offset = delta if not curved(claim) else float(claim.delta_through(float(rare[at]), float(likely[at])))
+                best = float(worth[at]), Rule(float(curve.thresholds[places][at]), high, event, offset)
+    assert best is not None
+    return best[1]
+
+
+def curved(claim: Claim | None) -> bool:
+    """Whether the claim's region has a boundary other than straight lines."""
+    return claim is not None and claim.form not in LINES
+
+
+def _worth(p: Any, q: Any, delta: float, claim: Any) -> Any:
+    import numpy as np
+
+    if curved(claim):
+        return np.nan_to_num(np.asarray(claim.least_parameter(q, p)), nan=-np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(p > delta, np.log(np.maximum(p - delta, 0.0)) - np.log(q), -np.inf)
+
+
+def _spread(thresholds: int) -> Any:
+    """Places among the thresholds: all of a few, else denser towards both ends, where the ratios are largest."""
+    import numpy as np
+
+    inner = np.arange(1, thresholds - 1)  # not the two that guess alike for everybody
+    if inner.size == 0:
+        return np.array([0])
+    if inner.size <= CANDIDATES:
+        return inner
+    ends = np.geomspace(1.0, inner.size, CANDIDATES // 4)
+    even = np.linspace(0.0, inner.size - 1.0, CANDIDATES // 2)
+    return inner[np.unique(np.concatenate([ends - 1.0, inner.size - ends, even]).astype(int))]

@@ -1,0 +1,140 @@
+"""The four counts of a membership attack with a fixed rule: what every interval method starts from."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.errors import InvalidSpec
+
+NAMES = ("tp", "fp", "tn", "fn")
+
+
+@dataclass(frozen=True, slots=True)
+class AttackCounts:
+    """How often the attack guessed "in", on members (`tp`, `fn`) and on the others (`fp`, `tn`).
+
+    `tp`, `fn` are the members guessed in and guessed out; `fp`, `tn` the non-members guessed in and guessed out.
+    Raises `InvalidSpec` for a count that is no whole number, and where one of the two groups is empty.
+
+    >>> AttackCounts(tp=30, fp=10, tn=90, fn=70).tpr
+    0.3
+    """
+
+    tp: int
+    fp: int
+    tn: int
+    fn: int
+
+    def __post_init__(self) -> None:
+        for name in NAMES:
+            object.__setattr__(self, name, validate.whole(name, getattr(self, name), least=0))
+        for words, size in (("members (tp + fn)", self.members), ("non-members (fp + tn)", self.others)):
+            if size == 0:
+                raise InvalidSpec(f"counts: there must be at least one of the {words}, got 0")
+
+    @property
+    def members(self) -> int:
+        """How many scores of members were counted."""
+        return self.tp + self.fn
+
+    @property
+    def others(self) -> int:
+        """How many scores of non-members were counted."""
+        return self.fp + self.tn
+
+    @property
+    def tpr(self) -> float:
+        """The part of the members that was guessed in."""
+        return self.tp / self.members
+
+    @property
+    def fpr(self) -> float:
+        """The part of the non-members that was guessed in."""
+        return self.fp / self.others
+
+    @property
+    def accuracy(self) -> float:
+        """The part of all guesses that was right."""
+        return (self.tp + self.tn) / (self.members + self.others)
+
+    @property
+    def advantage(self) -> float:
+        """The membership advantage tpr - fpr (Yeom, Giacomelli, Fredrikson & Jha 2018)."""
+        return self.tpr - self.fpr
+
+    def reversed(self) -> AttackCounts:
+        """The counts of the attack that says the opposite."""
+        return AttackCounts(tp=self.fn, fp=self.tn, tn=self.fp, fn=self.tp)
+
+    def to_dict(self) -> dict[str, int]:
+        """The counts as JSON holds them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> AttackCounts:
+        """The counts in a mapping with the keys tp, fp, tn, fn (capitals are accepted).
+
+        >>> AttackCounts.from_dict({"TP": 3, "FP": 1, "TN": 4, "FN": 2})
+        AttackCounts(tp=3, fp=1, tn=4, fn=2)
+        """
+        found = {str(key).lower(): value for key, value in stored.items()}
+        if set(found) != set(NAMES):
+            raise InvalidSpec(f"counts must have the keys tp, fp, tn, fn, got {', '.join(map(str, stored)) or 'none'}")
+        return cls(**found)
+
+    @classmethod
+    def from_guesses(cls, guesses: Iterable[Any], members: Iterable[Any]) -> AttackCounts:
+        """The counts of one guess (1: in, 0: out) and one truth (1: member) for each example.
+
+        >>> AttackCounts.from_guesses([1, 1, 0], [1, 0, 0])
+        AttackCounts(tp=1, fp=1, tn=1, fn=0)
+        """
+        said, true = list(guesses), list(members)
+        if len(said) != len(true):
+            raise InvalidSpec(f"guesses and members must be equally long, got {len(said)} and {len(true)}")
+        for name, values in (("guesses", said), ("members", true)):
+            wrong = [value for value in values if value not in (0, 1)]
+            if wrong:
+                raise InvalidSpec(f"{name} must be 0 or 1, got {wrong[0]!r}")
+        pairs = [(bool(guess), bool(member)) for guess, member in zip(said, true, strict=True)]
+        return cls(
+            tp=pairs.count((True, True)),
+            fp=pairs.count((True, False)),
+            tn=pairs.count((False, False)),
+            fn=pairs.count((False, True)),
+        )
+
+    @classmethod
+    def from_scores(cls, in_scores: Any, out_scores: Any, threshold: float) -> AttackCounts:
+        """The counts of the rule "in where the score is at least `threshold`": a tie with it is a guess "in".
+
+        >>> AttackCounts.from_scores([1.0, 2.0], [0.0, 1.0], 1.0)
+        AttackCounts(tp=2, fp=1, tn=1, fn=0)
+        """
+        import numpy as np
+
+        inside, outside = np.asarray(in_scores, dtype=float), np.asarray(out_scores, dtype=float)
+        tp, fp = int(np.sum(inside >= threshold)), int(np.sum(outside >= threshold))
+        return cls(tp=tp, fp=fp, tn=int(outside.size) - fp, fn=int(inside.size) - tp)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the counts as JSON."""
+        Path(path).write_text(json.dumps(self.to_dict()) + "\n", encoding="utf-8")
+        return Path(path)
+
+
+def largest_advantage(epsilon: float, delta: float = 0.0) -> float:
+    """The largest membership advantage that (epsilon, delta)-DP allows (Humphries et al. 2023, theorem 3.3).
+
+    >>> largest_advantage(0.0, 0.1)
+    0.1
+    """
+    e, d = validate.not_negative("epsilon", epsilon), validate.probability("delta", delta)
+    return min(1.0, (-math.expm1(-e) + 2.0 * d * math.exp(-e)) / (1.0 + math.exp(-e)))

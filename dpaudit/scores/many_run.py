@@ -1,0 +1,173 @@
+"""Certified bounds where every score comes from a model of its own, and the numbers in and out were fixed.
+
+Then the hits of a frozen rule are two independent binomials. Two certifiers: two Clopper-Pearson limits, each at half
+the error probability, carried through any region p <= G(q); and the exact unconditional test.
+
+For every threshold at once: the k-th largest of n scores is a threshold whose true rate is Beta(k, n + 1 - k), and
+the lower Clopper-Pearson limit of k hits is exactly the alpha quantile of that law. So at alpha / (2 n_in) and
+alpha / (2 n_out) the limits of all ranks hold together, and with them those of every threshold between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
+from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.region import epsilon_of
+
+LEAST_ALPHA = 1e-18  # a p-value below this is reported as this
+MOST_CORNERS = 2000  # thresholds at which the bands are compared with a claim
+
+WITHIN = "every score comes from a model trained independently of all others; the numbers in and out were fixed before"
+
+
+def rectangle(counts: AttackCounts, alpha: float) -> tuple[float, float]:
+    """The upper limits of fpr and fnr, each at alpha / 2: with probability 1 - alpha both hold."""
+    return (
+        upper_limit(counts.fp, counts.others, alpha / 2.0),
+        upper_limit(counts.fn, counts.members, alpha / 2.0),
+    )
+
+
+def clopper_pearson(counts: AttackCounts, delta: float, alpha: float) -> float:
+    """epsilon lower bound at `delta`: the better of the two lines of the region, which share both limits.
+
+    >>> round(clopper_pearson(AttackCounts(tp=900, fp=100, tn=900, fn=100), 0.0, 0.05), 3)
+    1.99
+    """
+    return _seen(*rectangle(counts, alpha), delta)
+
+
+def clopper_pearson_upper(counts: AttackCounts, delta: float, alpha: float) -> float:
+    """Upper bound, at `delta`, of the epsilon that this one attack shows; not of the mechanism's own epsilon.
+
+    >>> round(clopper_pearson_upper(AttackCounts(tp=900, fp=100, tn=900, fn=100), 0.0, 0.05), 3)
+    2.414
+    """
+    low = (
+        lower_limit(counts.fp, counts.others, alpha / 2.0),
+        lower_limit(counts.fn, counts.members, alpha / 2.0),
+    )
+    return max(epsilon_of(*low, delta), epsilon_of(*rectangle(counts, alpha), delta))
+
+
+def clopper_pearson_p_value(counts: AttackCounts, claim: Claim) -> float:
+    """The least error probability at which the rectangle leaves the claim's region, in either order of the sides."""
+
+    def refuted(alpha: float) -> bool:
+        fpr, fnr = rectangle(counts, alpha)
+        return _outside(claim, fpr, fnr)
+
+    return least_alpha(refuted)
+
+
+def exact(counts: AttackCounts, delta: float, alpha: float, claim: Claim | None, event: str) -> tuple[float, float]:
+    """(epsilon lower bound at `delta`, p-value of the claim) by the exact unconditional test of one frozen event.
+
+    `event` "in": tp of the members against fp of the others; "out": tn against fn; "both": the better of the two,
+    each at half the error probability. Without a claim the p-value is that of epsilon = 0.
+    """
+    if event == "both":
+        first, second = (exact(counts, delta, alpha / 2.0, claim, each) for each in ("in", "out"))
+        return max(first[0], second[0]), min(1.0, 2.0 * min(first[1], second[1]))
+    from dpaudit.certify import FixedSides, certify
+
+    sides = (counts.tp, counts.fp, counts.members, counts.others)
+    if event == "out":
+        sides = (counts.tn, counts.fn, counts.others, counts.members)
+    tested: Claim = claim if claim is not None else PureDP(0.0) if delta == 0.0 else ApproximateDP(0.0, delta)
+    made = certify(FixedSides(*sides), tested, 1.0 - alpha, certifier="unconditional", delta=delta)
+    return (made.epsilon_lower or 0.0), made.p_value
+
+
+def bands(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, Any]:
+    """Upper limits of (fpr, fnr) at every threshold that can matter; all of them hold together at `alpha`.
+
+    Arrays of shape (corners,): the thresholds where one more guess "in" would be a non-member.
+    """
+    import numpy as np
+
+    from dpaudit.scores.roc import roc
+
+    curve = roc(in_scores, out_scores)
+    corner = np.append((np.diff(curve.fp) > 0), True) & np.concatenate([[True], np.diff(curve.tp) > 0])
+    places = np.flatnonzero(corner)
+    if places.size > MOST_CORNERS:  # any of them may be left out: the limits hold at all
+        places = places[np.unique(np.linspace(0, places.size - 1, MOST_CORNERS).astype(int))]
+    fp, fn = curve.fp[places], curve.members - curve.tp[places]
+    return _upper(fp, curve.others, alpha), _upper(fn, curve.members, alpha)
+
+
+def right_limits(in_scores: Any, out_scores: Any, alpha: float) -> tuple[Any, Any]:
+    """Upper limits of (tpr, tnr) at every threshold, shape (thresholds,); all of them hold together at `alpha`."""
+    from dpaudit.scores.roc import roc
+
+    curve = roc(in_scores, out_scores)
+    return _upper(curve.tp, curve.members, alpha), _upper(curve.others - curve.fp, curve.others, alpha)
+
+
+def every_threshold(in_scores: Any, out_scores: Any, delta: float, alpha: float) -> float:
+    """The largest epsilon lower bound over all thresholds, in both directions, with all of them paid for."""
+    best = 0.0
+    for inside, outside in ((in_scores, out_scores), (-in_scores, -out_scores)):  # low scores for members: half each
+        fpr, fnr = bands(inside, outside, alpha / 2.0)
+        best = max(best, *(_seen(x, y, delta) for x, y in zip(fpr.tolist(), fnr.tolist(), strict=True)))
+    return best
+
+
+def every_p_value(in_scores: Any, out_scores: Any, claim: Claim) -> float:
+    """The least error probability at which the bands of all thresholds leave the claim's region."""
+
+    def refuted(alpha: float) -> bool:
+        for inside, outside in ((in_scores, out_scores), (-in_scores, -out_scores)):
+            fpr, fnr = bands(inside, outside, alpha / 2.0)
+            if any(_outside(claim, x, y) for x, y in zip(fpr.tolist(), fnr.tolist(), strict=True)):
+                return True
+        return False
+
+    return least_alpha(refuted)
+
+
+def _upper(hits: Any, size: int, alpha: float) -> Any:
+    """Upper limits of a rate at every rank of one side, with half of `alpha` divided between its ranks."""
+    import numpy as np
+    from scipy.special import betainccinv
+
+    some = np.minimum(hits, size - 1)
+    inner = betainccinv(some + 1.0, size - some, alpha / (2.0 * size)) * (1.0 + SLACK)
+    return np.where(hits >= size, 1.0, np.minimum(1.0, inner))
+
+
+def least_alpha(refuted: Callable[[float], bool]) -> float:
+    """The least error probability at which a rule that grows with it refutes, rounded up; 1.0 where none does.
+
+    >>> round(least_alpha(lambda alpha: alpha >= 0.01), 6)
+    0.01
+    """
+    low, high = math.log(LEAST_ALPHA), 0.0
+    if not refuted(0.999999):
+        return 1.0
+    if refuted(LEAST_ALPHA):
+        return LEAST_ALPHA
+    while high - low > 1e-6:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if refuted(math.exp(middle)) else (middle, high)
+    return min(1.0, math.exp(high) * (1.0 + SLACK))
+
+
+def _seen(fpr: float, fnr: float, delta: float) -> float:
+    """The epsilon that error rates of at most these show: both lines, never the attack that says the opposite."""
+    best = 0.0
+    for kept, lost in ((1.0 - fnr, fpr), (1.0 - fpr, fnr)):
+        if kept > delta and lost > 0.0:
+            best = max(best, math.log(kept - delta) - math.log(lost))
+    return best
+
+
+def _outside(claim: Claim, fpr: float, fnr: float) -> bool:
+    """Whether no point with at most these error rates lies in the claim's region."""
+    return 1.0 - fnr > claim.max_probability(fpr) or 1.0 - fpr > claim.max_probability(fnr)

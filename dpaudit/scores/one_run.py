@@ -1,0 +1,202 @@
+"""Certified bounds from one training run: m canaries, each put in or left out by a fair coin of its own.
+
+Let q = e^epsilon / (1 + e^epsilon), and let f_r(v) = Pr(Bin(r, q) >= v). An epsilon-DP mechanism that makes r guesses
+is right v times with probability at most f_r(v) (Steinke, Nasr & Jagielski 2023, theorem 5.2): also given its output,
+so r may be any function of the scores.
+
+With delta, look at the guesses one by one, in a random order, and at the chance f_k(w) of still getting there with k
+guesses left and w right ones missing. Without delta it never grows on average. One guess adds to it at most the excess
+of its chance of being right over q, times Pr(Bin(k, q) = w - 1); and the excesses of the m canaries have together a
+mean of at most m (1 - q) delta, because (1 - q) P - q Q is at most (1 - q) delta on every set. Hence
+
+    Pr(V >= v) <= f_r(v) + m (1 - q) delta mean_{k < r} max_w Pr(Bin(k, q) = w),
+
+the maximum over the w that v can leave. This replaces the correction 2 m delta max_i (f(v - i) - f(v)) / i of the
+paper's theorem 3.1 (`published_p_value`): that one treats the excess as independent of the coins, and is exceeded for
+small m by mechanisms that a linear program finds. The bound here is mostly the smaller one where it matters.
+
+Where r is random and delta > 0, the two terms are bounded apart, with `DELTA_SHARE` of alpha for the second, so that
+the sum holds whatever r does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dpaudit.certify.binomial import SLACK, upper_tail
+from dpaudit.errors import InvalidSpec
+
+DELTA_SHARE = 0.1  # of the error probability goes to the delta part where the number of guesses is random
+LARGEST_EPSILON = 40.0
+FEWEST_GUESSES = 5  # that a list of numbers goes down to
+TYPICAL = 0.75  # the part of right guesses that a list is made for
+
+WITHIN = (
+    "one training run (or several); a fair coin of its own, independent of all else, decided for every canary "
+    "whether it was in; all canaries of the coins are scored, and the scores do not use the coins"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """`right` of `made` guesses about `canaries` canaries; `fixed` where their number was known before the run."""
+
+    right: int
+    made: int
+    canaries: int
+    fixed: bool
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.right <= self.made <= self.canaries:
+            raise InvalidSpec(
+                f"guesses must have 0 <= right <= made <= canaries, got {self.right}, {self.made}, {self.canaries}"
+            )
+
+
+def guess_ends(scores: Any, members: Any, ends: tuple[int, int], rng: Any, fixed: bool = True) -> Guesses:
+    """Guesses "in" for the `ends[0]` highest scores and "out" for the `ends[1]` lowest.
+
+    `scores` and `members` (bools) are arrays of shape (canaries,). Ties at the cut are broken by `rng`, never by the
+    order of the file, which may know the coins.
+
+    >>> import numpy as np
+    >>> scores, members = np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False])
+    >>> guess_ends(scores, members, (1, 1), np.random.default_rng(0))
+    Guesses(right=2, made=2, canaries=4, fixed=True)
+    """
+    import numpy as np
+
+    high, low = ends
+    if high < 0 or low < 0 or high + low > scores.size:
+        raise InvalidSpec(f"guesses must be two numbers that {scores.size} canaries allow together, got {ends}")
+    mixed = rng.permutation(scores.size)
+    order = mixed[np.argsort(scores[mixed], kind="stable")]
+    right = int(members[order[scores.size - high :]].sum()) + int((~members[order[:low]]).sum())
+    return Guesses(right, high + low, int(scores.size), fixed)
+
+
+def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
+    """The least error probability at which (epsilon, delta)-DP is refuted, rounded up.
+
+    >>> round(p_value(Guesses(right=9, made=10, canaries=100, fixed=True), 0.0, 0.0), 6)  # 11 / 2^10
+    0.010742
+    """
+    q = 1.0 / (1.0 + math.exp(-epsilon))
+    tail = upper_tail(guesses.right, guesses.made, min(1.0, q * (1.0 + 1e-15)))
+    if delta == 0.0 or guesses.right == 0:
+        return tail
+    excess = guesses.canaries * (1.0 - q) * delta * _steepest(guesses.made, guesses.right, q) * (1.0 + SLACK)
+    if guesses.fixed:
+        return min(1.0, tail + excess)
+    return min(1.0, max(tail / (1.0 - DELTA_SHARE), excess / DELTA_SHARE))
+
+
+def published_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
+    """The value of the paper's own formula, for comparison with other tools; see the module for why it is not used.
+
+    >>> round(published_p_value(Guesses(right=9, made=10, canaries=100, fixed=True), 0.0, 1e-5), 6)
+    0.011069
+    """
+    import numpy as np
+    from scipy.stats import binom
+
+    q = 1.0 / (1.0 + math.exp(-epsilon))
+    v, r = guesses.right, guesses.made
+    tail = float(binom.sf(v - 1, r, q))
+    if delta == 0.0 or v == 0:
+        return tail
+    steps = np.arange(1, v + 1)
+    steepest = float(np.max((binom.sf(v - steps - 1, r, q) - tail) / steps))
+    return min(1.0, tail + 2.0 * guesses.canaries * delta * steepest)
+
+
+def epsilon_lower(guesses: Guesses, delta: float, alpha: float) -> float:
+    """The largest epsilon at `delta` that is refuted at error probability `alpha`; 0.0 where there is none.
+
+    With delta = 0 it is the logit of the lower Clopper-Pearson limit of the part of right guesses.
+
+    >>> round(epsilon_lower(Guesses(right=100, made=100, canaries=100, fixed=True), 0.0, 0.05), 4)
+    3.493
+    """
+    if p_value(guesses, 0.0, delta) > alpha:
+        return 0.0
+    low, high = 0.0, LARGEST_EPSILON
+    while high - low > 1e-7:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if p_value(guesses, middle, delta) <= alpha else (low, middle)
+    return low
+
+
+def grid(canaries: int, delta: float = 0.0, alpha: float = 0.05) -> tuple[tuple[int, int], ...]:
+    """Numbers of guesses (high, low) that are known before the scores: quarters, for both ends and for each.
+
+    With delta the excess alone costs much for few guesses: the list stops where it would take half of the share of
+    `alpha` that each entry gets.
+
+    >>> grid(40)
+    ((20, 20), (20, 0), (0, 20), (5, 5), (5, 0), (0, 5))
+    >>> len(grid(40_000)), len(grid(40_000, delta=1e-5))
+    (18, 6)
+    """
+    each = max(1, canaries // 2)
+    found: list[tuple[int, int]] = []
+    while each >= FEWEST_GUESSES or not found:
+        level = [ends for ends in ((each, each), (each, 0), (0, each)) if sum(ends) <= canaries]
+        if found and delta > 0.0:
+            excess = canaries * (1.0 - TYPICAL) * delta * _steepest(each, each * 3 // 4, TYPICAL)
+            if excess > 0.5 * alpha / (len(found) + len(level)):
+                break
+        found += level
+        each //= 4
+    return tuple(found)
+
+
+def choose_ends(scores: Any, members: Any, canaries: int, delta: float, alpha: float) -> tuple[int, int]:
+    """The numbers of guesses at both ends with the best bound that as many of `canaries` would give at these rates."""
+    import numpy as np
+
+    order = np.argsort(scores, kind="stable")
+    values, truth = scores[order], members[order]
+    best, chosen = -1.0, (max(1, canaries // 2), 0)
+    shares = np.unique(np.round(np.geomspace(0.5 * values.size, max(2.0, 0.004 * values.size), 14)).astype(int))
+    options = [*shares[shares > 0].tolist(), 0]
+    for high in options:
+        for low in options:
+            made = high + low
+            if not 0 < made <= values.size:
+                continue
+            right = int(truth[values.size - high :].sum()) + int((~truth[:low]).sum())
+            ends = round(high / values.size * canaries), round(low / values.size * canaries)
+            if not 0 < sum(ends) <= canaries:
+                continue
+            expected = int((right + 0.5) / (made + 1.0) * sum(ends))
+            worth = epsilon_lower(Guesses(expected, sum(ends), canaries, fixed=False), delta, alpha)
+            if worth > best:
+                best, chosen = worth, ends
+    return chosen
+
+
+@lru_cache(maxsize=64)
+def _spans(made: int, right: int) -> tuple[Any, Any, Any]:
+    import numpy as np
+
+    k = np.arange(made)
+    least, most = np.maximum(0, right - made + k), np.minimum(k, right - 1)
+    return k, least, most
+
+
+def _steepest(made: int, right: int, q: float) -> float:
+    """The mean over k < made of the largest Pr(Bin(k, q) = w), w from right - made + k to right - 1."""
+    import numpy as np
+    from scipy.special import gammaln
+
+    k, least, most = _spans(made, right)
+    mode = np.clip(np.floor((k + 1.0) * q), least, most)
+    missed = k - mode
+    log = gammaln(k + 1.0) - gammaln(mode + 1.0) - gammaln(missed + 1.0) + mode * math.log(q)
+    if q < 1.0:
+        log = log + missed * math.log1p(-q)
+    return float(np.minimum(1.0, np.exp(log) * (1.0 + 1e-9)).mean())

@@ -1,0 +1,137 @@
+"""One question about scores, checked and split: what every method gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import Claim
+from dpaudit.errors import InvalidSpec
+from dpaudit.scores import one_run
+from dpaudit.scores.bootstrap import Bootstrap
+from dpaudit.scores.choice import Choice, Every, Given, MultiSplit, Rule, Split, choose, parts
+from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.one_run import Guesses
+
+MANY, ONE = DESIGNS = ("many-run", "one-run")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A frozen rule and its counts on scores that did not choose it; `event` is what the exact test compares."""
+
+    rule: Rule | None
+    counts: AttackCounts
+    event: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything that a method may look at. `inside` and `outside` are None where only counts are known."""
+
+    inside: Any
+    outside: Any
+    given_counts: AttackCounts | None
+    claim: Claim | None
+    delta: float
+    confidence: float
+    design: str
+    choice: Choice
+    event: str
+    guesses: tuple[int, int] | None
+    interval: str
+    seed: int
+    bootstrap: Bootstrap | None
+    min_count: int
+    fpr: tuple[float, ...]
+    prevalence: float | None
+
+    @property
+    def alpha(self) -> float:
+        """The error probability of one end of an interval."""
+        whole = error_probability(self.confidence)
+        return whole / 2.0 if self.interval == "two-sided" else whole
+
+    @property
+    def wants_lower(self) -> bool:
+        """Whether a lower end is asked for."""
+        return self.interval != "upper"
+
+    @property
+    def wants_upper(self) -> bool:
+        """Whether an upper end is asked for."""
+        return self.interval != "lower"
+
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
+        """The rules to judge with their counts: one, or one for each split. `Every` falls back to a single split."""
+        if self.given_counts is not None:
+            return (Judged(None, self.given_counts, self.event),)
+        if isinstance(self.choice, Given):
+            rule = Rule(self.choice.threshold, offset=self.delta)
+            return (Judged(rule, rule.counts(self.inside, self.outside), self.event),)
+        choice = Split() if isinstance(self.choice, Every) else self.choice
+        return tuple(self._split(choice.fraction, rng) for rng in self._generators(choice))
+
+    @cached_property
+    def guessed(self) -> tuple[Guesses, ...]:
+        """The guesses of a one-run design; with `Every`, one for each number of guesses that is paid for."""
+        if self.given_counts is not None:
+            return (self._by_counts(self.given_counts),)
+        scores, members = self._pooled()
+        rng = self._generators(Split())[0]
+        if self.guesses is not None:
+            return (one_run.guess_ends(scores, members, self.guesses, rng),)
+        if isinstance(self.choice, Given):
+            return (self._by_counts(AttackCounts.from_scores(self.inside, self.outside, self.choice.threshold)),)
+        if isinstance(self.choice, Every):
+            return self.fixed_guesses(one_run.grid(scores.size, self.delta, self.alpha))
+        choice = self.choice
+        return tuple(self._guess_split(scores, members, choice.fraction, rng) for rng in self._generators(choice))
+
+    def fixed_guesses(self, ends: tuple[tuple[int, int], ...]) -> tuple[Guesses, ...]:
+        """Guesses whose numbers were fixed before the run."""
+        scores, members = self._pooled()
+        rng = self._generators(Split())[0]
+        return tuple(one_run.guess_ends(scores, members, each, rng) for each in ends)
+
+    def _generators(self, choice: Choice) -> list[Any]:
+        import numpy as np
+
+        count = choice.splits if isinstance(choice, MultiSplit) else 1
+        return [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(count)]
+
+    def _split(self, fraction: float, rng: Any) -> Judged:
+        chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)
+        sizes = (judged_in.size, judged_out.size)
+        rule = choose(chosen_in, chosen_out, sizes, self.delta, self.alpha, self.claim)
+        return Judged(rule, rule.counts(judged_in, judged_out), rule.event)
+
+    def _pooled(self) -> tuple[Any, Any]:
+        import numpy as np
+
+        scores = np.concatenate([self.inside, self.outside])
+        return scores, np.arange(scores.size) < self.inside.size
+
+    def _guess_split(self, scores: Any, members: Any, fraction: float, rng: Any) -> Guesses:
+        """Chooses on canaries drawn whatever their coins say: a draw by side would spoil the coins of the rest."""
+        kept = round(fraction * scores.size)
+        if not 0 < kept < scores.size:
+            raise InvalidSpec(
+                f"split leaves nothing of {scores.size} scores on one part; give guesses=(in, out) instead"
+            )
+        order = rng.permutation(scores.size)
+        first, rest = order[:kept], order[kept:]
+        ends = one_run.choose_ends(scores[first], members[first], rest.size, self.delta, self.alpha)
+        return one_run.guess_ends(scores[rest], members[rest], ends, rng, fixed=False)
+
+    def _by_counts(self, counts: AttackCounts) -> Guesses:
+        """Guesses of a threshold: of one kind, so that their number is random, or about every canary."""
+        total = counts.members + counts.others
+        if self.event == "both":
+            return Guesses(counts.tp + counts.tn, total, total, fixed=True)
+        if self.event == "in":
+            return Guesses(counts.tp, counts.tp + counts.fp, total, fixed=False)
+        return Guesses(counts.tn, counts.tn + counts.fn, total, fixed=False)

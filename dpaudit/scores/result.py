@@ -1,0 +1,219 @@
+"""What an audit of scores says: estimates with their labels and assumptions, and a verdict only of certified ones."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpaudit.certify.certificate import error_probability, plain
+from dpaudit.claims import Claim
+from dpaudit.scores.counts import AttackCounts
+
+SCHEMA = "dpaudit.scores/1"
+CERTIFIED, MODEL, BAYESIAN, APPROXIMATE, POINT = LABELS = (
+    "certified",
+    "model-based",
+    "Bayesian",
+    "approximate",
+    "point estimate",
+)
+INTERVALS = ("lower", "upper", "two-sided")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One method's answer about one quantity ("epsilon", "auroc", ...).
+
+    `label` says what kind of statement it is (one of `LABELS`), `assumption` what it rests on, in words. `value` is
+    the plain estimate, `lower` and `upper` the ends of the interval at `confidence`; None where the method has none.
+    `p_value` is that of the claim: the least error probability at which this method refutes it (certified ones only).
+    """
+
+    method: str
+    label: str
+    quantity: str
+    assumption: str
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    delta: float | None = None
+    confidence: float | None = None
+    p_value: float | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The lower end, where the quantity is epsilon."""
+        return self.lower if self.quantity == "epsilon" else None
+
+    @property
+    def epsilon_upper(self) -> float | None:
+        """The upper end, where the quantity is epsilon: of what this attack shows, never of the mechanism's own."""
+        return self.upper if self.quantity == "epsilon" else None
+
+    def to_dict(self) -> dict[str, object]:
+        """The estimate as plain values; infinity is the string "inf"."""
+        return {
+            "method": self.method,
+            "label": self.label,
+            "quantity": self.quantity,
+            "value": plain(self.value),
+            "lower": plain(self.lower),
+            "upper": plain(self.upper),
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "p_value": self.p_value,
+            "assumption": self.assumption,
+            "detail": {key: plain(value) if isinstance(value, float) else value for key, value in self.detail.items()},
+        }
+
+    def __str__(self) -> str:
+        said = []
+        if self.lower is not None:
+            said.append(f"{self.quantity} >= {_number(self.lower)}")
+        if self.upper is not None:
+            said.append(f"{self.quantity} <= {_number(self.upper)}")
+        if not said:
+            said.append(f"{self.quantity} about {_number(self.value)}")
+        elif self.value is not None:
+            said.append(f"estimate {_number(self.value)}")
+        at = "" if self.delta is None else f" at delta {self.delta:g}"
+        level = "" if self.confidence is None else f", confidence {self.confidence:g}"
+        return f"{self.method:<16} {self.label:<15} {', '.join(said)}{at}{level}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresResult:
+    """The answer of `audit_scores`: every method's estimate, and the verdict of the first certified one.
+
+    `counts` are those of the scores that were judged; `roc` holds the corners (fpr, fnr) of the empirical trade-off,
+    `band` upper limits of (fpr, fnr) at every threshold that hold together at `confidence` (many-run designs only).
+    """
+
+    claim: Claim | None
+    design: str
+    assumption: str
+    sizes: tuple[int, int]
+    choice: str
+    rule: Mapping[str, Any] | None
+    counts: AttackCounts
+    confidence: float
+    interval: str
+    seed: int
+    estimates: tuple[Estimate, ...]
+    roc: tuple[tuple[float, float], ...] = ()
+    band: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def deciding(self) -> Estimate | None:
+        """The estimate that decides: the first certified one about epsilon; None where there is none."""
+        return next((e for e in self.estimates if e.label == CERTIFIED and e.quantity == "epsilon"), None)
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The certified lower bound on epsilon at `delta`, of the deciding method."""
+        return None if self.deciding is None else self.deciding.epsilon_lower
+
+    @property
+    def delta(self) -> float | None:
+        """The delta that the certified bound is for."""
+        return None if self.deciding is None else self.deciding.delta
+
+    @property
+    def refuted(self) -> bool | None:
+        """Whether the claim is refuted at `confidence`; None without a claim or without a certified estimate."""
+        decided = self.deciding
+        if self.claim is None or decided is None or decided.p_value is None:
+            return None
+        alpha = error_probability(self.confidence)
+        return decided.p_value <= (alpha / 2.0 if self.interval == "two-sided" else alpha)
+
+    def epsilon_curve(self, deltas: Any) -> Any:
+        """Lower bounds on epsilon at every one of `deltas`; all of them hold together at `confidence`.
+
+        From the band of every threshold, so for scores of a many-run design; zeros where there is no band.
+        """
+        from dpaudit.scores.region import epsilon_curve_of
+
+        fpr, fnr = ([point[side] for point in self.band] for side in (0, 1))
+        return epsilon_curve_of(fpr, fnr, deltas, limits=True)
+
+    def plot(self, path: str | os.PathLike[str]) -> Path:
+        """Draws the trade-off of the attack, its band and the claim; the suffix is .svg, .png or .pdf."""
+        from dpaudit.scores.plots import plot_tradeoff
+
+        return plot_tradeoff(self, path)
+
+    def estimate(self, method: str) -> Estimate:
+        """The first estimate of that method; raises `KeyError` where it was not asked for."""
+        for found in self.estimates:
+            if found.method == method:
+                return found
+        raise KeyError(method)
+
+    def to_dict(self) -> dict[str, object]:
+        """The result as plain values, as JSON holds it."""
+        return {
+            "schema": SCHEMA,
+            "claim": None if self.claim is None else self.claim.to_dict(),
+            "refuted": self.refuted,
+            "decided_by": None if self.deciding is None else self.deciding.method,
+            "design": self.design,
+            "assumption": self.assumption,
+            "scores": {"in": self.sizes[0], "out": self.sizes[1]},
+            "choice": self.choice,
+            "rule": None if self.rule is None else {key: _plain(value) for key, value in self.rule.items()},
+            "counts": self.counts.to_dict(),
+            "confidence": self.confidence,
+            "interval": self.interval,
+            "seed": self.seed,
+            "estimates": [each.to_dict() for each in self.estimates],
+            "roc": [list(point) for point in self.roc],
+            "band": [list(point) for point in self.band],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the result as JSON."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        return Path(path)
+
+    def __str__(self) -> str:
+        lines = [self._headline(), f"  scores      {self.sizes[0]:,} in, {self.sizes[1]:,} out; {self.choice}"]
+        c = self.counts
+        lines.append(f"  judged      tp {c.tp:,} of {c.members:,} members, fp {c.fp:,} of {c.others:,} non-members")
+        lines.append(f"  assumes     {self.assumption}")
+        lines += [f"  {each}" for each in self.estimates]
+        if sum(each.label == CERTIFIED for each in self.estimates) > 1:
+            lines.append("  each statement holds at its confidence on its own; only the first certified one decides")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        decided = self.deciding
+        if decided is None:
+            return "NO CERTIFICATE  only estimates without a guarantee were asked for"
+        at = f" at delta {decided.delta:g}" if decided.delta else ""
+        bound = f"epsilon >= {_number(decided.lower)}{at}"
+        own = "" if self.claim is None else f"{self.claim.parameter}_lower"
+        if own in decided.detail:
+            bound = f"{own.removesuffix('_lower')} >= {_number(decided.detail[own])}"
+        bound += f" with confidence {self.confidence:g} ({decided.method})"
+        if self.refuted is None:
+            return f"CERTIFIED  {bound}"
+        return f"{'REFUTED' if self.refuted else 'NOT REFUTED'}  claim {self.claim}: {bound}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "nothing"
+    return f"{math.floor(value * 1e4) / 1e4:.4f}" if math.isfinite(value) else "infinity"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0.0 else "-inf"
+    return value

@@ -1,0 +1,183 @@
+"""The methods without a guarantee: model-based, Bayesian, approximate, and plain estimates. None decides a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.scores import gaussian, many_run, one_run, one_run_f, posterior, ratios, roc
+from dpaudit.scores.certified import f_guesses
+from dpaudit.scores.choice import Every
+from dpaudit.scores.posterior import Posterior
+from dpaudit.scores.question import Question
+from dpaudit.scores.region import epsilon_of
+from dpaudit.scores.result import APPROXIMATE, BAYESIAN, CERTIFIED, MODEL, POINT, Estimate
+
+SAMPLES = "the scores of each side are independent draws from one law"
+
+
+def jeffreys(question: Question) -> Estimate:
+    """Equal-tailed Jeffreys intervals of the two error rates, carried through the region."""
+    counts, delta = question.judged[0].counts, question.delta
+    low, high = posterior.jeffreys(counts, delta, 2.0 * question.alpha)
+    return _interval(question, "jeffreys", BAYESIAN, f"a Jeffreys prior for each error rate; {SAMPLES}", low, high)
+
+
+def joint_beta(question: Question) -> Estimate:
+    """Quantiles of the posterior of epsilon, two independent Betas."""
+    return _joint(question, "joint-beta", "independent Jeffreys priors for the two error rates")
+
+
+def joint_dirichlet(question: Question) -> Estimate:
+    """Quantiles of the posterior of epsilon, four cells with one Dirichlet: the same numbers as joint-beta."""
+    return _joint(question, "joint-dirichlet", "one Dirichlet(1/2, 1/2, 1/2, 1/2) prior for the four cells")
+
+
+def ratio(name: str) -> Callable[[Question], Estimate]:
+    """One of the approximate intervals for a ratio of two rates."""
+
+    def method(question: Question) -> Estimate:
+        from scipy.special import ndtri
+
+        if question.delta != 0.0:
+            raise InvalidSpec(f"method {name!r} is for delta = 0, got {question.delta:g}; leave it out")
+        c, z = question.judged[0].counts, float(ndtri(question.alpha))
+        low = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, z)
+        high = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, -z)
+        return _interval(question, name, APPROXIMATE, f"large counts; {many_run.WITHIN}", low, high)
+
+    return method
+
+
+def gaussian_dp(question: Question) -> Estimate:
+    """The epsilon of the Gaussian curve that the error rates refute; certified for mu, a model for epsilon."""
+    every = isinstance(question.choice, Every) and question.given_counts is None
+    if every:
+        fpr, fnr = many_run.bands(question.inside, question.outside, question.alpha)
+        pairs = list(zip(fpr.tolist(), fnr.tolist(), strict=True))
+    else:
+        pairs = [many_run.rectangle(question.judged[0].counts, question.alpha)]
+    mu = max(gaussian.mu_of(*each) for each in pairs)
+    c = question.judged[0].counts
+    return _gaussian(question, "gaussian", many_run.WITHIN, mu, gaussian.mu_of(c.fpr, c.fn / c.members))
+
+
+def one_run_gaussian(question: Question) -> Estimate:
+    """The one-run recursion against the Gaussian family, read as an epsilon at delta."""
+    tried = f_guesses(question)
+    mu = max(one_run_f.largest_refuted(each, gaussian.region, question.alpha / len(tried)) for each in tried)
+    return _gaussian(question, "one-run-gaussian", one_run.WITHIN, mu, None)
+
+
+def _gaussian(question: Question, method: str, within: str, mu: float, plain: float | None) -> Estimate:
+    """A bound on mu, which needs no model; at a delta above 0 the epsilon of that curve, which does."""
+    shared: dict[str, Any] = {"method": method, "confidence": question.confidence}
+    if question.delta == 0.0:
+        lower = mu if question.wants_lower else None
+        return Estimate(label=CERTIFIED, quantity="mu", assumption=within, value=plain, lower=lower, **shared)
+    return Estimate(
+        label=MODEL,
+        quantity="epsilon",
+        assumption=f"the mechanism's own trade-off curve is Gaussian; {within}",
+        value=None if plain is None else gaussian.epsilon_of_mu(plain, question.delta),
+        lower=gaussian.epsilon_of_mu(mu, question.delta) if question.wants_lower else None,
+        delta=question.delta,
+        detail={"mu": plain, "mu_lower": mu},
+        **shared,
+    )
+
+
+def raw_counts(question: Question) -> Estimate:
+    """The largest plain log ratio over the thresholds with enough counts."""
+
+    def measure(inside: Any, outside: Any) -> float:
+        return roc.raw_epsilon(inside, outside, question.delta, question.min_count)
+
+    found = _measured(question, "raw-counts", "epsilon", measure, {"min_count": question.min_count})
+    return Estimate(**{**found, "delta": question.delta})
+
+
+def auroc(question: Question) -> Estimate:
+    """The area under the ROC curve; with the hull's in the detail."""
+    hull = roc.hull_area(question.inside, question.outside)
+    return Estimate(**_measured(question, "auroc", "auroc", roc.auroc, {"hull": hull}))
+
+
+def tpr_at_fpr(fpr: float) -> Callable[[Question], Estimate]:
+    """The true positive rate at one false positive rate."""
+
+    def method(question: Question) -> Estimate:
+        found = _measured(
+            question, "tpr-at-fpr", f"tpr at fpr {fpr:g}", lambda a, b: roc.tpr_at(a, b, fpr), {"fpr": fpr}
+        )
+        return Estimate(**found)
+
+    return method
+
+
+def max_accuracy(question: Question) -> Estimate:
+    """The best accuracy of a threshold, with an upper limit that holds for all thresholds at once."""
+    inside, outside, share = question.inside, question.outside, question.prevalence
+    value = roc.best_accuracy(inside, outside, share)
+    weight = inside.size / (inside.size + outside.size) if share is None else share
+    right_in, right_out = many_run.right_limits(inside, outside, question.alpha)
+    upper = float((weight * right_in + (1.0 - weight) * right_out).max())
+    return Estimate(
+        method="max-accuracy",
+        label=CERTIFIED,
+        quantity="accuracy",
+        assumption=f"every threshold is paid for; {many_run.WITHIN}",
+        value=value,
+        upper=min(1.0, upper) if question.wants_upper else None,
+        confidence=question.confidence,
+        detail={"prevalence": weight},
+    )
+
+
+def _joint(question: Question, method: str, prior: str) -> Estimate:
+    law = Posterior(question.judged[0].counts)
+    low = law.quantile(question.alpha, question.delta) if question.wants_lower else 0.0
+    high = law.quantile(1.0 - question.alpha, question.delta) if question.wants_upper else math.inf
+    return _interval(question, method, BAYESIAN, f"{prior}; {SAMPLES}", low, high)
+
+
+def _interval(question: Question, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:
+    c = question.judged[0].counts
+    return Estimate(
+        method=method,
+        label=label,
+        quantity="epsilon",
+        assumption=assumption,
+        value=epsilon_of(c.fpr, c.fn / c.members, question.delta),
+        lower=low if question.wants_lower else None,
+        upper=high if question.wants_upper else None,
+        delta=question.delta,
+        confidence=question.confidence,
+    )
+
+
+def _measured(
+    question: Question, method: str, quantity: str, measure: Callable[[Any, Any], float], detail: dict[str, Any]
+) -> dict[str, Any]:
+    """The fields of a plain estimate, with a bootstrap interval where one is asked for."""
+    inside, outside = question.inside, question.outside
+    fields: dict[str, Any] = {
+        "method": method,
+        "label": POINT,
+        "quantity": quantity,
+        "assumption": f"none beyond {SAMPLES}; no guarantee",
+        "value": measure(inside, outside),
+        "detail": detail,
+    }
+    if question.bootstrap is None:
+        return fields
+    shares = [question.alpha, 1.0 - question.alpha]
+    low, high = question.bootstrap.quantiles(measure, inside, outside, shares, question.seed)
+    fields["lower"] = float(low) if question.wants_lower else None
+    fields["upper"] = float(high) if question.wants_upper else None
+    fields["confidence"] = question.confidence
+    fields["assumption"] = f"bootstrap ({question.bootstrap.kind}); {SAMPLES}; of this measure, not of the mechanism"
+    fields["label"] = APPROXIMATE
+    return fields

@@ -1,0 +1,127 @@
+"""`dpaudit audit-scores`: every kind of file, the exit codes, what is written, and refusals in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.doors.conftest import Outcome
+
+Run = Callable[..., Outcome]
+
+RNG = np.random.default_rng(12)
+INSIDE, OUTSIDE = RNG.normal(2.0, 1.0, 200), RNG.normal(0.0, 1.0, 150)
+CP = ("--method", "clopper-pearson")
+
+
+@pytest.fixture
+def files(folder: Path) -> Path:
+    """The same scores as CSV of two kinds, JSON, NPY and NPZ."""
+    rows = [f"{s},{m}" for s, m in [(s, 1) for s in INSIDE] + [(s, 0) for s in OUTSIDE]]
+    Path("long.csv").write_text("\n".join(["score,member", *rows]) + "\n")
+    wide = [f"{a},{b}" for a, b in zip(INSIDE, [*OUTSIDE, *[""] * 50], strict=True)]
+    Path("wide.csv").write_text("\n".join(["in,out", *wide]) + "\n")
+    Path("named.csv").write_text("\n".join(["loss,seen", *rows]) + "\n")
+    Path("s.json").write_text(json.dumps({"in": list(INSIDE), "out": list(OUTSIDE)}))
+    np.savez("s.npz", **{"in": INSIDE, "out": OUTSIDE})
+    np.save("s.npy", np.column_stack([np.append(INSIDE, OUTSIDE), np.arange(350) < 200]))
+    Path("counts.json").write_text('{"tp": 300, "fp": 30, "tn": 970, "fn": 700}')
+    return folder
+
+
+def test_every_kind_of_file_gives_the_same_answer(dpaudit: Run, files: Path) -> None:
+    answers = {dpaudit("audit-scores", name, *CP) for name in ("long.csv", "wide.csv", "s.json", "s.npz", "s.npy")}
+    assert len(answers) == 1
+    (only,) = answers
+    assert (only.code, only.err) == (0, "")
+    assert only.out.startswith("CERTIFIED  epsilon >= ")
+    assert "  assumes     every score comes from a model trained independently" in only.out
+    assert dpaudit("audit-scores", "named.csv", "--score", "loss", "--member", "seen", *CP).out == only.out
+
+
+def test_exit_codes_and_what_is_written(dpaudit: Run, files: Path) -> None:
+    ended = dpaudit("audit-scores", "s.json", "--epsilon", "0.5", "--json", "r.json", "--plot", "r.svg", *CP)
+    assert ended.code == 1
+    assert ended.out.startswith("REFUTED  claim 0.5-DP: epsilon >= ")
+    stored = json.loads(Path("r.json").read_text())
+    assert (stored["schema"], stored["refuted"], stored["decided_by"]) == ("dpaudit.scores/1", True, "clopper-pearson")
+    assert Path("r.svg").read_text().startswith("<?xml")
+    assert dpaudit("audit-scores", "s.json", "--epsilon", "9", *CP).code == 0
+    claim = '{"form": "GaussianDP", "mu": 0.1}'
+    assert dpaudit("audit-scores", "s.json", "--claim", claim, *CP).code == 1
+    assert dpaudit("audit-scores", "counts.json", "--epsilon", "1", *CP).code == 1
+
+
+def test_the_options_reach_the_audit(dpaudit: Run, files: Path) -> None:
+    one = dpaudit("audit-scores", "s.json", "--design", "one-run", "--guesses", "50", "30", "--delta", "1e-5")
+    assert (one.code, one.err) == (0, "")
+    assert '50 guesses "in" and 30 "out", fixed before' in one.out
+    every = dpaudit(
+        "audit-scores", "s.json", "--method", "all", "--threshold", "1.0", "--bootstrap", "bc", "--fpr", "0.05"
+    )
+    assert "threshold 1, given beforehand" in every.out
+    assert "tpr at fpr 0.05" in every.out
+    assert dpaudit("audit-scores", "s.json", "--threshold", "all").code == 0
+
+
+REFUSED = {
+    "no file": (None, "x.csv", (), "error: x.csv: there is no such file"),
+    "another kind": ("", "x.txt", (), "error: x.txt: scores come as .csv, .json, .npy, .npz, got '.txt'"),
+    "empty": ("", "x.csv", (), "error: x.csv: is empty; the first line must name the columns"),
+    "no header": (
+        "1,2\n3,4\n",
+        "x.csv",
+        (),
+        "error: x.csv: the header must name score and member, or in and out, got 1, 2",
+    ),
+    "no such column": ("score,member\n", "x.csv", ("--score", "s"), "error: x.csv: there is no column 's'"),
+    "no rows": ("score,member\n", "x.csv", (), "error: in_scores must hold at least one score, got none"),
+    "a word": ("score,member\nx,1\n", "x.csv", (), "error: x.csv: line 2, column score must be a number, got 'x'"),
+    "NaN": ("score,member\n1,1\nnan,0\n", "x.csv", (), "error: x.csv: line 3, column score must be a finite number"),
+    "a gap": ("score,member\n,1\n", "x.csv", (), "error: x.csv: line 2, column score must be a number, got ''"),
+    "no truth": ("score,member\n1,2\n", "x.csv", (), "error: x.csv: line 2, column member must be 1 or 0, got '2'"),
+    "not JSON": ("{", "x.json", (), "error: x.json: is not JSON: "),
+    "a list": ("[1]", "x.json", (), "error: x.json: must be an object such as"),
+    "one side": ('{"in": [1]}', "x.json", (), "error: x.json: must have a list under 'out'"),
+    "null": ('{"in": [null], "out": [1]}', "x.json", (), "error: x.json: in[0] must be a number, got None"),
+    "a count": ('{"tp": 1, "fp": 0, "tn": 0}', "x.json", (), "error: x.json: counts must have the keys tp, fp, tn, fn"),
+    "not numpy": ("x", "x.npy", (), "error: x.npy: cannot be read as numpy arrays"),
+    "a threshold": (
+        '{"in": [1], "out": [0]}',
+        "x.json",
+        ("--threshold", "x"),
+        "error: --threshold must be a number or all",
+    ),
+    "a claim": ('{"in": [1], "out": [0]}', "x.json", ("--claim", "x"), "error: --claim must be JSON such as"),
+    "an option": (
+        '{"in": [1], "out": [0]}',
+        "x.json",
+        ("--confidence", "2"),
+        "error: confidence must lie strictly between",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_one_line_and_code_2(dpaudit: Run, folder: Path, name: str) -> None:
+    text, file, options, message = REFUSED[name]
+    if text is not None:
+        Path(file).write_text(text)
+    ended = dpaudit("audit-scores", file, *options, *CP)
+    assert ended.code == 2
+    assert ended.err.startswith(message)
+    assert ended.err.count("\n") == 1
+    assert ended.out == ""
+
+
+def test_a_table_of_another_shape_is_refused(dpaudit: Run, folder: Path) -> None:
+    np.save("x.npy", np.arange(4.0))
+    assert dpaudit("audit-scores", "x.npy").err.startswith(
+        "error: x.npy: must be a table of two columns, score and member"
+    )
+    np.savez("x.npz", first=np.arange(4.0))
+    assert dpaudit("audit-scores", "x.npz").err.startswith("error: x.npz: must hold an array 'in', got first")

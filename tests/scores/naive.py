@@ -1,0 +1,57 @@
+"""Slow and plain: the best any mechanism can do, by linear programming, and measures by their definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix
+
+Signs = tuple[int, ...]
+
+
+def guess_vectors(canaries: int, guesses: int | None) -> list[Signs]:
+    """Every way to guess in (1), out (-1) or not (0); with that many guesses, or with any number."""
+    every = itertools.product((-1, 0, 1), repeat=canaries)
+    return [t for t in every if guesses is None or sum(map(abs, t)) == guesses]
+
+
+def largest_chance(
+    canaries: int, epsilon: float, delta: float, outputs: list[Signs], wins: Callable[[int, int], bool]
+) -> float:
+    """The largest probability, over all (epsilon, delta)-DP mechanisms on fair coins, that `wins(right, made)`."""
+    inputs = list(itertools.product((-1, 1), repeat=canaries))
+    index = {s: i for i, s in enumerate(inputs)}
+    pairs = [(i, index[(*s[:k], -s[k], *s[k + 1 :])]) for i, s in enumerate(inputs) for k in range(canaries)]
+    n, cells = len(outputs), len(inputs) * len(outputs)
+    gain = np.zeros(cells + len(pairs) * n)
+    for i, s in enumerate(inputs):
+        for j, t in enumerate(outputs):
+            right = sum(a == b for a, b in zip(s, t, strict=True))
+            if wins(right, sum(map(abs, t))):
+                gain[i * n + j] = 1.0 / len(inputs)
+    rows, columns, values, limits = [], [], [], []
+    for k, (i, other) in enumerate(pairs):  # z >= M(t|s) - e^epsilon M(t|s'), and the z of a pair sum to delta
+        for j in range(n):
+            rows += [len(limits)] * 3
+            columns += [i * n + j, other * n + j, cells + k * n + j]
+            values += [1.0, -math.exp(epsilon), -1.0]
+            limits.append(0.0)
+        rows += [len(limits)] * n
+        columns += [cells + k * n + j for j in range(n)]
+        values += [1.0] * n
+        limits.append(delta)
+    above = coo_matrix((values, (rows, columns)), shape=(len(limits), gain.size)).tocsr()
+    sums = coo_matrix((np.ones(cells), (np.arange(cells) // n, np.arange(cells))), shape=(len(inputs), gain.size))
+    found = linprog(-gain, A_ub=above, b_ub=limits, A_eq=sums.tocsr(), b_eq=np.ones(len(inputs)), method="highs")
+    assert found.success
+    return float(-found.fun)
+
+
+def auroc(inside: list[float], outside: list[float]) -> float:
+    """By its definition, pair by pair."""
+    won = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
+    return won / (len(inside) * len(outside))

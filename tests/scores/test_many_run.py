@@ -1,0 +1,167 @@
+"""Two Clopper-Pearson limits and the bands of every threshold: valid, tight, silent at the null, the same in mirror."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.scores import audit_scores
+from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.many_run import (
+    bands,
+    clopper_pearson,
+    clopper_pearson_p_value,
+    clopper_pearson_upper,
+    every_p_value,
+    every_threshold,
+    exact,
+    least_alpha,
+    right_limits,
+)
+from dpaudit.scores.roc import Roc, roc
+
+ORACLE = json.loads(Path(__file__).with_name("oracle_values.json").read_text())
+ALPHA = 0.05
+
+
+def table(tp: int, fp: int, members: int, others: int) -> AttackCounts:
+    return AttackCounts(tp=tp, fp=fp, tn=others - fp, fn=members - tp)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "q"), [(0.0, 0.0, 0.3), (1.0, 0.0, 0.1), (1.0, 0.0, 0.02), (0.5, 0.05, 0.2)]
+)
+def test_valid_exact_false_alarms_on_the_boundary(epsilon: float, delta: float, q: float) -> None:
+    n, m = 40, 30
+    p = ApproximateDP(epsilon, delta).max_probability(q)
+    x, y = binom.pmf(np.arange(n + 1), n, p), binom.pmf(np.arange(m + 1), m, q)
+    wrong = sum(
+        x[i] * y[j]
+        for i in range(n + 1)
+        for j in range(m + 1)
+        if clopper_pearson(table(i, j, n, m), delta, ALPHA) > epsilon
+    )
+    assert wrong <= ALPHA
+
+
+def test_tight_within_four_percent_at_a_hundred_thousand_scores() -> None:
+    n = 100_000
+    assert clopper_pearson(table(n // 2, round(n / 2 / math.e), n, n), 0.0, ALPHA) > 0.96
+
+
+def test_null_equal_rates_say_nothing() -> None:
+    for share in (0, 10, 100):
+        assert clopper_pearson(table(share, share, 100, 100), 0.0, ALPHA) == 0.0
+    assert clopper_pearson_p_value(table(30, 30, 100, 100), PureDP(0.0)) == 1.0
+
+
+def test_mirror_the_opposite_guess_with_the_sides_swapped_is_as_good() -> None:
+    one = table(30, 3, 50, 40)
+    other = AttackCounts(tp=one.tn, fp=one.fn, tn=one.tp, fn=one.fp)
+    assert clopper_pearson(one, 0.01, ALPHA) == clopper_pearson(other, 0.01, ALPHA)
+
+
+def test_the_bound_and_the_p_value_agree() -> None:
+    seen = table(300, 30, 1000, 1000)
+    bound = clopper_pearson(seen, 0.01, ALPHA)
+    assert clopper_pearson_p_value(seen, ApproximateDP(bound - 1e-6, 0.01)) <= ALPHA
+    assert clopper_pearson_p_value(seen, ApproximateDP(bound + 1e-4, 0.01)) > ALPHA
+    assert least_alpha(lambda alpha: False) == 1.0
+
+
+@pytest.mark.parametrize("row", ORACLE["estimates"], ids=lambda row: f"{row['counts']}, {row['delta']}")
+def test_equals_the_values_of_other_tools(row: dict[str, list[float]]) -> None:
+    tp, fp, tn, fn = row["counts"]
+    counts, delta = AttackCounts(tp=tp, fp=fp, tn=tn, fn=fn), row["delta"]
+    assert clopper_pearson(counts, delta, ALPHA) == pytest.approx(row["beta_one"], abs=1e-6)  # type: ignore[arg-type]
+    assert clopper_pearson_upper(counts, delta, ALPHA) == pytest.approx(float(row["beta"][1]), abs=1e-6)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("levels", [0, 5])
+def test_valid_the_bands_hold_together(levels: int) -> None:
+    """At 0.5 and 400 repeats: more than 262 misses have a probability below 1e-9 even if the level were used up."""
+    rng = np.random.default_rng(5)
+    missed = [0, 0]
+    for _ in range(400):
+        inside, outside = rng.random(30), rng.random(20)
+        if levels:  # ties
+            inside, outside = np.ceil(inside * levels) / levels, np.ceil(outside * levels) / levels
+        curve = roc(inside, outside)
+        falling = np.union1d(inside, outside)[::-1]
+        # the thresholds with the same counts lie above one score and up to the next: the worst of them for each rate
+        above, below = np.append(1.0, falling), np.append(falling, 0.0)
+        most, least = 1.0 - below, 1.0 - (above if not levels else below)  # of Pr(score >= threshold)
+        least[0] = 0.0
+        fpr, fnr = bands(inside, outside, 0.5)
+        corner = _corners(curve)
+        missed[0] += bool(np.any(fpr < most[corner] - 1e-12) or np.any(fnr < 1.0 - least[corner] - 1e-12))
+        tpr, tnr = right_limits(inside, outside, 0.5)
+        missed[1] += bool(np.any(tpr < most - 1e-12) or np.any(tnr < 1.0 - least - 1e-12))
+    assert max(missed) <= 262
+    assert levels or min(missed) > 40  # and they are no wider than a union bound makes them
+
+
+def _corners(curve: Roc) -> list[int]:
+    fp, tp = curve.fp.tolist(), curve.tp.tolist()
+    last = len(fp) - 1
+    return [i for i in range(last + 1) if (i == last or fp[i + 1] > fp[i]) and (i == 0 or tp[i] > tp[i - 1])]
+
+
+def test_every_threshold_is_silent_at_the_null_and_sees_both_directions() -> None:
+    rng = np.random.default_rng(6)
+    same = rng.normal(size=300), rng.normal(size=300)
+    assert every_threshold(*same, 0.0, 1e-7) == 0.0  # one more than 0 would have probability 1e-7
+    inside, outside = rng.normal(2.0, 1.0, 300), rng.normal(size=300)
+    assert every_threshold(inside, outside, 0.0, ALPHA) == every_threshold(-inside, -outside, 0.0, ALPHA) > 1.0
+    assert every_p_value(inside, outside, PureDP(1.0)) <= ALPHA
+
+
+@pytest.mark.parametrize("options", [{}, {"splits": 5}, {"threshold": "all"}], ids=str)
+def test_valid_whole_audits_on_the_boundary(options: dict[str, object]) -> None:
+    """Scores of a two-outcome mechanism of loss 1, 120 audits at confidence 0.8: more than 50 refutations have a
+    probability below 1e-7 if the level 0.2 were used up."""
+    rng = np.random.default_rng(7)
+    p, q = math.e / (1.0 + math.e), 1.0 / (1.0 + math.e)
+    refuted = 0
+    for seed in range(120):
+        inside = (rng.random(150) < p) + 0.0
+        outside = (rng.random(150) < q) + 0.0
+        result = audit_scores(
+            inside, outside, epsilon=1.0, confidence=0.8, methods="clopper-pearson", seed=seed, **options
+        )
+        refuted += bool(result.refuted)
+    assert refuted <= 50
+
+
+@pytest.mark.parametrize(("delta", "event"), [(0.0, "in"), (0.05, "in"), (0.0, "both")])
+def test_exact_valid_and_tight_on_the_boundary(delta: float, event: str) -> None:
+    """All outcomes of 12 and 12 scores, at confidence 0.9."""
+    n, alpha, epsilon, q = 12, 0.1, 0.7, 0.2
+    claim = ApproximateDP(epsilon, delta)
+    p = claim.max_probability(q)
+    x, y = binom.pmf(np.arange(n + 1), n, p), binom.pmf(np.arange(n + 1), n, q)
+    wrong = [0.0, 0.0]
+    for i in range(n + 1):
+        for j in range(i):
+            if x[i] * y[j] < 1e-6:
+                continue
+            counts = table(i, j, n, n)
+            wrong[0] += x[i] * y[j] * (exact(counts, delta, alpha, claim, event)[1] <= alpha)
+            wrong[1] += x[i] * y[j] * (clopper_pearson(counts, delta, alpha) > epsilon)
+    assert wrong[0] + n * n * 1e-6 <= alpha
+    assert event == "both" or wrong[0] > wrong[1]
+
+
+def test_exact_null_and_mirror() -> None:
+    assert exact(table(30, 30, 100, 100), 0.0, ALPHA, None, "in")[0] == 0.0
+    one = table(60, 20, 100, 80)
+    other = AttackCounts(tp=one.tn, fp=one.fn, tn=one.tp, fn=one.fp)
+    claim = PureDP(0.5)
+    assert exact(one, 0.0, ALPHA, claim, "in") == exact(other, 0.0, ALPHA, claim, "out")
+    assert exact(one, 0.0, ALPHA, claim, "in")[0] > clopper_pearson(one, 0.0, ALPHA)

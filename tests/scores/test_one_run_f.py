@@ -1,0 +1,48 @@
+"""The one-run recursion for a whole curve: valid against the best mechanism, and the values of other tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.scores import gaussian
+from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.one_run_f import is_refuted, largest_refuted, p_value
+from tests.scores.naive import guess_vectors, largest_chance
+
+ORACLE = json.loads(Path(__file__).with_name("oracle_values.json").read_text())["canary"]
+
+
+@pytest.mark.parametrize(("canaries", "made"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (0.7, 0.0), (2.0, 0.01)])
+def test_valid_no_mechanism_does_better(canaries: int, made: int, epsilon: float, delta: float) -> None:
+    outputs = guess_vectors(canaries, made)
+    for right in range(1, made + 1):
+        best = largest_chance(canaries, epsilon, delta, outputs, lambda v, r, least=right: v >= least)
+        claim = ApproximateDP(epsilon, delta)
+        assert best <= p_value(Guesses(right, made, canaries, fixed=True), claim) + 2e-6
+
+
+def test_tight_where_all_guesses_are_right() -> None:
+    best = largest_chance(3, 0.7, 0.01, guess_vectors(3, 3), lambda v, r: v == r)
+    assert p_value(Guesses(3, 3, 3, fixed=True), ApproximateDP(0.7, 0.01)) == pytest.approx(best, abs=1e-5)
+
+
+def test_null_half_right_refutes_nothing() -> None:
+    assert p_value(Guesses(50, 100, 100, fixed=True), PureDP(0.0)) > 0.5
+    assert not is_refuted(Guesses(0, 0, 10, fixed=True), PureDP(0.0).max_probability, 0.05)
+
+
+def test_the_bound_and_the_p_value_agree() -> None:
+    seen = Guesses(170, 200, 1000, fixed=True)
+    bound = largest_refuted(seen, lambda e: PureDP(e).max_probability, 0.05)
+    assert p_value(seen, PureDP(bound)) <= 0.05 < p_value(seen, PureDP(bound + 1e-3))
+
+
+def test_equals_the_values_of_other_tools() -> None:
+    for (m, r, v), expected in zip(((1000, 200, 170), (500, 500, 400)), ORACLE["one_run_fdp"], strict=True):
+        mu = largest_refuted(Guesses(v, r, m, fixed=True), gaussian.region, 0.05)
+        assert gaussian.epsilon_of_mu(mu, 1e-5) == pytest.approx(expected, abs=1e-4)

@@ -2,5 +2,6 @@
 
 from dpaudit.pairs.data import digest
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
+from dpaudit.pairs.patterns import PATTERNS, Pattern, stock_pairs
 
-__all__ = ["AdjacentPair", "SealedPair", "digest"]
+__all__ = ["PATTERNS", "AdjacentPair", "Pattern", "SealedPair", "digest", "stock_pairs"]

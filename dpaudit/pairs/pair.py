@@ -13,10 +13,15 @@ from dpaudit.claims import Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs.data import digest, plain_value
 
+ROUNDING = 1e-9  # of a sensitivity: answers are sums of decimal fractions
+
 
 @dataclass(frozen=True, slots=True)
 class AdjacentPair:
     """Two datasets `distance` steps apart; any picklable values. Raises `InvalidSpec` when they are equal.
+
+    `sensitivity` is for datasets that are vectors of query answers: how far one step may move each of them, in
+    units of the answers. It replaces the comparison of records in `check`; None: the datasets are no such vectors.
 
     >>> AdjacentPair([1, 1], [1], name="one leaves").distance
     1
@@ -26,9 +31,12 @@ class AdjacentPair:
     second: Any
     name: str = "pair"
     distance: int = 1
+    sensitivity: float | None = None
 
     def __post_init__(self) -> None:
         validate.whole("distance", self.distance, least=1)
+        if self.sensitivity is not None:
+            validate.positive("sensitivity", self.sensitivity)
         if digest(self.first) == digest(self.second):
             raise InvalidSpec(f"the datasets of {self.name!r} must differ, got the same value twice")
 
@@ -57,8 +65,15 @@ class AdjacentPair:
     def check(self, relation: Relation | None) -> None:
         """Raises `InvalidSpec` where both datasets are collections that the relation cannot connect.
 
+        Vectors of query answers are connected where no answer moves by more than `distance * sensitivity`, whatever
+        the relation: the sensitivity is that of the queries under it.
+
         >>> AdjacentPair([1, 1], [1]).check(Relation.ADD_OR_REMOVE_ONE)
+        >>> AdjacentPair([0, 0], [1, 1], sensitivity=1.0).check(Relation.ADD_OR_REMOVE_ONE)
         """
+        if self.sensitivity is not None:
+            self._check_answers(self.sensitivity)
+            return
         if relation is None or not (_is_collection(self.first) and _is_collection(self.second)):
             return
         gone, come = _moved(self.first, self.second)
@@ -72,6 +87,25 @@ class AdjacentPair:
             raise InvalidSpec(
                 f"the datasets of {self.name!r} are not at distance {self.distance} under {relation.value}: "
                 f"{gone} records leave and {come} come; change the pair, its distance or the relation"
+            )
+
+    def _check_answers(self, sensitivity: float) -> None:
+        import numpy as np
+
+        try:
+            before, after = (np.asarray(side, float) for side in (self.first, self.second))
+        except (TypeError, ValueError):
+            raise InvalidSpec(
+                f"the query answers of {self.name!r} must be numbers; leave out the sensitivity"
+            ) from None
+        if before.shape != after.shape:
+            raise InvalidSpec(f"the query answers of {self.name!r} must be of one length on both datasets")
+        moved = float(np.max(np.abs(before - after), initial=0.0))
+        if not moved <= self.distance * sensitivity * (1.0 + ROUNDING):
+            raise InvalidSpec(
+                f"a query answer of {self.name!r} moves by {moved:g}, and sensitivity {sensitivity:g} allows "
+                f"{self.distance * sensitivity:g} at distance {self.distance}; change the pair, its distance or the "
+                "sensitivity"
             )
 
 

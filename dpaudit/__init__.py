@@ -13,42 +13,75 @@ from dpaudit.version import __version__
 if TYPE_CHECKING:
     from dpaudit.api import audit, load, recheck, write_report
     from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, Verdict
-    from dpaudit.claims import ApproximateDP, PureDP, Relation
+    from dpaudit.auditing.pair_search import PairSearch, search_pairs
+    from dpaudit.claims import (
+        ApproximateDP,
+        GaussianDP,
+        PrivacyProfile,
+        PureDP,
+        Relation,
+        RenyiDP,
+        TradeOffDP,
+        ZeroConcentratedDP,
+    )
     from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, UnsoundAudit
     from dpaudit.mechanisms import batched, built_by, command
-    from dpaudit.pairs import AdjacentPair
+    from dpaudit.pairs import AdjacentPair, stock_pairs
+    from dpaudit.scores import AttackCounts, ScoresResult, audit_scores
 
 _HOMES = {
     "dpaudit.api": ("audit", "load", "recheck", "write_report"),
     "dpaudit.auditing": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
-    "dpaudit.claims": ("ApproximateDP", "PureDP", "Relation"),
+    "dpaudit.auditing.pair_search": ("PairSearch", "search_pairs"),
+    "dpaudit.claims": (
+        "ApproximateDP",
+        "GaussianDP",
+        "PrivacyProfile",
+        "PureDP",
+        "Relation",
+        "RenyiDP",
+        "TradeOffDP",
+        "ZeroConcentratedDP",
+    ),
     "dpaudit.errors": ("ClaimRefuted", "DpAuditError", "InvalidSpec", "MissingRequirement", "UnsoundAudit"),
     "dpaudit.mechanisms": ("batched", "built_by", "command"),
-    "dpaudit.pairs": ("AdjacentPair",),
+    "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
+    "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AdjacentPair",
     "ApproximateDP",
+    "AttackCounts",
     "AuditResult",
     "AuditSpec",
     "ClaimRefuted",
     "DpAuditError",
+    "GaussianDP",
     "InvalidSpec",
     "MissingRequirement",
+    "PairSearch",
+    "PrivacyProfile",
     "PureDP",
     "Relation",
+    "RenyiDP",
+    "ScoresResult",
     "SuiteResult",
+    "TradeOffDP",
     "UnsoundAudit",
     "Verdict",
+    "ZeroConcentratedDP",
     "__version__",
     "audit",
+    "audit_scores",
     "batched",
     "built_by",
     "command",
     "load",
     "recheck",
+    "search_pairs",
+    "stock_pairs",
     "write_report",
 ]
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
 from dpaudit.auditing import AuditResult, AuditSpec, repeat_witness, run_audit
+from dpaudit.auditing.rechecking import recompute, repeated
 from dpaudit.auditing.spec import FEWEST_RUNS
-from dpaudit.certify import ceiling, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import restored
-from dpaudit.sampling import Engine
+from dpaudit.sampling import Engine, Probe
 
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
 PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
@@ -38,6 +38,12 @@ def audit(
     confidence: float = 0.999,
     seed: int = 0,
     stopping: str = "fixed",
+    certifier: str | None = None,
+    sequential_share: float = 0.2,
+    certify_pairs: int = 1,
+    representation: bool = False,
+    detect: Mapping[str, float] | None = None,
+    controls: int = 0,
     n_jobs: int = -1,
     backend: str | None = None,
 ) -> AuditResult:
@@ -49,6 +55,13 @@ def audit(
     `claim`, or `epsilon` with `delta`; `relation` says who is a neighbour of whom, and is then checked.
     `runs` caps all executions; `max_time_s` (seconds) sets it from a short probe instead. `run_timeout_s`
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
+
+    `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
+    probability; the rest is for the fixed bound at the end. `certifier` is "coin-flip", "unconditional" or
+    "binned"; left out, the form of the claim chooses it. `certify_pairs` of several pairs are certified (Holm).
+    `representation=True` also looks at the bits of floating-point outputs, a finding of its own. `detect`, such as
+    {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have (`AuditResult.power_reached`). `controls`
+    repeats spiked controls so many times: the same audit of the mechanism with a known leak put into it.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 
@@ -75,6 +88,12 @@ def audit(
             confidence=confidence,
             seed=seed,
             stopping=stopping,  # type: ignore[arg-type]
+            certifier=certifier,  # type: ignore[arg-type]
+            sequential_share=sequential_share,
+            certify_pairs=certify_pairs,
+            representation=representation,
+            detect=detect,  # type: ignore[arg-type]
+            controls=controls,
             run_timeout_s=run_timeout_s,
         )
         result = run_audit(spec, engine)
@@ -95,20 +114,13 @@ def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> 
     used; the certificate is then that of the new runs. Needs the datasets by value in the result.
     """
     if not fresh:
-        return replace(result, certificate=certify(result.evidence, result.claim, result.certificate.confidence))
+        return replace(result, certificate=recompute(result))
     if mechanism is None:
         raise InvalidSpec("recheck with fresh=True needs the mechanism to run: recheck(result, mechanism, fresh=True)")
     spec = respecified(result, mechanism)
     with Engine() as engine:
-        evidence = repeat_witness(replace(result.witness, pair=0), spec, engine, seed=spec.seed)
-    return replace(
-        result,
-        spec={**result.spec, "seed": spec.seed},
-        evidence=evidence,
-        certificate=certify(evidence, result.claim, spec.confidence),
-        ceiling=ceiling(evidence.runs_p, evidence.runs_q, result.claim.delta, spec.confidence),
-        runs_used=evidence.runs,
-    )
+        evidence, health = repeat_witness(replace(result.witness, pair=0), spec, engine, seed=spec.seed)
+    return repeated(result, evidence, health, seed=spec.seed)
 
 
 def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
@@ -120,8 +132,9 @@ def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
         mechanism=wrap(mechanism),
         pairs=(AdjacentPair(first, second, stored["name"], stored["distance"]),),
         runs=result.spec["runs"],
-        confidence=result.certificate.confidence,
+        confidence=result.spec["confidence"],
         seed=result.spec["seed"] + 1,
+        certifier=result.spec["certifier"],
         name=result.spec["name"],
         run_timeout_s=result.spec["run_timeout_s"],
     )
@@ -143,13 +156,7 @@ def planned_runs(
     run_timeout_s: float | None = None,
 ) -> int:
     """How many runs fit into `max_time_s` seconds, from a probe of at least `PLANNING_S` seconds' work."""
-    with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
-        runs = 16
-        while True:
-            probe = session.probe(runs)
-            if probe.run_s * probe.runs >= PLANNING_S or runs >= 1 << 20:
-                break
-            runs *= 4
+    probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s)
     affordable = PLANNED_PART * max_time_s * engine.n_jobs / max(probe.run_s, 1e-10)
     if affordable < FEWEST_RUNS:
         raise InvalidSpec(
@@ -157,6 +164,19 @@ def planned_runs(
             f"an audit needs at least {FEWEST_RUNS}"
         )
     return int(affordable)
+
+
+def time_of_a_run(
+    engine: Engine, mechanism: Any, pairs: tuple[Any, ...], seed: int, run_timeout_s: float | None = None
+) -> Probe:
+    """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run."""
+    with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
+        runs = 16
+        while True:
+            probe = session.probe(runs)
+            if probe.run_s * probe.runs >= PLANNING_S or runs >= 1 << 20:
+                return probe
+            runs *= 4
 
 
 def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: Relation | str | None) -> Claim:

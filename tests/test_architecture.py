@@ -28,6 +28,7 @@ FLOW = {
     "sampling": "the only code that runs someone else's",
     "events": "sets of outputs",
     "certify": "integers in, certified statements out",
+    "scores": "bounds from membership scores that exist already",
     "verify": "upper bounds",
     "auditing": "the one place that knows all stages",
     "report": "one format, one file",

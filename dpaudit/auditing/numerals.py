@@ -109,5 +109,6 @@ def _trimmed(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number of things: `1 run`, `2,000 runs`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

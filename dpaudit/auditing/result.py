@@ -13,14 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpaudit.auditing.certification import Evidence, rest
+from dpaudit.auditing.control import Control
+from dpaudit.auditing.health import Health
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
-from dpaudit.certify import Certificate, CoinFlip
+from dpaudit.certify import Binned, Certificate
 from dpaudit.certify.certificate import plain
+from dpaudit.certify.sequential import Block
+from dpaudit.claims import Claim
 from dpaudit.errors import ClaimRefuted
 
 SCHEMA = "dpaudit.result/1"
+MODEL_DELTA = 1e-5
+CROSS_CHECK = "two-interval Clopper-Pearson"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +46,49 @@ class Explored:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """One witness, the counts of its fresh runs, and what they certify of the claim at the witness's distance."""
+
+    claim: Claim
+    witness: Witness
+    evidence: Evidence
+    certificate: Certificate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as results store it."""
+        return {
+            "witness": self.witness.to_dict(),
+            "evidence": self.evidence.to_dict(),
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """What was asked, what was found, and the arithmetic between them.
 
     `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,
     `ceiling` is the bound that all hits on one side would have given, `upper` an upper bound where one was
-    computed (None otherwise).
+    computed (None otherwise). `others` are further certified witnesses, each at the same part of the error
+    probability; the one with the least p-value stands first, as `witness`, `evidence` and `certificate`.
+    `blocks` are those of an anytime audit, `representation` the finding on floating-point bits, with a level of its
+    own, `health` the checks of the experiment itself, `controls` what became of the spiked controls.
     """
 
     spec: dict[str, Any]
-    claim: Any
+    claim: Claim
     witness: Witness
-    evidence: CoinFlip
+    evidence: Evidence
     certificate: Certificate
     runs_used: int
     explored: tuple[Explored, ...]
     ceiling: float
     reproducible: bool
+    health: Health
+    blocks: tuple[Block, ...] = ()
+    others: tuple[Finding, ...] = ()
+    representation: Finding | None = None
+    controls: tuple[Control, ...] = ()
     upper: None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 
@@ -71,14 +104,85 @@ class AuditResult:
 
     @property
     def epsilon_lower(self) -> float | None:
-        """The certified lower bound on the true epsilon of the pair, at the claim's delta."""
+        """The certified lower bound on the true epsilon of the pair, at `certificate.delta`; None for a Rényi bound."""
         return self.certificate.epsilon_lower
 
     @property
-    def cross_check(self) -> float:
-        """The independent bound of the two-interval rule, computed by statsmodels when asked for."""
+    def mu_lower(self) -> float | None:
+        """The certified lower bound on mu: no GaussianDP claim below it holds; None for other claims."""
+        return self.certificate.lower if self.claim.parameter == "mu" else None
+
+    @property
+    def rho_lower(self) -> float | None:
+        """The certified lower bound on rho: no ZeroConcentratedDP claim below it holds; None for other claims."""
+        return self.certificate.lower if self.claim.parameter == "rho" else None
+
+    @property
+    def power_reached(self) -> bool | None:
+        """Whether the audit had the power that its spec demands (`detect`); None where it demands none."""
+        if self.spec["detect"] is None:
+            return None
+        from dpaudit.certify import smallest_caught
+
+        wanted = dict(self.spec["detect"])
+        mass = wanted.pop("mass")
+        least = smallest_caught(self.claim, self.evidence.runs, mass, confidence=self.level, certifier=self.certifier)
+        return least is not None and least <= next(iter(wanted.values()))
+
+    @property
+    def certifier(self) -> str:
+        """The certifier that the spec named, or that the form of the claim chose, before the runs."""
+        return str(self.spec["certifier"])
+
+    @property
+    def level(self) -> float:
+        """The confidence of the fixed bound: what `certify_pairs`, or the bets of an anytime audit, leave of it."""
+        if self.spec["stopping"] == "anytime":
+            return rest(self.spec["confidence"], self.spec["sequential_share"])
+        return self.certificate.confidence
+
+    @property
+    def holm(self) -> tuple[float, ...]:
+        """The Holm-adjusted p-values of the certified witnesses, `witness` first, then `others`; by statsmodels."""
+        from statsmodels.stats.multitest import multipletests
+
+        raw = [self.certificate.p_value, *(finding.certificate.p_value for finding in self.others)]
+        return tuple(min(1.0, float(p)) for p in multipletests(raw, method="holm")[1])
+
+    @property
+    def bets_p_value(self) -> float:
+        """The p-value of the bets of an anytime audit alone: one over their largest wealth; 1 for a fixed one."""
+        from dpaudit.certify.sequential import p_value
+
+        return p_value(self.blocks, self.claim) if self.blocks else 1.0
+
+    @property
+    def representation_refuted(self) -> bool:
+        """Whether the bits of floating-point outputs refute the claim: a finding of its own, apart from `verdict`."""
+        return self.representation is not None and self.representation.certificate.refuted
+
+    @property
+    def model_based(self) -> dict[str, Any] | None:
+        """What a GaussianDP bound would mean for epsilon at delta 1e-5 under a model: never a bound, never decisive."""
+        if self.mu_lower is None or not self.mu_lower > 0.0:
+            return None
+        from dpaudit.claims import GaussianDP
+
+        epsilon = GaussianDP(self.mu_lower).epsilon_at(MODEL_DELTA)
+        return {"model": "the two output distributions are Gaussian", "delta": MODEL_DELTA, "epsilon": epsilon}
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether an anytime audit refuted the claim before its runs were spent."""
+        return self.spec["stopping"] == "anytime" and self.evidence.runs == 0
+
+    @property
+    def cross_check(self) -> float | None:
+        """The independent bound of the two-interval rule, by statsmodels, when asked for; None for a Rényi bound."""
         from dpaudit.certify.cross_check import two_interval_epsilon
 
+        if isinstance(self.evidence, Binned):
+            return None
         return two_interval_epsilon(self.evidence, self.certificate.delta, self.certificate.confidence)
 
     def raise_if_refuted(self) -> AuditResult:
@@ -89,6 +193,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf"."""
+        crossed = self.cross_check
         return {
             "schema": SCHEMA,
             "spec": {**self.spec, "hash": spec_hash(self.spec)},
@@ -96,7 +201,13 @@ class AuditResult:
             "witness": self.witness.to_dict(),
             "evidence": self.evidence.to_dict(),
             "certificate": self.certificate.to_dict(),
-            "cross_check": {"method": "two-interval Clopper-Pearson", "epsilon_lower": plain(self.cross_check)},
+            "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
+            "others": [finding.to_dict() for finding in self.others],
+            "blocks": [block.to_dict() for block in self.blocks],
+            "representation": None if self.representation is None else self.representation.to_dict(),
+            "health": self.health.to_dict(),
+            "controls": [control.to_dict() for control in self.controls],
+            "model_based": self.model_based,
             "runs_used": self.runs_used,
             "explored": [entry.to_dict() for entry in self.explored],
             "ceiling": self.ceiling,
@@ -157,6 +268,11 @@ class SuiteResult:
 
     entries: tuple[SuiteEntry, ...]
     confidence: float
+
+    @property
+    def results(self) -> tuple[AuditResult, ...]:
+        """The results of the audits that finished."""
+        return tuple(entry.result for entry in self.entries if entry.result is not None)
 
     @property
     def exit_code(self) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpaudit import validate
-from dpaudit.claims import Claim
+from dpaudit.certify.certificate import divided
+from dpaudit.claims import Claim, PureDP, RenyiDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
@@ -20,13 +22,69 @@ LARGE_AUDIT = 500_000  # runs from which a tenth of them finds the event; below 
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 
 
+STOPPING, SELECTORS = ("fixed", "anytime"), ("penalised",)
+CERTIFIERS = ("coin-flip", "unconditional", "binned")
+
+
+def suited(claim: Claim) -> Literal["coin-flip", "unconditional", "binned"]:
+    """The certifier for a claim where the spec names none: by its form alone, so before anything runs.
+
+    >>> from dpaudit.claims import GaussianDP, PureDP
+    >>> suited(PureDP(1.0)), suited(GaussianDP(1.0))
+    ('coin-flip', 'unconditional')
+    """
+    if isinstance(claim, PureDP):
+        return "coin-flip"
+    return "binned" if isinstance(claim, RenyiDP) else "unconditional"
+
+
+@dataclass(frozen=True, slots=True)
+class Detect:
+    """The power that an audit must have: a loss of `value` on an event of probability `mass`, caught with 0.95.
+
+    `parameter` is the claim's own ("epsilon", "mu", ...), `mass` in (0, 1].
+
+    >>> Detect.of({"epsilon": 1.2, "mass": 0.01})
+    Detect(parameter='epsilon', value=1.2, mass=0.01)
+    """
+
+    parameter: str
+    value: float
+    mass: float
+
+    @classmethod
+    def of(cls, given: Any) -> Detect | None:
+        """From the form of a spec, `{epsilon = 1.2, mass = 0.01}`; None stays None. Raises `InvalidSpec`."""
+        if given is None or isinstance(given, Detect):
+            return given
+        keys = [key for key in given if key != "mass"] if isinstance(given, Mapping) else []
+        if len(keys) != 1 or "mass" not in given:
+            raise InvalidSpec(f"detect must read {{epsilon = 1.2, mass = 0.01}}, got {given!r}")
+        mass = validate.positive("detect.mass", given["mass"])
+        if mass > 1.0:
+            raise InvalidSpec(f"detect.mass must be a probability above 0, got {mass:g}")
+        return cls(str(keys[0]), validate.positive(f"detect.{keys[0]}", given[keys[0]]), mass)
+
+    def to_dict(self) -> dict[str, float]:
+        """As specs and results write it."""
+        return {self.parameter: self.value, "mass": self.mass}
+
+
 @dataclass(frozen=True, slots=True)
 class AuditSpec:
     """What is asked: which claim of which mechanism, on which pairs, with how many runs and what confidence.
 
     `runs` caps all executions, both datasets, probing, search and certification together. `shard_runs` is the
     size of the parts that have a random stream each; `search_share` the part of the runs that looks for the
-    event. `run_timeout_s` (seconds) bounds one run. Raises `InvalidSpec` naming the field that is wrong.
+    event. `run_timeout_s` (seconds) bounds one run.
+
+    `stopping` "anytime" bets block by block and stops when the claim is refuted: `sequential_share` of the error
+    probability is the e-process's, the rest is for the fixed bound on the runs that are left. `certifier` None
+    becomes the one that suits the claim, before anything runs. `certify_pairs` witnesses are certified, each at an
+    equal part of the error probability. `representation` adds the family of floating-point bits. `detect` is a
+    power that the audit must have, `controls` how often each spiked control is repeated (0: none are run).
+
+    Raises `InvalidSpec` naming the field that is wrong.
     """
 
     claim: Claim
@@ -36,9 +94,14 @@ class AuditSpec:
     confidence: float = 0.999
     seed: int = 0
     name: str = ""
-    stopping: Literal["fixed"] = "fixed"
+    stopping: Literal["fixed", "anytime"] = "fixed"
     selector: Literal["penalised"] = "penalised"
-    certifier: Literal["coin-flip"] = "coin-flip"
+    certifier: Literal["coin-flip", "unconditional", "binned"] | None = None
+    sequential_share: float = 0.2
+    certify_pairs: int = 1
+    representation: bool = False
+    detect: Detect | None = None
+    controls: int = 0
     search_share: float | None = None
     shard_runs: int | None = None
     run_timeout_s: float | None = None
@@ -54,9 +117,18 @@ class AuditSpec:
         put("seed", validate.whole("seed", self.seed, least=0))
         if not self.pairs:
             raise InvalidSpec("an audit needs at least one pair of datasets, got none")
-        for name, known in (("stopping", "fixed"), ("selector", "penalised"), ("certifier", "coin-flip")):
-            if getattr(self, name) != known:
-                raise InvalidSpec(f"{name} must be {known!r}, got {getattr(self, name)!r}")
+        put("certifier", self.certifier or suited(self.claim))
+        validate.one_of("stopping", self.stopping, STOPPING)
+        validate.one_of("selector", self.selector, SELECTORS)
+        validate.one_of("certifier", self.certifier, CERTIFIERS)
+        self._check_together()
+        put("sequential_share", validate.open_probability("sequential_share", self.sequential_share))
+        put("certify_pairs", validate.whole("certify_pairs", self.certify_pairs, least=1))
+        put("controls", validate.whole("controls", self.controls, least=0))
+        if self.certify_pairs > len(self.pairs):
+            raise InvalidSpec(
+                f"certify_pairs must be at most the number of pairs, {len(self.pairs)}, got {self.certify_pairs}"
+            )
         if self.run_timeout_s is not None:
             put("run_timeout_s", validate.positive("run_timeout_s", self.run_timeout_s))
         share = 0.1 if self.runs >= LARGE_AUDIT else 0.25
@@ -67,22 +139,43 @@ class AuditSpec:
         if self.shard_runs is None:
             size = min(LARGEST_SHARD, max(SMALLEST_SHARD, 1 << max(0, size.bit_length() - 1)))
         put("shard_runs", size)
+        put("detect", Detect.of(self.detect))
+        if self.detect is not None and self.detect.parameter != self.claim.parameter:
+            found, known = self.detect.parameter, self.claim.parameter
+            raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {found!r}")
         self._check_reach()
         if self.description is None:
             put("description", self.mechanism.describe())
         if not self.name:
             put("name", self.mechanism.name)
 
+    def _check_together(self) -> None:
+        """Raises `InvalidSpec` for settings that contradict each other or the claim."""
+        if self.certifier == "binned" and not hasattr(self.claim, "order") and not hasattr(self.claim, "rho"):
+            raise InvalidSpec(f"certifier 'binned' is for RenyiDP and ZeroConcentratedDP, got the claim {self.claim}")
+        if self.stopping == "anytime" and self.certifier == "binned":
+            raise InvalidSpec("stopping 'anytime' bets on one event: give certifier 'unconditional', got 'binned'")
+        if self.stopping == "anytime" and self.certify_pairs > 1:
+            raise InvalidSpec(f"stopping 'anytime' certifies one pair, got certify_pairs = {self.certify_pairs}")
+
+    @property
+    def level(self) -> float:
+        """The confidence of one certificate: the spec's, its error probability divided by `certify_pairs`."""
+        return divided(self.confidence, self.certify_pairs)
+
     def _check_reach(self) -> None:
         """Raises `InvalidSpec` where not even outputs that give the dataset away could refute the claim."""
-        from dpaudit.certify import ceiling
+        from dpaudit.auditing.certification import refutable
 
         claim = self.claim.at_distance(min(getattr(pair, "distance", 1) for pair in self.pairs))
-        epsilon = float(getattr(claim, claim.parameter))
+        share = 1.0 - (self.search_share or 0.0)
+        level = (
+            self.level if self.stopping == "fixed" else divided(self.confidence, 1.0 / (1.0 - self.sequential_share))
+        )
 
         def enough(runs: int) -> bool:
-            half = int(runs * (1.0 - (self.search_share or 0.0))) // 2
-            return ceiling(half, half, claim.delta, self.confidence) > epsilon
+            half = int(runs * share / self.certify_pairs) // 2
+            return refutable(half, half, claim, level, certifier=str(self.certifier))
 
         if enough(self.runs):
             return
@@ -104,6 +197,11 @@ class AuditSpec:
             "stopping": self.stopping,
             "selector": self.selector,
             "certifier": self.certifier,
+            "sequential_share": self.sequential_share,
+            "certify_pairs": self.certify_pairs,
+            "representation": self.representation,
+            "detect": None if self.detect is None else self.detect.to_dict(),
+            "controls": self.controls,
             "search_share": self.search_share,
             "shard_runs": self.shard_runs,
             "run_timeout_s": self.run_timeout_s,

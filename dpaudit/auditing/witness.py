@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpaudit.claims import HalfPlane
-from dpaudit.events import Event, event_from_dict
+from dpaudit.events import Event, Partition, event_from_dict, partition_from_dict
 
 Side = Literal["first", "second"]
 
@@ -15,12 +15,14 @@ Side = Literal["first", "second"]
 class Witness:
     """What search proposes and certification tests; frozen before the first certifying run.
 
-    `pair` is the index of the pair in the spec, `p_side` the dataset that makes the event likelier, `score`
-    the selector's uncertified guess of the bound, `tangent` the half-plane p <= ratio q + offset to refute.
+    `pair` is the index of the pair in the spec, `event` a set of outputs (or, for a Rényi bound, a partition into
+    several), `p_side` the dataset that makes it likelier, `score` the selector's uncertified guess of the bound,
+    `tangent` the half-plane p <= ratio q + offset that the claim implies and the event is to refute: its offset is
+    the delta at which epsilon is certified.
     """
 
     pair: int
-    event: Event
+    event: Event | Partition
     p_side: Side
     selector: str
     score: float
@@ -43,7 +45,7 @@ class Witness:
         """The witness of a stored result."""
         return cls(
             pair=stored["pair"],
-            event=event_from_dict(stored["event"]),
+            event=(partition_from_dict if "bins" in stored["event"] else event_from_dict)(stored["event"]),
             p_side=stored["p_side"],
             selector=stored["selector"],
             score=stored["score"],

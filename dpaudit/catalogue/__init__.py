@@ -10,7 +10,7 @@ from dpaudit.errors import InvalidSpec
 
 __all__ = ["Entry", "Parameter", "Source", "Twin", "entries", "find"]
 
-_MODULES = ("additive", "selection", "sparse", "local")  # in the order of the lecture notes
+_MODULES = ("additive", "snapping", "selection", "sparse", "local")  # in the order of the lecture notes
 
 
 def entries() -> tuple[Entry, ...]:

@@ -1,8 +1,20 @@
 """Integers in, certified statements out: evidence, exact binomial limits, certificates, power."""
 
 from dpaudit.certify.certificate import Certificate
-from dpaudit.certify.coin_flip import ceiling, certify
-from dpaudit.certify.evidence import CoinFlip
-from dpaudit.certify.power import smallest_epsilon_caught
+from dpaudit.certify.certifiers import CERTIFIERS, ceiling, certify
+from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides, evidence_from_dict
+from dpaudit.certify.power import smallest_caught, smallest_epsilon_caught
 
-__all__ = ["Certificate", "CoinFlip", "ceiling", "certify", "smallest_epsilon_caught"]
+__all__ = [
+    "CERTIFIERS",
+    "Binned",
+    "Certificate",
+    "CoinFlip",
+    "Evidence",
+    "FixedSides",
+    "ceiling",
+    "certify",
+    "evidence_from_dict",
+    "smallest_caught",
+    "smallest_epsilon_caught",
+]

@@ -12,7 +12,8 @@ class Certificate:
     """With probability `confidence`, the pair's true parameter is at least `lower`.
 
     `lower` is in the unit of the claim's own parameter, `epsilon_lower` an epsilon at `delta` (None where the
-    form has none). `p_value` is the smallest error probability at which the claim would be refuted.
+    certifier gives none). `p_value` is the smallest error probability at which the claim would be refuted; that of
+    the unconditional certifier is one for this confidence, sharp near it and never below a 500th of its error.
     """
 
     lower: float
@@ -46,6 +47,16 @@ def error_probability(confidence: float) -> float:
     0.001
     """
     return float(1 - Decimal(repr(float(confidence))))
+
+
+def divided(confidence: float, parts: float) -> float:
+    """The confidence whose error probability is one of so many equal parts.
+
+    >>> divided(0.95, 5)
+    0.99
+    """
+    alpha = 1 - Decimal(repr(float(confidence)))  # in decimals, as it is written
+    return confidence if parts == 1 else float(1 - alpha / Decimal(repr(float(parts))))
 
 
 def plain(number: float | None) -> float | str | None:

@@ -17,31 +17,10 @@ from __future__ import annotations
 import math
 
 from dpaudit.certify.binomial import SLACK, quantile, ratio_tail, upper_limit, upper_tail
-from dpaudit.certify.certificate import Certificate, error_probability
 from dpaudit.certify.evidence import CoinFlip
-from dpaudit.claims import Claim
 
 METHOD = "coin-flip, one exact Clopper-Pearson limit"
 DELTA_SHARE = 0.1  # of the error probability goes to the quantile of the delta part
-
-
-def certify(evidence: CoinFlip, claim: Claim, confidence: float) -> Certificate:
-    """The certificate of one frozen event on fresh runs.
-
-    >>> from dpaudit.claims import PureDP
-    >>> certify(CoinFlip(900, 100, 1000, 1000), PureDP(1.0), confidence=0.95).refuted
-    True
-    """
-    alpha = error_probability(confidence)
-    lower = epsilon_lower(evidence, claim.delta, alpha)
-    return Certificate(
-        lower=lower,
-        epsilon_lower=lower,
-        p_value=p_value(evidence, claim),
-        delta=claim.delta,
-        confidence=confidence,
-        method=METHOD,
-    )
 
 
 def epsilon_lower(evidence: CoinFlip, delta: float, alpha: float) -> float:
@@ -64,41 +43,31 @@ def epsilon_lower(evidence: CoinFlip, delta: float, alpha: float) -> float:
     return max(0.0, bound)
 
 
-def p_value(evidence: CoinFlip, claim: Claim) -> float:
-    """The smallest error probability at which the claim is refuted, rounded up.
+def p_value(evidence: CoinFlip, epsilon: float, delta: float) -> float:
+    """The smallest error probability at which p <= e^epsilon q + delta is refuted, rounded up.
 
     With delta the split of alpha is part of the rule, so the value is the least alpha whose own rule rejects.
+
+    >>> p_value(CoinFlip(900, 100, 1000, 1000), epsilon=1.0, delta=0.0) < 1e-30
+    True
     """
-    epsilon = float(getattr(claim, "epsilon"))
-    if claim.delta == 0.0:
+    if epsilon == math.inf:
+        return 1.0
+    if delta == 0.0:
         return ratio_tail(evidence.hits_p, evidence.hits_q, epsilon)
 
-    def needed(spared: int) -> float:
+    def needed(spared: int) -> tuple[float, float]:
         """The alpha at which the rule spares this many hits or fewer, and the one at which the rest rejects."""
-        hits = evidence.hits_p - spared
-        tail = upper_tail(spared + 1, evidence.runs, claim.delta / 2.0) / DELTA_SHARE
-        rest = ratio_tail(hits, evidence.hits_q, epsilon) / (1.0 - DELTA_SHARE)
-        return max(tail, rest)
+        tail = upper_tail(spared + 1, evidence.runs, delta / 2.0)
+        rest = ratio_tail(evidence.hits_p - spared, evidence.hits_q, epsilon)
+        return tail / DELTA_SHARE, rest / (1.0 - DELTA_SHARE)
 
-    low, high = 0, evidence.hits_p  # the first term falls with `spared`, the second rises: bisect their crossing
+    low, high = 0, evidence.hits_p  # the first alpha falls with `spared`, the second rises: bisect their crossing
     while low < high:
         middle = (low + high) // 2
-        hits = evidence.hits_p - middle
-        tail = upper_tail(middle + 1, evidence.runs, claim.delta / 2.0) / DELTA_SHARE
-        if tail <= ratio_tail(hits, evidence.hits_q, epsilon) / (1.0 - DELTA_SHARE):
-            high = middle
-        else:
-            low = middle + 1
-    return min(1.0, *(needed(spared) for spared in (low, max(0, low - 1))))
-
-
-def ceiling(runs_p: int, runs_q: int, delta: float, confidence: float) -> float:
-    """The bound that all hits on one side would give: no audit of this size can certify more.
-
-    >>> round(ceiling(1000, 1000, 0.0, 0.95), 2)
-    5.81
-    """
-    return epsilon_lower(CoinFlip(runs_p, 0, runs_p, runs_q), delta, error_probability(confidence))
+        tail, rest = needed(middle)
+        low, high = (low, middle) if tail <= rest else (middle + 1, high)
+    return min(1.0, *(max(needed(spared)) for spared in (low, max(0, low - 1))))
 
 
 def _spared(runs: int, delta: float, alpha: float) -> tuple[int, float]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 
 from dpaudit.certify.certificate import error_probability
-from dpaudit.certify.evidence import CoinFlip
+from dpaudit.certify.evidence import CoinFlip, FixedSides
 
 METHOD = "two-interval Clopper-Pearson (statsmodels), half the error probability a side"
 
 
-def two_interval_epsilon(evidence: CoinFlip, delta: float, confidence: float) -> float:
+def two_interval_epsilon(evidence: CoinFlip | FixedSides, delta: float, confidence: float) -> float:
     """ln((lower limit of p - delta) / upper limit of q), each at alpha / 2; 0 where it is not positive.
 
-    Valid on its own (Bonferroni), looser than the certificate, and shares no code with it.
+    `delta` is the one frozen with the event. Valid on its own (Bonferroni), looser than the certificate, and shares
+    no code with it.
 
     >>> round(two_interval_epsilon(CoinFlip(900, 100, 1000, 1000), 0.0, 0.95), 3)
     1.99

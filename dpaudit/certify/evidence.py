@@ -1,40 +1,40 @@
 """What certifying runs leave behind: integers that add up.
 
 Contract: counts only ever enter as integers and are added, never divided, before a certificate is made;
-shards merge in any order. Stored results hold these four numbers, so they must stay checkable for ever.
+shards merge in any order. Stored results hold these numbers, so they must stay checkable for ever.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
+from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 
 
 @dataclass(frozen=True, slots=True)
-class CoinFlip:
-    """Hits of one event over runs whose side was drawn by a fair coin, run by run.
-
-    `hits_p` of `runs_p` runs fell into the event on the likelier side, `hits_q` of `runs_q` on the other.
-    Raises `InvalidSpec` where hits are negative or exceed runs.
-
-    >>> CoinFlip(30, 10, 100, 100) + CoinFlip(1, 0, 2, 3)
-    CoinFlip(hits_p=31, hits_q=10, runs_p=102, runs_q=103)
-    """
+class _TwoCounts:
+    """Hits of one event on either side, and the runs of either side."""
 
     hits_p: int
     hits_q: int
     runs_p: int
     runs_q: int
 
+    kind: ClassVar[str]
+
     def __post_init__(self) -> None:
         for side, hits, runs in (("p", self.hits_p, self.runs_p), ("q", self.hits_q, self.runs_q)):
             if not 0 <= hits <= runs:
                 raise InvalidSpec(f"hits_{side} must be in 0 .. runs_{side} = {runs}, got {hits}")
 
-    def __add__(self, other: CoinFlip) -> CoinFlip:
-        return CoinFlip(
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):  # runs of two designs have no common law
+            return NotImplemented
+        return type(self)(
             self.hits_p + other.hits_p,
             self.hits_q + other.hits_q,
             self.runs_p + other.runs_p,
@@ -58,9 +58,127 @@ class CoinFlip:
     def to_dict(self) -> dict[str, object]:
         """The counts as results store them."""
         return {
-            "kind": "coin-flip",
+            "kind": self.kind,
             "hits_p": self.hits_p,
             "hits_q": self.hits_q,
             "runs_p": self.runs_p,
             "runs_q": self.runs_q,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class CoinFlip(_TwoCounts):
+    """Hits of one event over runs whose side was drawn by a fair coin, run by run.
+
+    `hits_p` of `runs_p` runs fell into the event on the likelier side, `hits_q` of `runs_q` on the other.
+    Raises `InvalidSpec` where hits are negative or exceed runs.
+
+    >>> CoinFlip(30, 10, 100, 100) + CoinFlip(1, 0, 2, 3)
+    CoinFlip(hits_p=31, hits_q=10, runs_p=102, runs_q=103)
+    """
+
+    kind: ClassVar[str] = "coin-flip"
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSides(_TwoCounts):
+    """Hits of one event over runs whose numbers per side were fixed beforehand, not drawn by coins.
+
+    The fields and the errors are those of `CoinFlip`; only the unconditional certifier takes this evidence.
+
+    >>> FixedSides(30, 10, 100, 300).runs
+    400
+    """
+
+    kind: ClassVar[str] = "fixed-sides"
+
+
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """Runs per bin of a partition that was frozen beforehand, on either side.
+
+    `counts_p[b]` of `runs_p` runs fell into bin b on the likelier side, `counts_q[b]` of `runs_q` on the other. The
+    bins are disjoint; they need not hold every run. Raises `InvalidSpec` where counts are negative, do not match, or
+    add up to more than the runs.
+
+    >>> Binned((30, 50), (10, 80), 100, 100) + Binned((1, 0), (0, 1), 1, 2)
+    Binned(counts_p=(31, 50), counts_q=(10, 81), runs_p=101, runs_q=102)
+    """
+
+    counts_p: tuple[int, ...]
+    counts_q: tuple[int, ...]
+    runs_p: int
+    runs_q: int
+
+    kind: ClassVar[str] = "binned"
+
+    def __post_init__(self) -> None:
+        if not len(self.counts_p) == len(self.counts_q) > 0:
+            raise InvalidSpec(
+                f"counts_p and counts_q must hold the same bins, at least one, got {len(self.counts_p)} "
+                f"and {len(self.counts_q)}"
+            )
+        for side, counts, runs in (("p", self.counts_p, self.runs_p), ("q", self.counts_q, self.runs_q)):
+            if min(counts) < 0 or sum(counts) > runs:
+                raise InvalidSpec(
+                    f"counts_{side} must be at least 0 and add up to at most runs_{side} = {runs}, "
+                    f"got {min(counts)} and a sum of {sum(counts)}"
+                )
+
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            return NotImplemented
+        if len(other.counts_p) != len(self.counts_p):
+            raise InvalidSpec(
+                f"only counts of the same bins add up, got {len(self.counts_p)} and {len(other.counts_p)} bins"
+            )
+        return type(self)(
+            tuple(a + b for a, b in zip(self.counts_p, other.counts_p, strict=True)),
+            tuple(a + b for a, b in zip(self.counts_q, other.counts_q, strict=True)),
+            self.runs_p + other.runs_p,
+            self.runs_q + other.runs_q,
+        )
+
+    @property
+    def runs(self) -> int:
+        """All certifying runs, both sides."""
+        return self.runs_p + self.runs_q
+
+    def to_dict(self) -> dict[str, object]:
+        """The counts as results store them."""
+        return {
+            "kind": self.kind,
+            "counts_p": list(self.counts_p),
+            "counts_q": list(self.counts_q),
+            "runs_p": self.runs_p,
+            "runs_q": self.runs_q,
+        }
+
+
+Evidence = CoinFlip | FixedSides | Binned
+
+
+def evidence_from_dict(stored: Mapping[str, object]) -> Evidence:
+    """The evidence that `to_dict` wrote. Raises `InvalidSpec` for an unknown kind, a missing count or a wrong one.
+
+    >>> evidence_from_dict(FixedSides(3, 1, 10, 20).to_dict())
+    FixedSides(hits_p=3, hits_q=1, runs_p=10, runs_q=20)
+    """
+
+    def count(name: str) -> int:
+        return validate.whole(name, stored.get(name), least=0)
+
+    def counts(name: str) -> tuple[int, ...]:
+        found = stored.get(name)
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise InvalidSpec(f"{name} must be a list of counts, got {found!r}")
+        return tuple(validate.whole(f"{name}[{b}]", value, least=0) for b, value in enumerate(found))
+
+    kind = stored.get("kind")
+    if kind == Binned.kind:
+        return Binned(counts("counts_p"), counts("counts_q"), count("runs_p"), count("runs_q"))
+    for form in (CoinFlip, FixedSides):
+        if kind == form.kind:
+            return form(count("hits_p"), count("hits_q"), count("runs_p"), count("runs_q"))
+    known = ", ".join(form.kind for form in (CoinFlip, FixedSides, Binned))
+    raise InvalidSpec(f"kind of the evidence must be one of {known}, got {kind!r}")

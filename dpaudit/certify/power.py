@@ -3,53 +3,144 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 
+import numpy as np
+
+from dpaudit.certify import binned, coin_flip, unconditional
 from dpaudit.certify.binomial import quantile
 from dpaudit.certify.certificate import error_probability
-from dpaudit.certify.coin_flip import p_value
-from dpaudit.certify.evidence import CoinFlip
-from dpaudit.claims import Claim
+from dpaudit.certify.evidence import Binned, CoinFlip, FixedSides
+from dpaudit.claims import Claim, PrivacyProfile, TradeOffDP
 
-MASSES = (0.5, 0.1, 0.01, 1e-3, 1e-4)
+MASSES = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 LARGEST_EPSILON = 40.0  # beyond this the rarer side has no hits in any audit
+HALVINGS = 50  # of the range of ln q where the p-value is cheap
+STEPS = 3  # and where it is not, from a guess that is off by about
+GUESS = 0.1  # of the deviation of the log ratio of the hits
+
+
+def smallest_caught(
+    claim: Claim,
+    runs: int,
+    mass: float,
+    *,
+    confidence: float,
+    certifier: str = "coin-flip",
+    delta: float | None = None,
+    power: float = 0.95,
+) -> float | None:
+    """The least true value of the claim's parameter that `runs` certifying runs refute with `power`.
+
+    It is that of the member of the claim's family through an event of probability `mass` under P. `delta` is the one
+    frozen with the event; None: the one that search would freeze for that event. None where nothing is caught.
+    Rounded up: the hits of both sides are put at quantiles that hold together with probability `power`, and the
+    certifier itself refutes there. A binned audit is taken to have two bins, the event and the rest.
+
+    >>> from dpaudit.claims import PureDP
+    >>> smallest_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95) < 1.02
+    True
+    """
+    q = _rarest(claim, runs, mass, confidence, certifier, delta, power)
+    if q is None:
+        return None
+    if isinstance(claim, (PrivacyProfile, TradeOffDP)):  # their parameter is the epsilon at delta
+        return _epsilon(q, mass, _delta(claim, q, mass, delta))
+    return float(claim.least_parameter(np.array([q]), np.array([mass]))[0])
 
 
 def smallest_epsilon_caught(
-    claim: Claim, runs: int, mass: float, *, confidence: float, power: float = 0.95
+    claim: Claim,
+    runs: int,
+    mass: float,
+    *,
+    confidence: float,
+    certifier: str = "coin-flip",
+    delta: float | None = None,
+    power: float = 0.95,
 ) -> float | None:
-    """The least true epsilon on an event of probability `mass` that `runs` certifying runs refute with `power`.
-
-    Rounded up: the hits of both sides are put at quantiles that hold together with probability `power`. None where
-    no epsilon is caught.
+    """The same as an epsilon at delta: of the event itself, ln((mass - delta) / q).
 
     >>> from dpaudit.claims import PureDP
     >>> smallest_epsilon_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95) < 1.02
     True
     """
+    q = _rarest(claim, runs, mass, confidence, certifier, delta, power)
+    return None if q is None else _epsilon(q, mass, _delta(claim, q, mass, delta))
 
-    def caught(epsilon: float) -> bool:
-        rarer = max(0.0, mass - claim.delta) * math.exp(-epsilon)
-        return _is_refuted(claim, runs, mass, rarer, confidence, power)
 
-    low, high = float(getattr(claim, "epsilon")), LARGEST_EPSILON
-    if mass <= claim.delta or not caught(high):
+def _epsilon(q: float, mass: float, delta: float) -> float:
+    return math.log((mass - delta) / q)
+
+
+def _delta(claim: Claim, q: float, mass: float, delta: float | None) -> float:
+    return claim.delta_through(q, mass) if delta is None else delta
+
+
+def _rarest(
+    claim: Claim, runs: int, mass: float, confidence: float, certifier: str, delta: float | None, power: float
+) -> float | None:
+    """The largest probability under Q at which an event of `mass` under P is still caught."""
+    try:
+        hash(claim)
+    except TypeError:  # a claim without a hash is searched for again each time
+        return _search(claim, runs, mass, confidence, certifier, delta, power)
+    return _remembered(claim, runs, mass, confidence, certifier, delta, power)
+
+
+def _search(
+    claim: Claim, runs: int, mass: float, confidence: float, certifier: str, delta: float | None, power: float
+) -> float | None:
+    alpha, spared = error_probability(confidence), (1.0 - power) / 2.0
+    coins = certifier == "coin-flip"
+    # with coins each run hits a side with half the probability; otherwise half of the runs are those of the side
+    size, part = (runs, 0.5) if coins else (runs // 2, 1.0)
+    few = size - quantile(size, 1.0 - part * mass, spared)
+
+    def caught(log_q: float, *, guess: bool = False) -> bool:
+        q = math.exp(log_q)
+        many = quantile(size, part * q, spared)
+        if few <= 0 or many > size:
+            return False
+        if certifier == "binned":
+            counts = Binned((few, size - few), (many, size - many), size, size)
+            return binned.p_value(counts, claim, claim.promised(0.0)) <= alpha
+        d = _delta(claim, q, mass, delta)
+        if mass <= d:
+            return False
+        epsilon = claim.epsilon_at(d)
+        if coins:
+            evidence = CoinFlip(few, many, max(few, runs // 2), max(many, runs - runs // 2))
+            return few > many and coin_flip.p_value(evidence, epsilon, d) <= alpha
+        if guess:
+            return unconditional.catches(FixedSides(few, many, size, size), epsilon, d, alpha)
+        return unconditional.p_value(FixedSides(few, many, size, size), epsilon, d, alpha) <= alpha
+
+    low, high = math.log(mass) - LARGEST_EPSILON, math.log(mass)
+    if certifier != "unconditional":
+        if not caught(low):
+            return None
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if caught(middle) else (low, middle)
+        return math.exp(low)
+    floor = low
+    if not caught(low, guess=True) and not caught(low):
         return None
-    for _ in range(50):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if caught(middle) else (middle, high)
-    return high
+        low, high = (middle, high) if caught(middle, guess=True) else (low, middle)
+    step = GUESS * math.sqrt(1.0 / few + 1.0 / (1.0 + size * math.exp(low)))
+    high = low + step
+    while not caught(low):
+        if low <= floor:
+            return None
+        low, high, step = max(floor, low - step), low, 3.0 * step
+    for _ in range(STEPS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if caught(middle) else (low, middle)
+    return math.exp(low)
 
 
-def _is_refuted(claim: Claim, runs: int, p: float, q: float, confidence: float, power: float) -> bool:
-    """Whether the claim falls when P's hits are as few, and Q's as many, as the power allows for.
-
-    Each at an exact binomial quantile of (1 - power) / 2, so together they are that bad with probability 1 - power
-    at the most.
-    """
-    spared = (1.0 - power) / 2.0
-    few = runs - quantile(runs, 1.0 - p / 2.0, spared)
-    many = quantile(runs, q / 2.0, spared)
-    if few <= many:
-        return False
-    evidence = CoinFlip(few, many, max(few, runs // 2), max(many, runs - runs // 2))
-    return p_value(evidence, claim) <= error_probability(confidence)
+_remembered: Callable[..., float | None] = lru_cache(maxsize=1024)(_search)

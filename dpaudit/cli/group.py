@@ -12,8 +12,8 @@ import click
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import DpAuditError
 
-COMMANDS = ("run", "plan", "validate", "recheck", "catalogue")
-INTERNAL, INTERRUPTED = 70, 130
+COMMANDS = ("run", "plan", "validate", "recheck", "catalogue", "audit-scores", "calibrate")
+INTERNAL, TOO_LITTLE_POWER, INTERRUPTED = 70, 4, 130
 
 
 @dataclass
@@ -34,7 +34,7 @@ class LazyGroup(click.Group):
         """The command of that name, if there is one."""
         if name not in COMMANDS:
             return None
-        found: click.Command = importlib.import_module(f"dpaudit.cli.{name}").command
+        found: click.Command = importlib.import_module(f"dpaudit.cli.{name.replace('-', '_')}").command
         return found
 
 

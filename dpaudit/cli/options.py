@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from dpaudit.spec_file import Question, Wishes
 
 
-def wishes(*, runs: float | None = None, confidence: float | None = None, seed: int | None = None) -> Wishes:
+def wishes(
+    *,
+    runs: float | None = None,
+    confidence: float | None = None,
+    seed: int | None = None,
+    controls: int | None = None,
+) -> Wishes:
     """What goes before and after the spec here. Raises `InvalidSpec` naming the option, or the key of the project."""
     from dpaudit import validate
     from dpaudit.auditing.spec import FEWEST_RUNS
@@ -19,6 +25,7 @@ def wishes(*, runs: float | None = None, confidence: float | None = None, seed: 
         runs=None if runs is None else validate.whole("--runs", runs, least=FEWEST_RUNS),
         confidence=None if confidence is None else validate.open_probability("--confidence", confidence),
         seed=None if seed is None else validate.whole("--seed", seed, least=0),
+        controls=None if controls is None else validate.whole("--controls", controls, least=0),
         settings=read_settings(Path.cwd()),
     )
 

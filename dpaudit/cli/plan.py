@@ -18,16 +18,27 @@ if TYPE_CHECKING:
 @click.option("--confidence", type=float, metavar="C", help="Confidence of all audits together.")
 @click.option("--runs", type=float, metavar="N", help="Executions to spend on each audit.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
-def command(paths: tuple[str, ...], confidence: float | None, runs: float | None, tags: tuple[str, ...]) -> int:
-    """Show what `run` would do: claims, pairs, runs of each stage, and the smallest epsilon it would catch.
+@click.option("--controls", type=int, metavar="N", help="Repeats of each spiked control.")
+@click.option("--probe", is_flag=True, help="Run each mechanism for a moment, to say how long its audit would take.")
+@click.option("--jobs", type=int, default=-1, metavar="N", help="Workers that the time is told for; -1 for all.")
+def command(
+    paths: tuple[str, ...],
+    confidence: float | None,
+    runs: float | None,
+    tags: tuple[str, ...],
+    controls: int | None,
+    probe: bool,
+    jobs: int,
+) -> int:
+    """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
 
-    Imports no mechanism and runs none.
+    Imports no mechanism and runs none, unless the time is asked for with --probe.
     """
     from dpaudit.auditing.numerals import confidence_text
     from dpaudit.spec_file import find_specs, read_spec
     from dpaudit.spec_file.suite import shared
 
-    wished = wishes(runs=runs, confidence=confidence)
+    wished = wishes(runs=runs, confidence=confidence, controls=controls)
     questions = [question for path in find_specs(paths) for question in read_spec(path, wished)]
     chosen, together = shared(tagged(questions, tags))
     if not chosen:
@@ -36,6 +47,8 @@ def command(paths: tuple[str, ...], confidence: float | None, runs: float | None
     click.echo(f"{len(chosen)} audit{'' if len(chosen) == 1 else 's'} at suite confidence {confidence_text(together)}")
     for question in chosen:
         click.echo("\n" + "\n".join(_page(question)))
+        if probe:
+            click.echo(f"  time        {_time(question, jobs)}")
     return 0
 
 
@@ -56,31 +69,53 @@ def _page(question: Question) -> list[str]:
     return [*lines, *_spending(question)]
 
 
+def _time(question: Question, jobs: int) -> str:
+    """About how long the audit takes, from a moment of runs in a process of their own."""
+    from dpaudit.api import time_of_a_run
+    from dpaudit.auditing.controls import most_runs
+    from dpaudit.cli.words import duration
+    from dpaudit.sampling import Engine
+
+    with Engine(jobs, supervised=True) as engine:
+        description, pairs = engine.describe(question.mechanism, question.pairs)
+        run_s = time_of_a_run(engine, question.mechanism, pairs, question.seed, question.run_timeout_s).run_s
+        if question.runs is None:
+            return f"{question.max_time_s:g} s, as the spec asks"
+        spec = question.spec(description, pairs)
+        runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
+        return f"about {duration(runs * run_s / engine.n_jobs)} with {engine.n_jobs} workers, {run_s:.2g} s a run"
+
+
 def _spending(question: Question) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
-    from dpaudit.auditing.numerals import up
-    from dpaudit.auditing.search import screening_share
-    from dpaudit.auditing.wording import POWER
-    from dpaudit.certify import ceiling, smallest_epsilon_caught
-    from dpaudit.certify.power import MASSES
+    from dpaudit.auditing.certification import rest
+    from dpaudit.auditing.controls import most_runs
+    from dpaudit.auditing.screening import budget
+    from dpaudit.auditing.wording import POWER, planned_power
+    from dpaudit.certify.certificate import error_probability
 
     spec = question.outline()
-    screening = int(screening_share(len(spec.pairs)) * spec.runs)
-    searching = int((spec.search_share or 0.0) * spec.runs)
-    certifying = spec.runs - screening - searching  # the probe takes some hundreds of them at the most
-    stages = [f"{searching:,} to search", f"{certifying:,} to certify"]
-    if screening:
-        stages.insert(0, f"{screening:,} to choose a pair")
-    size = spec.shard_runs or certifying
+    parts = budget(spec)
+    anytime = spec.stopping == "anytime"
+    words = ("to learn what to bet on", "to bet on and certify") if anytime else ("to search", "to certify")
+    kept = f" for each of {spec.certify_pairs} pairs" if spec.certify_pairs > 1 else ""
+    stages = [f"{parts.searching:,} {words[0]}", f"{parts.certifying:,} {words[1]}{kept}"]
+    if parts.screening:
+        stages.insert(0, f"{parts.screening:,} to choose a pair")
+    size = spec.shard_runs or parts.certifying
     claim = question.claim.at_distance(max(getattr(pair, "distance", 1) for pair in question.pairs))
-    most = ceiling(certifying // 2, certifying - certifying // 2, claim.delta, question.confidence)
+    level = rest(spec.confidence, spec.sequential_share) if anytime else spec.level
     lines = [
         f"  runs        {spec.runs:,}: {', '.join(stages)}",
-        f"  shards      of {size:,} runs, {-(-certifying // size):,} of them certifying",
-        f"  ceiling     epsilon {up(most, 2)}, with every hit on one side",
-        f"  catches     with power {POWER:g}, on an event of known probability:",
+        f"  shards      of {size:,} runs, {-(-parts.certifying // size):,} of them certifying",
+        f"  certifier   {spec.certifier}" + (f", of {spec.certify_pairs} pairs (Holm)" if kept else ""),
     ]
-    for mass in MASSES:
-        least = smallest_epsilon_caught(claim, certifying, mass, confidence=question.confidence, power=POWER)
-        lines.append(f"    {mass:<8g}  " + ("nothing" if least is None else f"epsilon from {up(least, 3)}"))
-    return lines
+    if anytime:
+        wealth = 1.0 / (spec.sequential_share * error_probability(spec.confidence))
+        part = f"a part {spec.sequential_share:g} of the error probability"
+        lines.append(f"  stopping    anytime: as soon as bets reach a wealth of {wealth:,.0f}, {part}")
+    if spec.controls:
+        more = most_runs(spec, spec.controls)
+        lines.append(f"  controls    {spec.controls} repeats of each size: {more:,} more runs at most")
+    lines.append(f"  catches     with power {POWER:g}, on an event of known probability:")
+    return [*lines, *(f"    {line}" for line in planned_power(claim, parts.certifying, level, spec))]

@@ -25,7 +25,7 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
     A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1.
     """
     from dpaudit.api import load
-    from dpaudit.auditing.wording import headline
+    from dpaudit.auditing.wording import evidence_lines, headline
 
     stored = load(result)  # refuses what the counts do not give
     if not fresh:
@@ -36,8 +36,9 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
     again = _again(stored, result, seed, jobs, no_progress)
     click.echo(f"stored  {headline(stored)}")
     click.echo(f"fresh   {headline(again)}")
-    e, used = again.evidence, again.spec["seed"]
-    click.echo(f"        {e.hits_p:,} of {e.runs_p:,} runs against {e.hits_q:,} of {e.runs_q:,}, seed {used}")
+    for line in evidence_lines(again):
+        click.echo(f"        {line}")
+    click.echo(f"        seed {again.spec['seed']}")
     return 0 if again.verdict is stored.verdict else 1
 
 
@@ -45,7 +46,7 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
     from dpaudit.auditing import repeat_witness
-    from dpaudit.certify import certify
+    from dpaudit.auditing.rechecking import repeated
     from dpaudit.cli.progress import watching
     from dpaudit.sampling import Engine
 
@@ -57,15 +58,8 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
         _compare(stored, spec.to_dict(), path)
         with watching(1, silent=silent) as watcher:
             watcher.audit(1, question.name)
-            evidence = repeat_witness(stored.witness, spec, engine, seed=seed, progress=watcher)
-    claim = question.claim.at_distance(stored.spec["pairs"][stored.witness.pair]["distance"])
-    return replace(
-        stored,
-        spec={**stored.spec, "seed": seed},
-        evidence=evidence,
-        certificate=certify(evidence, claim, stored.certificate.confidence),
-        runs_used=evidence.runs,
-    )
+            evidence, health = repeat_witness(stored.witness, spec, engine, seed=seed, progress=watcher)
+    return repeated(stored, evidence, health, seed=seed)
 
 
 def _question(stored: AuditResult, path: str) -> Question:

@@ -17,6 +17,7 @@ from dpaudit.cli.words import one_line, say
 @click.option("--confidence", type=float, metavar="C", help="Confidence of all audits together.")
 @click.option("--seed", type=int, metavar="N", help="Seed of all randomness.")
 @click.option("--runs", type=float, metavar="N", help="Executions to spend on each audit.")
+@click.option("--controls", type=int, metavar="N", help="Repeat each spiked control so many times: 20 is usual.")
 @click.option("--jobs", type=int, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
@@ -30,6 +31,7 @@ def command(
     confidence: float | None,
     seed: int | None,
     runs: float | None,
+    controls: int | None,
     jobs: int | None,
     backend: str | None,
     tags: tuple[str, ...],
@@ -46,7 +48,7 @@ def command(
     from dpaudit.spec_file import Question, find_specs, read_spec
     from dpaudit.spec_file.suite import shared
 
-    wished = wishes(runs=runs, confidence=confidence, seed=seed)
+    wished = wishes(runs=runs, confidence=confidence, seed=seed, controls=controls)
     jobs = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
     Engine(jobs, backend, supervised=True)  # a bad value is refused once, here, and not by each audit
     questions: list[Question] = []
@@ -66,7 +68,9 @@ def command(
     posed, together = shared(chosen)
     folder = report if report is not None else wished.settings.report
     overridden = runs is not None or wished.settings.runs is not None
-    suite = Suite(posed, together, jobs=jobs, backend=backend, tags=tags, runs_given=overridden, caller=caller)
+    suite = Suite(
+        posed, together, jobs=jobs, backend=backend, tags=tags, runs_given=overridden, controls=controls, caller=caller
+    )
     suite.prepare(None if folder is None else Path(folder))
     if not quiet:
         click.echo(header(posed, together))

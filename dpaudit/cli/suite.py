@@ -17,7 +17,7 @@ from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import full_text, suite_headline, suite_line, verdict_text
-from dpaudit.cli.group import INTERNAL, Caller, internal_error
+from dpaudit.cli.group import INTERNAL, TOO_LITTLE_POWER, Caller, internal_error
 from dpaudit.cli.progress import Watcher, watching
 from dpaudit.cli.words import duration, one_line, version
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -44,6 +44,7 @@ class Suite:
     backend: str | None
     tags: tuple[str, ...]
     runs_given: bool
+    controls: int | None
     caller: Caller
     folder: Path | None = None
     entries: list[SuiteEntry] = field(default_factory=list)
@@ -93,7 +94,8 @@ class Suite:
     def _answer(self, question: Question, watcher: Watcher) -> SuiteEntry:
         entry = SuiteEntry(question.name, question.expect)
         try:
-            return replace(entry, result=self._result(question, watcher))
+            result = self._result(question, watcher)
+            return replace(entry, result=result, exit_code=TOO_LITTLE_POWER if result.power_reached is False else 0)
         except DpAuditError as error:
             return replace(entry, error=one_line(error), exit_code=error.exit_code)
         except Exception as error:
@@ -114,7 +116,7 @@ class Suite:
             result = run_audit(spec, engine, progress=watcher)
         limit = question.max_time_s
         chosen = spec.runs if self.runs_given or limit is not None else None
-        repeat = command(question, self.questions, self.tags, runs=chosen)
+        repeat = command(question, self.questions, self.tags, runs=chosen, controls=self.controls)
         known = {"source": str(question.source), "command": repeat, "max_time_s": limit}
         return replace(result, provenance={**result.provenance, **known})
 

@@ -1,21 +1,30 @@
-"""Sets of outputs: features, events, and the selector that chooses one on search data."""
+"""Sets of outputs: features, events and partitions, and the selector that chooses one on search data."""
 
 from dpaudit.events.event import Event, HitCounter
 from dpaudit.events.explore import Plan, best, everything, pilot_counts, plan
 from dpaudit.events.features import Feature
-from dpaudit.events.selection import Goal, Proposal
-from dpaudit.events.stored import event_from_dict
+from dpaudit.events.goal import Goal
+from dpaudit.events.grouping import PartitionProposal, as_partition, best_partition
+from dpaudit.events.partition import BinCounter, Partition
+from dpaudit.events.selection import Proposal
+from dpaudit.events.stored import event_from_dict, partition_from_dict
 
 __all__ = [
+    "BinCounter",
     "Event",
     "Feature",
     "Goal",
     "HitCounter",
+    "Partition",
+    "PartitionProposal",
     "Plan",
     "Proposal",
+    "as_partition",
     "best",
+    "best_partition",
     "event_from_dict",
     "everything",
+    "partition_from_dict",
     "pilot_counts",
     "plan",
 ]

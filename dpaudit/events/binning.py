@@ -139,7 +139,8 @@ def _around(values: Floats) -> Floats:
 
 def _between(values: Floats) -> Floats:
     """Edges half-way between neighbouring values: a bin for each, and thresholds that people can read."""
-    middle = ((values[:-1].astype(np.float64) + values[1:]) / 2.0).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # between the two infinities
+        middle = ((values[:-1].astype(np.float64) + values[1:]) / 2.0).astype(np.float32)
     return np.where((middle < values[1:]) & (middle >= values[:-1]), middle, values[:-1])
 
 

@@ -32,7 +32,10 @@ class Event:
 
     def contains(self, outputs: Outputs) -> npt.NDArray[np.bool_]:
         """Which runs are in the event."""
-        column = self._plain(outputs) or self.feature.column(outputs)
+        return self.among(self._plain(outputs) or self.feature.column(outputs))
+
+    def among(self, column: Column) -> npt.NDArray[np.bool_]:
+        """Which cells of the feature's column are in the event."""
         within = _within_doubles if column.values.dtype == np.float64 else _within
         inside: npt.NDArray[np.bool_] | None = None
         for low, high in self.intervals:
@@ -41,7 +44,7 @@ class Event:
         if self.tokens:
             part = _among(column.tokens, self.tokens)
             inside = part if inside is None else inside | part
-        return np.zeros(outputs.runs, np.bool_) if inside is None else inside
+        return np.zeros(len(column.values), np.bool_) if inside is None else inside
 
     def _plain(self, outputs: Outputs) -> Column | None:
         """The doubles themselves where the feature would do no more than round them: thresholds can round for all."""

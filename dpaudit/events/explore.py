@@ -22,8 +22,9 @@ from dpaudit.events.features import (
     Whole,
     single,
 )
+from dpaudit.events.goal import Goal
 from dpaudit.events.scores import learn_linear, learn_log_ratio
-from dpaudit.events.selection import Goal, Proposal, propose
+from dpaudit.events.selection import FEW_CELLS, FEW_Z, MANY_CELLS, SOME_Z, Proposal, propose
 from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Outputs, Path, Sample, concatenate
 from dpaudit.sampling.worker import Pilot
 
@@ -57,7 +58,7 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
     scored: list[tuple[float, Feature]] = []
     for feature in _features(look):
         found = _on_pilot(feature, _binning(feature, look), glance, goal)
-        scored.append((-np.inf if found is None else found.score, feature))
+        scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
     scored.sort(key=lambda entry: -entry[0])
     # the whole output contains every event there is, so where outputs recur it always gets the longer look
     kept = [
@@ -65,7 +66,8 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
         for rank, (_, feature) in enumerate(scored)
         if rank < keep or isinstance(feature, Whole)
     ]
-    learned, left_out = _learned(pilot, both)
+    few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in kept)
+    learned, left_out = ([], []) if few else _learned(pilot, both)  # sets of few outputs need no score
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
     looked_at = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
     return Plan(
@@ -88,15 +90,24 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> np.ndarray[tuple[int, ...], np.d
 def best(chosen: Plan, counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]], goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
+    least_z = FEW_Z if _choices(chosen, tables) <= FEW_CELLS else SOME_Z
     found = [
-        (proposal.score - _price(feature, learned), proposal)
+        (goal.rank(proposal.score, proposal.delta) - price(feature, learned), proposal)
         for (feature, bins), table, learned in zip(chosen.tables.features, tables, chosen.learned, strict=True)
-        if (proposal := propose(feature, bins, table, goal, thresholds_only=learned)) is not None
+        if (proposal := propose(feature, bins, table, goal, thresholds_only=learned, least_z=least_z)) is not None
     ]
     return max(found, key=lambda each: each[0], default=(0.0, None))[1]
 
 
-def _price(feature: Feature, learned: bool) -> float:
+def _choices(chosen: Plan, tables: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]) -> int:
+    """The cells there are to choose among: of all features, or the different outputs where these are counted."""
+    filled = [int(np.count_nonzero(table.any(axis=1))) for table in tables]
+    whole = [cells for cells, (feature, _) in zip(filled, chosen.tables.features, strict=True) if feature == Whole()]
+    return min([sum(filled), *whole])
+
+
+def price(feature: Feature, learned: bool) -> float:
+    """What an event on this feature costs a reader, in units of the bound."""
     if learned:
         return LEARNED_PRICE
     return 0.0 if isinstance(feature, Coordinate | Whole) else DERIVED_PRICE
@@ -113,13 +124,11 @@ def everything(pilot: Pilot) -> Proposal:
 
 def _part_of(pilot: Pilot, runs: int) -> Pilot:
     """About `runs` of the outputs, evenly spread."""
-    sides = (pilot.first, pilot.second)
-    return Pilot(
-        *(
-            side if side.runs <= runs // 2 else side.take(np.linspace(0, side.runs - 1, runs // 2).astype(np.intp))
-            for side in sides
-        )
+    first, second = (
+        side if side.runs <= runs // 2 else side.take(np.linspace(0, side.runs - 1, runs // 2).astype(np.intp))
+        for side in (pilot.first, pilot.second)
     )
+    return Pilot(first, second)
 
 
 def _recurs(both: Outputs) -> bool:
@@ -128,7 +137,7 @@ def _recurs(both: Outputs) -> bool:
 
 def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal) -> Proposal | None:
     counts = np.stack([bins.counts(feature.column(side)) for side in (pilot.first, pilot.second)], axis=1)
-    return propose(feature, bins, counts, goal)
+    return propose(feature, bins, counts, goal, closely=False, least_z=SOME_Z)
 
 
 def _binning(feature: Feature, both: Outputs) -> Binning:

@@ -1,16 +1,11 @@
-"""The choice of an event: the one whose bound will be largest on the certifying runs, errors of search taken off.
-
-For an event seen x times on side P and y times on side Q in the search, its log ratio is guessed, then
-lowered by `z` standard deviations of that guess, so that luck is not taken for a leak, and by what the
-certificate will lose at its own, larger, number of runs, so that rare events are judged at that size.
-"""
+"""The choice of an event: the one whose bound will be largest on the certifying runs, errors of search taken off."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,124 +13,148 @@ import numpy.typing as npt
 from dpaudit.events.binning import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
+from dpaudit.events.goal import FEWEST_HITS, Goal, Reals, Spread, luck_down, luck_up
+from dpaudit.events.tails import Tails, smoothed
 
-FEW_Z, MANY_Z = 1.0, 2.5  # deviations of luck taken off: few cells to choose among, or many
+FEW_Z, SOME_Z, MANY_Z = 0.2, 1.0, 2.5  # deviations of luck taken off: few cells in all, in a feature of many, many
 FEW_CELLS, MANY_CELLS = 12, 64
 SORTED_Z = 1.0  # more of them where a fine grid is also put in order of its ratios
-FEWEST_HITS = 10
+SMOOTHED_Z = 1.25  # and where neighbours have said what they know
+APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS = 32  # contiguous groups that a ratio order may sort; more would follow the noise
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
-
-Reals = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What the chosen event will be used for: the claim's delta, and the size and level of the certification."""
-
-    delta: float
-    runs: int
-    alpha: float
-
-    def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int, z: float) -> Reals:
-        """The penalised bound of events with these search counts; -inf where there are too few hits."""
-        from scipy.special import ndtri
-
-        p, q = (x + 0.5) / (runs_p + 1.0), (y + 0.5) / (runs_q + 1.0)
-        spare = p - self._given_away()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.log(spare / q)
-            search = np.hypot(_luck_down(x, p, z) * p / spare, _luck_up(y, q, z))
-            final = np.sqrt(2.0 * p / (self.runs * spare**2) + 2.0 / (self.runs * q))
-            score: Reals = ratio - search + float(ndtri(self.alpha)) * final
-        return np.where((x + y >= FEWEST_HITS) & (spare > 0.0), score, -np.inf)
-
-    def _given_away(self) -> float:
-        """The rate of P's hits that the delta part of the claim may explain, its quantile included."""
-        if self.delta == 0.0:
-            return 0.0
-        mean = self.runs * self.delta / 2.0
-        return 2.0 * (mean + 2.6 * math.sqrt(mean) + 1.0) / self.runs
-
-
-def _luck_up(hits: Reals, rate: Reals, z: float) -> Reals:
-    """ln(upper limit / estimate) of a count, `z` deviations up, by the cube root of Wilson & Hilferty (1931)."""
-    n = hits + 1.0
-    upper = n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * np.sqrt(n))) ** 3
-    return np.asarray(np.log(upper / (hits + 0.5)) * np.sqrt(1.0 - rate))
-
-
-def _luck_down(hits: Reals, rate: Reals, z: float) -> Reals:
-    """ln(estimate / lower limit) of a count, `z` deviations down, by the same formula."""
-    n = np.maximum(hits, 0.5)
-    lower = n * np.maximum(1.0 - 1.0 / (9.0 * n) - z / (3.0 * np.sqrt(n)), 1e-3) ** 3
-    return np.asarray(np.log((hits + 0.5) / lower) * np.sqrt(1.0 - rate))
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An event, the side it makes likelier, how it was found, and the uncertified score."""
+    """An event, the side it makes likelier, how it was found, the uncertified score, and the delta to freeze."""
 
     event: Event
     p_side: Literal["first", "second"]
     family: str
     score: float
+    delta: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Nested events of one family: their counts, and how each becomes an event."""
+    """Events of one family, mostly nested: their counts on both sides, and how each becomes an event."""
 
     family: str
-    x: Reals
-    y: Reals
+    sides: Reals  # of the likelier side, then of the other (side, candidate)
     cells: Callable[[int], npt.NDArray[np.intp]]  # of the candidate with this index
-    sorted: bool = False
+    tried: npt.NDArray[np.intp]
+    tails: Tails | None = None
+    sorted: bool = False  # into an order that was learned
+    nested: bool = True
+
+    def mirrored(self) -> _Candidates:
+        """The same for the other side as the likelier one."""
+        return replace(self, sides=self.sides[::-1], tails=self.tails and self.tails.mirrored())
+
+
+Point = tuple[float, float, Spread]  # p, q, and the luck in them
 
 
 def propose(
-    feature: Feature, bins: Binning, counts: Counts, goal: Goal, *, thresholds_only: bool = False
+    feature: Feature,
+    bins: Binning,
+    counts: Counts,
+    goal: Goal,
+    *,
+    thresholds_only: bool = False,
+    closely: bool = True,
+    least_z: float = FEW_Z,
 ) -> Proposal | None:
     """The best event of one feature, over both sides, thresholds both ways, single values and sets of values.
 
-    A learned score is in order already: `thresholds_only` spares it a second order, learned from luck.
+    A learned score is in order already: `thresholds_only` spares it a second order, learned from luck. `closely`
+    smooths the tails, which is for the last choice and costs more than the rest. `least_z` deviations of luck are taken
+    off, more where the feature has more than a few cells: `SOME_Z` where other features compete.
     """
-    best: Proposal | None = None
-    runs = counts.sum(axis=0)
-    filled = int(np.count_nonzero(counts.any(axis=1)))
-    for p, side in ((0, "first"), (1, "second")):
-        mine, other = counts[:, p].astype(float), counts[:, 1 - p].astype(float)
-        for family in _families(bins, mine, other):
-            if family.sorted and thresholds_only:
-                continue
-            z = _distrust(filled) + SORTED_Z * (family.sorted and filled > MANY_CELLS)
-            scores = goal.scores(family.x, family.y, int(runs[p]), int(runs[1 - p]), z)
-            if len(scores) == 0:
-                continue
+    sides = np.ascontiguousarray(counts.T, np.float64)
+    both = sides[0] + sides[1]
+    runs, filled = sides.sum(axis=1), int(np.count_nonzero(both))
+    z = _distrust(filled, least_z)
+    sorted_z = z + SORTED_Z * (filled > MANY_CELLS)
+    families = _thresholds(bins, sides, smooth=closely and filled > MANY_CELLS)
+    group = None if thresholds_only else _groups(bins, both)
+    best: tuple[float, int, _Candidates, int, Point] | None = None
+    for p in (0, 1):
+        here = [*families, *(() if group is None else _by_ratio(group, sides if p == 0 else sides[::-1]))]
+        sizes = int(runs[p]), int(runs[1 - p])
+        for score, family, chosen, point in _tops(here, goal, sizes, z, sorted_z):
+            if score > (-math.inf if best is None else best[0]):
+                best = score, p, family, chosen, point
+        families = [family.mirrored() for family in families]
+    if best is None:
+        return None
+    score, p, family, chosen, point = best
+    clear = _clear_of_edge(family, chosen) if family.nested else chosen
+    if clear != chosen:
+        point = _point(family.sides[:, clear], (int(runs[p]), int(runs[1 - p])), z)
+    event, delta = event_of(feature, bins, family.cells(clear)), goal.delta(*point)
+    return Proposal(event, "second" if p else "first", family.family, goal.score(score, delta), delta)
+
+
+def _tops(
+    families: list[_Candidates], goal: Goal, runs: tuple[int, int], z: float, sorted_z: float
+) -> Iterator[tuple[float, _Candidates, int, Point]]:
+    """The best candidate by its own counts, and the best smoothed tail of each family: score, family, index, point."""
+    sizes = [len(family.tried) for family in families]
+    if sum(sizes):
+        x, y = np.concatenate([family.sides[:, family.tried] for family in families], axis=1)
+        off = np.repeat([sorted_z if family.sorted else z for family in families], sizes)
+        scores = goal.scores(x, y, *runs, off)
+        top = int(np.argmax(scores))
+        place = int(np.searchsorted(np.cumsum(sizes), top, side="right"))
+        family = families[place]
+        chosen = int(family.tried[top - sum(sizes[:place])])
+        yield float(scores[top]), family, chosen, _point(family.sides[:, chosen], runs, float(off[top]))
+    for family in families:
+        if family.tails is not None:
+            tails = family.tails
+            p, q, luck = tails.x / max(runs[0], 1), tails.y / max(runs[1], 1), tails.spread(SMOOTHED_Z)
+            scores = np.where(tails.x + tails.y >= FEWEST_HITS, goal.predicted(p, q, luck), -np.inf)
             top = int(np.argmax(scores))
-            score = float(scores[top])
-            if math.isfinite(score) and (best is None or score > best.score):
-                event = _event(feature, bins, family.cells(_clear_of_edge(family, top)))
-                best = Proposal(event, side, family.family, score)  # type: ignore[arg-type]
-    return best
+            yield float(scores[top]), family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top))
 
 
-def _distrust(cells: int) -> float:
+def _point(hits: Reals, runs: tuple[int, int], z: float) -> Point:
+    p, q = (hits[0] + 0.5) / (runs[0] + 1.0), (hits[1] + 0.5) / (runs[1] + 1.0)
+    x, y = hits[:, None]
+    return float(p), float(q), Spread(luck_down(x, p, z) ** 2, luck_up(y, q, z) ** 2)
+
+
+def _distrust(cells: int, least: float) -> float:
     """Deviations of luck taken off when so many cells may make up an event."""
     part = math.log(max(cells, 1) / FEW_CELLS) / math.log(MANY_CELLS / FEW_CELLS)
-    return FEW_Z + (MANY_Z - FEW_Z) * min(1.0, max(0.0, part))
+    return least + (MANY_Z - least) * min(1.0, max(0.0, part))
 
 
-def _families(bins: Binning, x: Reals, y: Reals) -> Iterator[_Candidates]:
-    numbers = bins.bins
-    if numbers > 1 or x[:numbers].any() or y[:numbers].any():
-        above_x, above_y = (np.cumsum(side[:numbers][::-1]) for side in (x, y))
-        yield _Candidates("above a threshold", above_x, above_y, lambda j: np.arange(numbers - 1 - j, numbers))
-        below_x, below_y = (np.cumsum(side[:numbers]) for side in (x, y))
-        yield _Candidates("below a threshold", below_x, below_y, lambda j: np.arange(j + 1))
-    group = _groups(bins, x + y)
-    if group.max() >= 0:
-        yield _by_ratio(group, x, y)
+def _thresholds(bins: Binning, sides: Reals, *, smooth: bool) -> list[_Candidates]:
+    """The tails of the numbers, above a threshold and below one, with the first side as the likelier one."""
+    count = bins.bins
+    numbers = sides[:, :count]
+    if count == 1 and not numbers[:, 0].any():
+        return []
+    found = []
+    for up, name in ((True, "above a threshold"), (False, "below a threshold")):
+        sums = np.cumsum(numbers[:, ::-1] if up else numbers, axis=1)
+        cells = (lambda j: np.arange(count - 1 - j, count)) if up else (lambda j: np.arange(j + 1))
+        tails = smoothed(sums[0], sums[1]) if smooth else None
+        found.append(_Candidates(name, sums, cells, _apart(sums[0] + sums[1]), tails))
+    return found
+
+
+def _apart(both: Reals) -> npt.NDArray[np.intp]:
+    """The candidates worth trying: those whose mass differs from that of the last one tried, and where it jumps."""
+    grown = np.flatnonzero(np.diff(both, prepend=0.0))
+    if len(grown) <= MANY_CELLS:
+        return grown
+    level = np.floor(np.log(both[grown]) / APART)
+    new = np.flatnonzero(np.diff(level, prepend=-1.0))
+    return np.asarray(grown[np.unique(np.concatenate([new, new[1:] - 1]))])
 
 
 def _groups(bins: Binning, both: Reals) -> npt.NDArray[np.intp]:
@@ -154,29 +173,39 @@ def _groups(bins: Binning, both: Reals) -> npt.NDArray[np.intp]:
     return group
 
 
-def _by_ratio(group: npt.NDArray[np.intp], x: Reals, y: Reals) -> _Candidates:
-    """Prefixes of the groups in falling order of their log ratio, judged on runs that did not order them.
+def _by_ratio(group: npt.NDArray[np.intp], sides: Reals) -> list[_Candidates]:
+    """Single groups, and prefixes of the groups in falling order of their log ratio."""
+    used = np.flatnonzero(group >= 0)
+    if len(used) == 0:
+        return []
+    sums = np.stack([np.bincount(group[used], weights=side[used]) for side in sides]).astype(np.float64)
+    order, every = falling(sums), np.arange(sums.shape[1])
+    return [
+        _Candidates("a single value", sums, lambda j: np.flatnonzero(group == j), every, sorted=True, nested=False),
+        _Candidates(
+            "values in order of their ratio",
+            _judged(sums.astype(np.int64)),
+            lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
+            every,
+            sorted=True,
+        ),
+    ]
+
+
+def _judged(sums: npt.NDArray[np.int64]) -> Reals:
+    """The counts of the prefixes, on runs that did not order them.
 
     The counts are split at random into two halves; each half is summed in the order that the other gives.
     The event itself takes the order of all counts, which is better than either.
     """
-    used = np.flatnonzero(group >= 0)
-    sums = np.stack([np.bincount(group[used], weights=side[used]) for side in (x, y)]).astype(np.int64)
     half = np.random.default_rng(sums.shape[1]).binomial(sums, 0.5)
     judged = np.zeros(sums.shape)
     for one, other in ((half, sums - half), (sums - half, half)):
-        judged += np.cumsum(other[:, _order(one)], axis=1)
-    order = _order(sums)
-    return _Candidates(
-        "values in order of their ratio",
-        judged[0],
-        judged[1],
-        lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
-        sorted=True,
-    )
+        judged += np.cumsum(other[:, falling(one)], axis=1)
+    return judged
 
 
-def _order(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+def falling(sums: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Groups by falling log ratio less one standard error, lightly smoothed."""
     x, y = sums + 0.5
     return np.argsort(-(np.log(x / y) - np.sqrt(1.0 / x + 1.0 / y)), kind="stable")
@@ -187,17 +216,22 @@ def _clear_of_edge(family: _Candidates, chosen: int) -> int:
 
     Giving up a `MARGIN` of this side's hits would leave most of the other side's, were there no edge.
     """
-    never = int(np.searchsorted(family.y, 0.0, side="right")) - 1  # the largest candidate that it never showed
-    if family.y[chosen] > 0.0 and (never < 0 or family.x[never] < MARGIN * family.x[chosen]):
+    x, y = family.sides
+    never = int(np.searchsorted(y, 0.0, side="right")) - 1  # the largest candidate that it never showed
+    if y[chosen] > 0.0 and (never < 0 or x[never] < MARGIN * x[chosen]):
         return chosen
     edge = min(never, chosen)
-    return int(np.searchsorted(family.x[: edge + 1], MARGIN * family.x[edge]))
+    return int(np.searchsorted(x[: edge + 1], MARGIN * x[edge]))
 
 
-def _event(feature: Feature, bins: Binning, cells: npt.NDArray[np.intp]) -> Event:
+def event_of(feature: Feature, bins: Binning, cells: npt.NDArray[np.intp]) -> Event:
+    """The event that some cells of a feature make, cells in rising order."""
     numbers = cells[cells < bins.bins]
     breaks = np.flatnonzero(np.diff(numbers) > 1)
     starts = numbers[np.concatenate([[0], breaks + 1])] if len(numbers) else []
     ends = numbers[np.concatenate([breaks, [len(numbers) - 1]])] if len(numbers) else []
     tokens = tuple(bins.tokens[cell - bins.bins] for cell in cells[cells >= bins.bins])
     return Event(feature, tuple(bins.interval(int(a), int(b)) for a, b in zip(starts, ends, strict=True)), tokens)
+
+
+_event = event_of  # the name that the learner of bets imports

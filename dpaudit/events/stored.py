@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.events.bits import KINDS as BIT_KINDS
 from dpaudit.events.event import Event
 from dpaudit.events.features import (
     Coordinate,
@@ -18,6 +19,7 @@ from dpaudit.events.features import (
     Sum,
     Whole,
 )
+from dpaudit.events.partition import Partition
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.sampling.outputs import Token
 
@@ -36,6 +38,17 @@ def event_from_dict(written: dict[str, Any]) -> Event:
     )
 
 
+def partition_from_dict(written: dict[str, Any]) -> Partition:
+    """The partition of a stored result.
+
+    >>> bins = [{"intervals": [["-inf", 0.5]], "tokens": []}, {"intervals": [[0.5, "inf"]], "tokens": []}]
+    >>> print(partition_from_dict({"feature": {"kind": "coordinate", "path": []}, "bins": bins}))
+    2 bins: output <= 0.5 | output > 0.5
+    """
+    events = tuple(event_from_dict({"feature": written["feature"], **each}) for each in written["bins"])
+    return Partition(feature_from_dict(written["feature"]), events)
+
+
 def feature_from_dict(written: dict[str, Any]) -> Feature:
     """The feature of a written result; raises `InvalidSpec` for a kind this version does not know."""
     fields = {key: value for key, value in written.items() if key != "kind"}
@@ -47,7 +60,7 @@ def feature_from_dict(written: dict[str, Any]) -> Feature:
     for each in (Coordinate, Ordered, Difference, Sum, Equal, Extreme, Present, FirstOf, Whole):
         if each.kind == written.get("kind"):
             return each(**fields)
-    for score in (LogRatio, Linear):
+    for score in (LogRatio, Linear, *BIT_KINDS):
         if score.kind == written.get("kind"):
             return score.from_dict(written)
     raise InvalidSpec(f"the event's feature has the unknown kind {written.get('kind')!r}; a newer dpaudit may know it")

@@ -14,12 +14,12 @@ from dpaudit.auditing.numerals import p_text
 from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import (
-    LIMITS,
     NOT_PRIVATE,
     Section,
     certified,
     claimed,
     headline,
+    limits,
     sections,
     suite_headline,
     suite_line,
@@ -39,7 +39,7 @@ def render_result(result: AuditResult) -> str:
         [f"# {escape(headline(result))}"],
         _account(parts),
         [f"## {NOT_SHOWN}"],
-        _list(LIMITS),
+        _list(limits(result)),
         [f"## {REPEAT}"],
         *_repeat(parts),
     )
@@ -68,7 +68,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         _table(suite),
         *accounts,
         [f"## {NOT_SHOWN}"],
-        _list((NOT_PRIVATE, *LIMITS)),
+        _list((NOT_PRIVATE, *limits(*suite.results))),
         [f"## {REPEAT}"],
         *repeats,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpaudit.auditing.numerals import p_text
 from dpaudit.auditing.result import AuditResult, SuiteResult
-from dpaudit.auditing.wording import LIMITS, Section, columns, full_text, suite_headline, suite_line, suite_question
+from dpaudit.auditing.wording import Section, columns, full_text, limits, suite_headline, suite_line, suite_question
 
 
 def render_result(result: AuditResult) -> str:
@@ -20,4 +20,4 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     for entry, adjusted in zip(suite.entries, suite.holm(), strict=True):
         holm = "" if adjusted is None else f"; Holm-adjusted p-value {p_text(adjusted)}"
         lines.append(suite_line(entry) + holm)
-    return "\n".join([*lines, "", *columns([Section("not shown", LIMITS)])]) + "\n"
+    return "\n".join([*lines, "", *columns([Section("not shown", limits(*suite.results))])]) + "\n"

@@ -1,15 +1,18 @@
 """The only code that runs someone else's: streams, outputs, workers and the engine. It knows no events."""
 
 from dpaudit.sampling.engine import Engine, Probe, Session
+from dpaudit.sampling.fresh import FreshTask
 from dpaudit.sampling.outputs import Column, Outputs, Sample, Token, token
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.streams import Shard, Stage, shards
+from dpaudit.sampling.watch import Watch
 from dpaudit.sampling.worker import Pilot, Reducer
 
 __all__ = [
     "SILENT",
     "Column",
     "Engine",
+    "FreshTask",
     "Outputs",
     "Pilot",
     "Probe",
@@ -20,6 +23,7 @@ __all__ = [
     "Shard",
     "Stage",
     "Token",
+    "Watch",
     "shards",
     "token",
 ]

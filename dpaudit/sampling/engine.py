@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit import errors, validate
-from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit import validate
+from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.sampling import tasks
-from dpaudit.sampling.outputs import Outputs, concatenate
+from dpaudit.sampling.fresh import FreshTask, run_fresh
+from dpaudit.sampling.outputs import Outputs
 from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, check_backend
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.streams import Shard, Stage, grouped
@@ -44,6 +45,7 @@ class Probe:
     runs: int
     reproducible: bool
     alone: bool
+    pilots: tuple[Pilot, ...] = ()  # the first look, by pair
 
 
 class Engine:
@@ -97,7 +99,7 @@ class Engine:
                 f"{mechanism.name}: the process ended while the module was imported; there is no verdict"
             ) from None
         if isinstance(answer, Done):
-            raise _as_error(answer)
+            raise tasks.as_error(answer)
         return answer  # type: ignore[no-any-return]
 
     def session(
@@ -154,7 +156,7 @@ class Session:
             return self.probe(min(runs, 16 * pairs), alone=True)
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
         same = all(_same(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
-        return Probe(self.run_s, 2 * pairs * each, same, alone)
+        return Probe(self.run_s, 2 * pairs * each, same, alone, tuple(pilot for _, pilot in first.results))
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Counts:
         """The reduced outputs of all shards, added up."""
@@ -163,11 +165,28 @@ class Session:
             total = found if total is None else total + found
         return total  # type: ignore[no-any-return]
 
+    def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Counts]:
+        """The reduced outputs of each shard, in the order of the grid."""
+        found: dict[Shard, Counts] = dict(self._run(work, reducer))
+        return {shard: found[shard] for shard in work}
+
     def pilot(self, work: list[Shard]) -> Pilot:
         """The outputs of all shards, in the order of the grid."""
         found = dict(self._run(work, None))
         parts: list[Pilot] = [found[shard] for shard in work]
-        return Pilot(concatenate([part.first for part in parts]), concatenate([part.second for part in parts]))
+        return Pilot.joined(parts)
+
+    def fresh(self, work: list[FreshTask]) -> list[Outputs]:
+        """The outputs of each task, made in a process of its own that has run nothing before."""
+        before = os.times()
+        try:
+            payload = self._payload if self._file is not None else _pickled(self._contents)
+            job = replace(self.job, payload=payload, own_process=True)
+            return run_fresh(job, work, at_once=self.engine.n_jobs)
+        finally:
+            after = os.times()
+            self.worked_s += after.children_user + after.children_system
+            self.worked_s -= before.children_user + before.children_system
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -179,12 +198,12 @@ class Session:
             pool = self._pool(sum(shard.runs for shard in remaining))
             job = self._job_for(pool)
             size = self.engine.task_runs or self._task_runs(runs)
-            tasks = [(job, task, reducer) for task in grouped(remaining, size)]
+            calls = [(job, task, reducer) for task in grouped(remaining, size)]
             finished: set[Shard] = set()
             try:
-                for done in pool.run(run_task, tasks):
+                for done in pool.run(run_task, calls):
                     if done.error is not None:
-                        raise _as_error(done)
+                        raise tasks.as_error(done)
                     finished.update(shard for shard, _ in done.results)
                     self._learn(done, outside=job.payload is not None)
                     self.engine.progress.advance(sum(shard.runs for shard, _ in done.results))
@@ -214,7 +233,7 @@ class Session:
                         "hung past run_timeout_s or ran out of memory; no verdict"
                     ) from None
         if done.error is not None:
-            raise _as_error(done)
+            raise tasks.as_error(done)
         return done  # type: ignore[no-any-return]
 
     def _pool(self, runs: int) -> Pool:
@@ -284,15 +303,6 @@ def _pickled(contents: Any) -> bytes:
             f"the mechanism cannot be sent to workers ({error}); build it there with dpaudit.built_by(make), "
             "or use n_jobs=1"
         ) from None
-
-
-def _as_error(done: Done) -> DpAuditError:
-    assert done.error is not None
-    kind, message = done.error
-    if kind == "BatchFailed":
-        return BatchFailed(message)
-    found: type[DpAuditError] = getattr(errors, kind, UnsoundAudit)
-    return found(message)
 
 
 def _same(first: Pilot, second: Pilot) -> bool:

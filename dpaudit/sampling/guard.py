@@ -19,6 +19,7 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling.outputs import TIMED_OUT, Failure, token
 
+RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen until it rings again
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
 
 
@@ -49,7 +50,7 @@ def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Cal
             armed_until = time.monotonic() + HARD_FACTOR * limit_s + HARD_GRACE_S
             faulthandler.dump_traceback_later(HARD_FACTOR * limit_s + HARD_GRACE_S, exit=True, file=_nowhere())
         _LIMITED.append(True)
-        signal.setitimer(signal.ITIMER_REAL, limit_s)
+        signal.setitimer(signal.ITIMER_REAL, limit_s, RING_AGAIN_S)
         try:
             return call(*arguments)
         finally:

@@ -21,6 +21,8 @@ class Stage(IntEnum):
     PROBE = 0
     SEARCH = 1
     CERTIFY = 2
+    SEQUENTIAL = 3
+    FRESH = 4
 
 
 @dataclass(frozen=True, slots=True)

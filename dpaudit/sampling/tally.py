@@ -58,13 +58,23 @@ class Tally:
 
     def samples(self) -> tuple[Sample, Sample]:
         """Both sides of what was counted since the last call."""
-        if self.encoded.runs != len(self.known):
-            self.encoded = encode_objects(list(self.known), self.wanted)
+        self._look_at_new()
         numbers, sides = (np.concatenate(parts) for parts in zip(*self._seen, strict=True))
         second = np.bincount(numbers[sides], minlength=len(self.known))
         first = np.bincount(numbers, minlength=len(self.known)) - second
         self.runs, self._seen = 0, []
         return Sample(self.encoded, first), Sample(self.encoded, second)
+
+    def ordered(self) -> tuple[Outputs, list[npt.NDArray[np.intp]]]:
+        """Each different output once, and for what was counted since the last call the number of each run's output."""
+        self._look_at_new()
+        numbers = [found for found, _ in self._seen]
+        self.runs, self._seen = 0, []
+        return self.encoded, numbers
+
+    def _look_at_new(self) -> None:
+        if self.encoded.runs != len(self.known):
+            self.encoded = encode_objects(list(self.known), self.wanted)
 
 
 def _recur(outputs: list[Any]) -> bool:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit import errors
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.streams import Shard
-from dpaudit.sampling.worker import Job, Reducer, Worker, one_line
+from dpaudit.sampling.worker import BatchFailed, Job, Reducer, Worker, one_line
 
 _WORKERS = threading.local()
 LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
@@ -29,6 +30,16 @@ class Done:
     seconds: float = 0.0
     cpu_s: float = 0.0
     error: tuple[str, str] | None = None
+
+
+def as_error(done: Done) -> DpAuditError:
+    """The error that a task reported in words."""
+    assert done.error is not None
+    kind, message = done.error
+    if kind == "BatchFailed":
+        return BatchFailed(message)
+    found: type[DpAuditError] = getattr(errors, kind, UnsoundAudit)
+    return found(message)
 
 
 def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done:

@@ -6,9 +6,9 @@ calls, each of one side, in random order. So a drift in time never looks like a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +24,7 @@ from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
+from dpaudit.sampling.watch import Look, Watch
 
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
@@ -48,10 +49,26 @@ class Reducer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """The outputs of a shard as they are, in canonical form: only for searching, and only a bounded number."""
+    """The outputs of shards as they are, in canonical form: only for searching, and only a bounded number.
+
+    `sides` tells the side of each run in the order of the runs (True: second), so that outputs can be put back
+    into that order; `sizes` are the runs of each shard. Both are empty where the order is not known.
+    """
 
     first: Outputs
     second: Outputs
+    sides: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False)
+    sizes: tuple[int, ...] = ()
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pilot]) -> Pilot:
+        """The outputs of several parts one after the other; raises `UnsoundAudit` when there is none."""
+        return cls(
+            concatenate([part.first for part in parts]),
+            concatenate([part.second for part in parts]),
+            np.concatenate([part.sides for part in parts]),
+            tuple(chain.from_iterable(part.sizes for part in parts)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,7 @@ class Worker:
     digests: tuple[tuple[str | None, str | None], ...]
     tally: Tally | None = None
     tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
+    space: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
     @classmethod
     def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> Worker:
@@ -99,10 +117,27 @@ class Worker:
         """The reduced outputs of a shard; the outputs themselves where there is no reducer."""
         coins, rng = shard.streams(self.job.seed)
         sample = self._per_run if self.opened.per_run else self._batched
-        parts = sample(shard, coins, rng, None if reducer is None else reducer.wanted, reducer)
+        look = reducer.begin(shard, self._space(2 * shard.runs)) if isinstance(reducer, Watch) else None
+        parts = sample(shard, coins, rng, None if reducer is None else reducer.wanted, reducer, look)
+        if look is not None:
+            return look.counts()
         if reducer is not None:
             return sum(parts[1:], start=parts[0])  # type: ignore[no-any-return]
-        return Pilot(concatenate([part.first for part in parts]), concatenate([part.second for part in parts]))
+        whole = Pilot.joined(parts)
+        return Pilot(whole.first, whole.second, whole.sides, (shard.runs,))
+
+    def one_by_one(self, pair: int, sides: npt.NDArray[np.bool_], rng: Rng) -> Outputs:
+        """The outputs of runs on given sides, in their order; a batched mechanism gets a call for each stretch."""
+        if self.opened.per_run:
+            both = self.pairs[pair]
+            objects = run_each(self.opened.call, (both[side] for side in sides.tolist()), rng)
+            whole, types = encode_objects(objects), encode_objects(objects, frozenset({(TYPE,)}))
+            # the quick ways leave out the types, which an event may ask for
+            return Outputs(
+                whole.runs, {**types.columns, **whole.columns}, {**types.labels, **whole.labels}, whole.complete
+            )
+        stretches = [(side, len(list(runs))) for side, runs in groupby(sides.tolist())]
+        return concatenate([self._call(pair, int(side), runs, rng, None) for side, runs in stretches])
 
     def check_datasets(self) -> None:
         """Raises `UnsoundAudit` where a run has changed a dataset."""
@@ -116,26 +151,42 @@ class Worker:
 
     # --- the two ways to run --------------------------------------------------------------------------------
 
-    def _per_run(self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None) -> list[Any]:
-        parts = []
+    def _per_run(
+        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: Look | None
+    ) -> list[Any]:
+        parts: list[Any] = []
         table = self._octets(shard.pair)
         tally = self._tally(wanted, reducer)
         flips = coins.bytes(-(-shard.runs // 8))
         sides = np.unpackbits(np.frombuffer(flips, np.uint8), count=shard.runs).view(np.bool_)
+        if look is not None:
+            look.sides[:] = sides
+        tallied: list[int] = []  # where the cells start that the tally holds
         done, cell = 0, CELL
         while done < shard.runs:
             runs = min(cell, shard.runs - done)
             here = sides[done : done + runs]
             data: Iterator[Any] = chain.from_iterable(map(table.__getitem__, flips[done // 8 : -(-(done + runs) // 8)]))
             outputs = run_each(self.opened.call, islice(data, runs) if runs % 8 else data, rng)
-            done += runs
+            start, done = done, done + runs
             if tally is not None and tally.add(outputs, here):
+                tallied.append(start)
                 continue
             cell = LARGE_CELL if reducer is None or type(outputs[0]) in (float, int) else CELL
             whole = encode_objects(outputs, wanted)
-            parts.append(Pilot(whole.take(~here), whole.take(here)) if reducer is None else reducer.mixed(whole, here))
+            if look is not None:
+                look.fill(start, whole)
+            elif reducer is None:
+                parts.append(Pilot(whole.take(~here), whole.take(here), here))
+            else:
+                parts.append(reducer.mixed(whole, here))
         if tally is not None and tally.runs:
             assert reducer is not None
+            if look is not None:
+                known, numbers = tally.ordered()
+                for start, found in zip(tallied, numbers, strict=True):
+                    look.fill(start, known, found)
+                return parts
             parts.append(reducer(*tally.samples()))
         return parts
 
@@ -147,17 +198,29 @@ class Worker:
             self.tally = Tally(wanted)
         return self.tally if self.tally.recurring else None
 
-    def _batched(self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None) -> list[Any]:
-        parts = []
+    def _batched(
+        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: Look | None
+    ) -> list[Any]:
+        parts: list[Any] = []
         size = max(BATCH, self.opened.smallest_batch)
         for start in range(0, shard.runs, size):
             runs = min(size, shard.runs - start)
             ones = int(coins.binomial(runs, 0.5))
             found: dict[int, Outputs] = {}
+            done = start
             for side in (0, 1) if coins.integers(2) else (1, 0):
                 count = ones if side else runs - ones
                 found[side] = self._call(shard.pair, side, count, rng, wanted)
-            parts.append(Pilot(found[0], found[1]) if reducer is None else reducer(Sample(found[0]), Sample(found[1])))
+                if look is not None:
+                    look.call(done, found[side], side)
+                done += count
+            if look is not None:
+                continue
+            if reducer is not None:
+                parts.append(reducer(Sample(found[0]), Sample(found[1])))
+                continue
+            sides = np.repeat([bool(side) for side in found], [outputs.runs for outputs in found.values()])
+            parts.append(Pilot(found[0], found[1], sides))
         return parts
 
     def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
@@ -184,6 +247,12 @@ class Worker:
         where = "second" if side else "first"
         text = one_line(error)
         return f"a batched call for {runs} runs failed on the {where} dataset with {type(error).__name__}: {text}"
+
+    def _space(self, size: int) -> npt.NDArray[np.uint8]:
+        """The same memory for every shard: fresh pages would cost as much as the looking."""
+        if len(self.space) < size:
+            self.space = np.empty(size, np.uint8)
+        return self.space
 
     def _octets(self, pair: int) -> list[tuple[Any, ...]]:
         """For each byte of coins, its eight datasets: one look-up serves eight runs."""

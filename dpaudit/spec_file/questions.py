@@ -7,18 +7,28 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit import validate
 from dpaudit.auditing.spec import AuditSpec, Pair
 from dpaudit.auditing.verdict import Verdict
-from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
+from dpaudit.claims import (
+    ApproximateDP,
+    Claim,
+    GaussianDP,
+    PrivacyProfile,
+    PureDP,
+    Relation,
+    RenyiDP,
+    TradeOffDP,
+    ZeroConcentratedDP,
+)
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.resolve import import_reference
-from dpaudit.pairs import AdjacentPair
+from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair
 from dpaudit.spec_file.settings import Settings
@@ -27,7 +37,16 @@ if TYPE_CHECKING:
     from dpaudit.catalogue import Entry
     from dpaudit.spec_file.tables import AuditTable, ClaimTable, PairEntry
 
-FORMS: tuple[type[Any], ...] = (PureDP, ApproximateDP)  # a claim's keys are the fields of its form
+FORMS: tuple[tuple[type[Any], tuple[str, ...], tuple[str, ...]], ...] = (  # form, its keys, keys that may be left out
+    (PureDP, ("epsilon",), ()),
+    (ApproximateDP, ("epsilon", "delta"), ()),
+    (GaussianDP, ("mu",), ()),
+    (RenyiDP, ("order", "epsilon"), ()),
+    (ZeroConcentratedDP, ("rho",), ("xi",)),
+    (PrivacyProfile, ("profile",), ()),
+    (TradeOffDP, ("trade_off",), ()),
+)
+FIELDS = {"profile": "curve", "trade_off": "f"}
 CATALOGUE = ("dpaudit.catalogue.", "dpaudit.catalogue:")  # our own code: it may be imported anywhere
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
 NO_SETTINGS = Settings()
@@ -41,6 +60,7 @@ class Wishes:
     runs: float | int | None = None
     confidence: float | None = None
     seed: int | None = None
+    controls: int | None = None
     settings: Settings = NO_SETTINGS
 
 
@@ -48,7 +68,7 @@ class Wishes:
 class Question:
     """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
 
-    `runs` is None where `max_time_s` is to choose them.
+    `runs` is None where `max_time_s` is to choose them; `options` are further fields of `AuditSpec`, where given.
     """
 
     source: Path
@@ -65,6 +85,7 @@ class Question:
     seed: int
     search_share: float | None
     requires: tuple[str, ...]
+    options: dict[str, Any]
 
     @property
     def place(self) -> str:
@@ -85,6 +106,7 @@ class Question:
             search_share=self.search_share,
             run_timeout_s=self.run_timeout_s,
             description=description,
+            **self.options,
         )
 
     def outline(self) -> AuditSpec:
@@ -164,7 +186,21 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         seed=_first(wishes.seed, table.seed, settings.seed, default=DEFAULT_SEED),
         search_share=table.search_share,
         requires=tuple(table.requires),
+        options=_options(table, wishes),
     )
+
+
+def _options(table: AuditTable, wishes: Wishes) -> dict[str, Any]:
+    """What a spec, or the command line before it, says beyond the usual; the rest is left to `AuditSpec`."""
+    keys = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "controls")
+    given = {key: value for key in keys if (value := getattr(table, key)) is not None}
+    if table.detect is not None:
+        wanted = table.detect
+        fields = wanted.__struct_fields__
+        given["detect"] = {key: value for key in fields if (value := getattr(wanted, key)) is not None}
+    if wishes.controls is not None:
+        given["controls"] = wishes.controls
+    return given
 
 
 def _first(*values: T | None, default: T) -> T:
@@ -209,12 +245,12 @@ def _claim(table: AuditTable, relation: Relation | None, entry: Entry | None) ->
 
 def _stated_claim(table: ClaimTable, relation: Relation | None) -> Claim:
     keys = {key: value for key in table.__struct_fields__ if (value := getattr(table, key)) is not None}
-    for form in FORMS:
-        if {field.name for field in fields(form)} - {"relation"} == keys.keys():
+    for form, needed, more in FORMS:
+        if set(needed) <= keys.keys() <= {*needed, *more}:
             with at("claim"):
-                claim: Claim = form(**keys, relation=relation)
+                claim: Claim = form(**{FIELDS.get(key, key): value for key, value in keys.items()}, relation=relation)
                 return claim
-    known = "; ".join(", ".join(field.name for field in fields(form) if field.name != "relation") for form in FORMS)
+    known = "; ".join(", ".join((*needed, *(f"[{key}]" for key in more))) for _, needed, more in FORMS)
     raise InvalidSpec(f"claim: its keys choose the form, one of: {known}; got {', '.join(keys) or 'none'}")
 
 
@@ -233,6 +269,12 @@ def _entry(mechanism: Mechanism) -> Entry | None:
 def _pairs(
     table: AuditTable, folder: str, relation: Relation | None, entry: Entry | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
+    if table.pattern is not None:
+        if table.pair is not None or table.pairs is not None:
+            raise InvalidSpec("give pair, pairs or pattern, one of the three")
+        return stock_pairs(table.pattern, relation=relation, **table.pattern_parameters)
+    if table.pattern_parameters:
+        raise InvalidSpec("pattern_parameters needs pattern, the name of a stock pattern")
     if table.pair is None and table.pairs is None and entry is not None:
         return (entry.pair,)
     if (table.pair is None) == (table.pairs is None):

@@ -36,11 +36,17 @@ def shared(questions: tuple[Question, ...]) -> tuple[tuple[Question, ...], float
 
 
 def command(
-    question: Question, questions: tuple[Question, ...], tags: tuple[str, ...], *, runs: int | None = None
+    question: Question,
+    questions: tuple[Question, ...],
+    tags: tuple[str, ...],
+    *,
+    runs: int | None = None,
+    controls: int | None = None,
 ) -> str:
     """The command that repeats this question's file as it was run here: same seed, same share of the confidence.
 
-    `questions` are those of the suite, at their shares; `runs` is given where they did not come from the spec.
+    `questions` are those of the suite, at their shares; `runs` and `controls` are given where they did not come from
+    the spec.
     """
     siblings = sum(other.source == question.source for other in questions)
     parts = ["dpaudit", "run", str(question.source)]
@@ -49,6 +55,8 @@ def command(
     parts += ["--seed", str(question.seed), "--confidence", _whole_confidence(question.confidence, siblings)]
     if runs is not None:
         parts += ["--runs", str(runs)]
+    if controls is not None:
+        parts += ["--controls", str(controls)]
     return shlex.join(parts)
 
 

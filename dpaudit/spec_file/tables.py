@@ -29,6 +29,17 @@ class ClaimTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     epsilon: Annotated[float | None, Meta(description="at least 0")] = None
     delta: Annotated[float | None, Meta(description="in [0, 1]")] = None
+    mu: Annotated[float | None, Meta(description="Gaussian DP")] = None
+    order: Annotated[float | None, Meta(description="Rényi DP, with epsilon; above 1")] = None
+    rho: Annotated[float | None, Meta(description="zero-concentrated DP")] = None
+    xi: Annotated[float | None, Meta(description="zero-concentrated DP, with rho; left out: 0")] = None
+    profile: Annotated[
+        list[tuple[float, float]] | None, Meta(description="a privacy profile: points [epsilon, delta]")
+    ] = None
+    trade_off: Annotated[
+        list[tuple[float, float]] | None,
+        Meta(description="a trade-off function: points [type I error, least type II error]"),
+    ] = None
 
 
 class PairTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +52,15 @@ class PairTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 PairEntry = PairTable | str
+
+
+class DetectTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """The power that an audit must have: a loss of this size on an event of this probability."""
+
+    mass: Annotated[float, Meta(description="probability of the event, in (0, 1]")]
+    epsilon: Annotated[float | None, Meta(description="the loss, in the parameter of the claim")] = None
+    mu: Annotated[float | None, Meta(description="for a GaussianDP claim")] = None
+    rho: Annotated[float | None, Meta(description="for a ZeroConcentratedDP claim")] = None
 
 
 class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,6 +77,8 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     pair: Annotated[PairEntry | None, Meta(description="{ first, second }, or module:function that makes them")] = None
     pairs: Annotated[list[PairEntry] | None, Meta(description="several of them; search chooses one")] = None
+    pattern: Annotated[str | None, Meta(description="instead of pair or pairs: the name of a stock pattern")] = None
+    pattern_parameters: Annotated[dict[str, Any], Meta(description="keywords of the pattern")] = {}
     expect: Annotated[
         Literal["refuted", "not-refuted"], Meta(description="the verdict that the author knows to be right")
     ] = "not-refuted"
@@ -66,6 +88,20 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     confidence: Annotated[float | None, Meta(description="of the suite, if this audit were all of it")] = None
     seed: Annotated[int | None, Meta(description="of all randomness")] = None
     search_share: Annotated[float | None, Meta(description="part of the runs that looks for the event")] = None
+    stopping: Annotated[
+        Literal["fixed", "anytime"], Meta(description="anytime: stop as soon as the claim is refuted")
+    ] = "fixed"
+    sequential_share: Annotated[
+        float | None, Meta(description="anytime: part of the error probability that may stop it early")
+    ] = None
+    certifier: Annotated[
+        Literal["coin-flip", "unconditional", "binned"] | None,
+        Meta(description="left out: the one that suits the form of the claim"),
+    ] = None
+    certify_pairs: Annotated[int | None, Meta(description="how many of the pairs to certify; 1 if left out")] = None
+    representation: Annotated[bool, Meta(description="also look at the bits of floating-point outputs")] = False
+    detect: Annotated[DetectTable | None, Meta(description="power that the audit must have")] = None
+    controls: Annotated[int | None, Meta(description="repeats of each spiked control; none if left out")] = None
     requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = []
 
 
@@ -128,6 +164,7 @@ _TABLES: dict[str, type[Struct]] = {
     "claim": ClaimTable,
     "pair": PairTable,
     "pairs": PairTable,
+    "detect": DetectTable,
 }
 
 
@@ -174,6 +211,8 @@ def _choices(key: str) -> tuple[str, ...]:
     return {
         "schema": (SCHEMA,),
         "expect": ("refuted", "not-refuted"),
+        "stopping": ("fixed", "anytime"),
+        "certifier": ("coin-flip", "unconditional", "binned"),
         "relation": ("add_or_remove_one", "replace_one", "replace_special", "local"),
     }[key]
 

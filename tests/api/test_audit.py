@@ -78,7 +78,7 @@ def ask(mechanism: Any = mechanisms.count, **options: Any) -> Any:
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"seed": 1.5}, "seed must be a whole number"),
         ({"seed": None}, "seed must be a whole number"),
-        ({"stopping": "anytime"}, "stopping must be 'fixed', got 'anytime'"),
+        ({"stopping": "never"}, "stopping must be one of fixed, anytime, got 'never'"),
         ({"run_timeout_s": 0}, "run_timeout_s must be finite and above 0"),
         ({"run_timeout_s": -1}, "run_timeout_s must be finite and above 0, got -1"),
         ({"run_timeout_s": "1"}, "run_timeout_s must be a number"),

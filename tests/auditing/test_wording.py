@@ -276,7 +276,7 @@ def test_the_sides_are_named_first_and_second_whichever_is_likelier() -> None:
     made = example.result()
     mirrored = replace(made, witness=replace(made.witness, p_side="second"))
     lines = [line.strip() for line in wording.full_text(mirrored).split("\n")]
-    assert any(line.startswith("evidence     first   11,206 of 450,267") for line in lines)
+    assert any(line.startswith("evidence        first   11,206 of 450,267") for line in lines)
     assert any(line.startswith("second  82,289 of 449,701") for line in lines)
 
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from dpaudit.certify import CoinFlip, ceiling, certify
+from dpaudit.certify import CoinFlip, ceiling, certify, coin_flip
 from dpaudit.certify.certificate import error_probability
-from dpaudit.certify.coin_flip import epsilon_lower, p_value
+from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from tests.certify.exact import chances, outcomes
 
@@ -41,6 +41,11 @@ def evidence(x: int, y: int, runs: int) -> CoinFlip:
     """The evidence with these hits; how the other runs fell decides nothing."""
     spare = (runs - x - y) // 2
     return CoinFlip(x, y, x + spare, runs - x - spare)
+
+
+def p_value(found: CoinFlip, claim: Claim) -> float:
+    """The p-value of a claim at its own delta."""
+    return coin_flip.p_value(found, claim.epsilon_at(claim.delta), claim.delta)
 
 
 @lru_cache(maxsize=64)

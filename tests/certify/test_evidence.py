@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.certify import Certificate, CoinFlip, certify
+from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certify, evidence_from_dict
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.errors import InvalidSpec
@@ -65,7 +68,9 @@ def test_a_certificate_is_a_function_of_what_it_says_it_is(evidence: CoinFlip, c
     claim = ApproximateDP(1.0, 1e-6)
     found = certify(evidence, claim, confidence)
     assert found == certify(
-        CoinFlip(**{name: getattr(evidence, name) for name in CoinFlip.__slots__}), claim, confidence
+        CoinFlip(**{field.name: getattr(evidence, field.name) for field in dataclasses.fields(CoinFlip)}),
+        claim,
+        confidence,
     )
     assert (found.delta, found.confidence) == (1e-6, confidence)
     assert found.lower == found.epsilon_lower
@@ -98,3 +103,51 @@ def test_a_bound_without_end_is_stored_as_a_word() -> None:
     stored = Certificate(math.inf, None, 0.5, 0.0, 0.95, "m").to_dict()
     assert (stored["lower"], stored["epsilon_lower"]) == ("inf", None)
     assert not certify(CoinFlip(0, 0, 10, 10), PureDP(1.0), 0.95).refuted
+
+
+def test_designs_do_not_add_up() -> None:
+    with pytest.raises(TypeError):
+        CoinFlip(1, 0, 2, 2) + FixedSides(1, 0, 2, 2)  # type: ignore[operator]
+    with pytest.raises(InvalidSpec, match=r"^only counts of the same bins add up, got 1 and 2 bins$"):
+        Binned((1,), (0,), 2, 2) + Binned((1, 1), (0, 0), 2, 2)
+    assert FixedSides(1, 0, 2, 3) + FixedSides(1, 1, 2, 3) == FixedSides(2, 1, 4, 6)
+    assert FixedSides(1, 0, 2, 3) != CoinFlip(1, 0, 2, 3)
+    assert Binned((1, 2), (0, 1), 5, 6).runs == 11
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (((), (), 5, 5), "counts_p and counts_q must hold the same bins, at least one, got 0 and 0"),
+        (((1,), (1, 2), 5, 5), "counts_p and counts_q must hold the same bins, at least one, got 1 and 2"),
+        (((3, 3), (1, 2), 5, 5), "counts_p must be at least 0 and add up to at most runs_p = 5, got 3 and a sum of 6"),
+        (
+            ((3, 2), (-1, 2), 5, 5),
+            "counts_q must be at least 0 and add up to at most runs_q = 5, got -1 and a sum of 1",
+        ),
+    ],
+)
+def test_impossible_bins_are_refused(counts: tuple[tuple[int, ...], tuple[int, ...], int, int], words: str) -> None:
+    with pytest.raises(InvalidSpec, match=rf"^{words}$"):
+        Binned(*counts)
+
+
+@pytest.mark.parametrize("evidence", [CoinFlip(3, 1, 10, 12), FixedSides(3, 1, 10, 12), Binned((3, 4), (1, 0), 10, 12)])
+def test_stored_evidence_is_read_back(evidence: CoinFlip | FixedSides | Binned) -> None:
+    assert evidence_from_dict(json.loads(json.dumps(evidence.to_dict()))) == evidence
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "coins"}, "kind of the evidence must be one of coin-flip, fixed-sides, binned, got 'coins'"),
+        ({"hits_p": None}, "hits_p must be a whole number, got None"),
+        ({"runs_q": 2.5}, "runs_q must be a whole number, got 2.5"),
+        ({"hits_q": 99}, "hits_q must be in 0 .. runs_q = 12, got 99"),
+        ({"kind": "binned"}, "counts_p must be a list of counts, got None"),
+        ({"kind": "binned", "counts_p": [1, -1], "counts_q": [0, 0]}, "counts_p[1] must be at least 0, got -1"),
+    ],
+)
+def test_stored_evidence_that_is_none(change: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidSpec, match=rf"^{re.escape(words)}$"):
+        evidence_from_dict({**CoinFlip(3, 1, 10, 12).to_dict(), **change})

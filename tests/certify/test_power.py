@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from scipy import stats
 
-from dpaudit.certify import smallest_epsilon_caught
+from dpaudit.certify import FixedSides, smallest_caught, smallest_epsilon_caught
 from dpaudit.certify.certificate import error_probability
-from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.certify.power import MASSES
+from dpaudit.certify.unconditional import p_value
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from tests.certify.test_coin_flip import level_reached
 
 SHORT_BY = 0.02  # the fluctuation of the hits is put at a normal quantile, which may miss by so much
@@ -62,3 +65,71 @@ def test_the_docs_agree_with_the_tables_of_the_field() -> None:
     found = smallest_epsilon_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95)
     assert found is not None
     assert 1.008 < found < 1.012
+
+
+def power_of(claim: Claim, size: int, p: float, q: float, delta: float, alpha: float) -> float:
+    """Pr(refuted) by the unconditional certifier: for each y the least x that refutes, by bisection."""
+    law, total, least = stats.binom(size, q), 0.0, 0
+    for y in range(int(law.ppf(1e-4)), int(law.ppf(1.0 - 1e-4)) + 1):
+        high = size
+        while least < high:  # it rises with y
+            middle = (least + high) // 2
+            caught = p_value(FixedSides(middle, y, size, size), claim.epsilon_at(delta), delta, alpha) <= alpha
+            least, high = (least, middle) if caught else (middle + 1, high)
+        total += law.pmf(y) * stats.binom.sf(least - 1, size, p)
+    return float(total)
+
+
+@pytest.mark.parametrize(
+    ("claim", "size", "mass"),
+    [(PureDP(1.0), 200, 0.5), (PureDP(1.0), 2_000, 0.02), (ApproximateDP(0.5, 0.01), 200, 0.2)],
+    ids=str,
+)
+def test_what_the_unconditional_certifier_is_said_to_catch_is_caught(claim: Claim, size: int, mass: float) -> None:
+    least = smallest_epsilon_caught(claim, 2 * size, mass, confidence=0.95, certifier="unconditional")
+    assert least is not None
+    q = (mass - claim.delta) * math.exp(-least)
+    assert power_of(claim, size, mass, q, claim.delta, 0.05) >= 0.95 - 1e-3
+
+
+@pytest.mark.parametrize("certifier", ["coin-flip", "unconditional"])
+@pytest.mark.parametrize(
+    "claim", [GaussianDP(0.268), RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05), ApproximateDP(1.0, 1e-6)], ids=str
+)
+def test_claims_on_a_curve_are_answered_in_their_own_parameter(claim: Claim, certifier: str) -> None:
+    """More runs come nearer to what is promised, and never under it."""
+    promised = claim.promised(claim.delta)
+    found = [
+        smallest_caught(claim, runs, 0.1, confidence=0.95, certifier=certifier) or math.inf
+        for runs in (20_000, 200_000, 2_000_000)
+    ]
+    assert found[0] > found[1] > found[2] > promised
+    assert found[2] < 1.25 * promised
+
+
+def test_a_frozen_delta_is_kept() -> None:
+    """The best one for the event is the one that search freezes; another catches less."""
+    claim, runs = GaussianDP(0.268), 2_000_000
+    for certifier in ("coin-flip", "unconditional"):
+        best = smallest_caught(claim, runs, 0.1, confidence=0.95, certifier=certifier)
+        other = smallest_caught(claim, runs, 0.1, confidence=0.95, certifier=certifier, delta=1e-6)
+        assert best is not None
+        assert other is None or other > best
+
+
+def test_bins_catch_a_renyi_claim_in_its_parameter() -> None:
+    for claim in (RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05)):
+        found = smallest_caught(claim, 2_000_000, 0.3, confidence=0.95, certifier="binned")
+        assert found is not None
+        assert claim.promised(0.0) < found < 1.3 * claim.promised(0.0)
+        assert smallest_caught(claim, 100, 1e-5, confidence=0.95, certifier="binned") is None
+
+
+def test_the_unconditional_certifier_catches_no_less() -> None:
+    for runs in (20_000, 2_000_000):
+        for mass in MASSES:
+            one, other = (
+                smallest_epsilon_caught(PureDP(1.0), runs, mass, confidence=0.95, certifier=certifier) or math.inf
+                for certifier in ("coin-flip", "unconditional")
+            )
+            assert other <= one + 1e-3

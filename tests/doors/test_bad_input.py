@@ -50,7 +50,9 @@ REFUSED_ON_READING = {
     "NaN delta": (spec(claim="{ epsilon = 1, delta = nan }"), AT + "claim: delta must be a number, got NaN"),
     "delta alone": (
         spec(claim="{ delta = 0.1 }"),
-        AT + "claim: its keys choose the form, one of: epsilon; epsilon, delta; got delta",
+        AT
+        + "claim: its keys choose the form, one of: epsilon; epsilon, delta; mu; order, epsilon; rho, [xi]; profile; "
+        "trade_off; got delta",
     ),
     "empty claim": (spec(claim="{}"), AT + "claim: its keys choose the form"),
     "equal datasets": (

@@ -82,7 +82,7 @@ def test_the_command_line_goes_before_the_spec_and_that_before_the_project(write
 
     assert found(Wishes()) == [(1_000, 0.99, 2), (1_000_000, 0.999, 0)]
     assert found(Wishes(settings=settings)) == [(1_000, 0.99, 2), (3_000, 0.9, 3)]
-    assert found(Wishes(2_000, 0.95, 1, settings)) == [(2_000, 0.95, 1)] * 2
+    assert found(Wishes(2_000, 0.95, 1, settings=settings)) == [(2_000, 0.95, 1)] * 2
 
 
 def test_settings_of_the_project_are_as_strict_as_a_spec(dpaudit: Run, write: Write, folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.claims import ApproximateDP
 from dpaudit.events import Goal, Plan, Proposal, best, pilot_counts, plan
 from dpaudit.sampling import Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
@@ -35,7 +36,7 @@ def search(
     """What a search proposes: a pilot, and a longer look at the features that the pilot chose."""
     rng = np.random.default_rng(seed)
     held = Pilot(outputs_of(first, pilot, rng), outputs_of(second, pilot, rng))
-    goal = Goal(delta=delta, runs=50_000, alpha=0.05)
+    goal = Goal(ApproximateDP(1.0, delta), runs=50_000, alpha=0.05)
     chosen = plan(held, goal)
     counts = pilot_counts(chosen, held)
     counts = counts + chosen.tables(Sample(outputs_of(first, longer, rng)), Sample(outputs_of(second, longer, rng)))

@@ -17,6 +17,7 @@ import pytest
 
 import dpaudit
 from dpaudit.api import audit
+from dpaudit.claims import PureDP
 from dpaudit.events import Goal, best, everything, pilot_counts, plan
 from dpaudit.sampling import Pilot
 from dpaudit.sampling.encode import encode_objects
@@ -187,7 +188,7 @@ def test_null_nothing_is_found_where_nothing_is(leak: Any) -> None:
     side = leak(True)
     rng = np.random.default_rng(12)
     held = Pilot(outputs_of(side, 3_000, rng), outputs_of(side, 3_000, rng))
-    goal = Goal(0.0, 50_000, 0.05)
+    goal = Goal(PureDP(1.0), 50_000, 0.05)
     chosen = plan(held, goal)
     found = best(chosen, pilot_counts(chosen, held), goal)
     assert found is None or found.score < 0.25  # luck of a few cells comes near; a leak here shows 1 to 4
@@ -281,7 +282,7 @@ def test_one_number_needs_no_scikit_learn() -> None:
 def test_outputs_of_every_kind_at_once() -> None:
     """Whatever outputs are made of, search proposes an event that can be asked for and stored."""
     both = [encode_objects(odd_outputs(400, seed)) for seed in (20, 21)]
-    goal = Goal(0.0, 10_000, 0.05)
+    goal = Goal(PureDP(1.0), 10_000, 0.05)
     chosen = plan(Pilot(*both), goal)
     found = best(chosen, pilot_counts(chosen, Pilot(*both)), goal) or everything(Pilot(*both))
     assert found.event.contains(both[0]).shape == (400,)
@@ -291,7 +292,7 @@ def test_outputs_of_every_kind_at_once() -> None:
 def test_a_constant_gives_an_event_of_last_resort(constant: Any) -> None:
     outputs = encode_objects([constant] * 50)
     pilot = Pilot(outputs, outputs)
-    goal = Goal(0.0, 10_000, 0.05)
+    goal = Goal(PureDP(1.0), 10_000, 0.05)
     chosen = plan(pilot, goal)
     found = best(chosen, pilot_counts(chosen, pilot), goal) or everything(pilot)
     assert found.event.contains(outputs).all()
@@ -301,7 +302,7 @@ def test_a_constant_gives_an_event_of_last_resort(constant: Any) -> None:
 def test_a_side_with_hardly_a_run(first: int, second: int) -> None:
     rng = np.random.default_rng(22)
     pilot = Pilot(outputs_of(order(True), first, rng), outputs_of(order(False), second, rng))
-    goal = Goal(0.0, 1_000, 0.05)
+    goal = Goal(PureDP(1.0), 1_000, 0.05)
     chosen = plan(pilot, goal)
     found = best(chosen, pilot_counts(chosen, pilot), goal) or everything(pilot)
     assert len(found.event.contains(pilot.second)) == second

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.events import Goal, Proposal
 from dpaudit.events.binning import Binning, Counts
 from dpaudit.events.features import Coordinate
-from dpaudit.events.selection import FEWEST_HITS, propose
+from dpaudit.events.goal import FEWEST_HITS
+from dpaudit.events.selection import propose
 from dpaudit.sampling import token
 
-GOAL = Goal(delta=0.0, runs=100_000, alpha=0.05)
+GOAL = Goal(PureDP(1.0), runs=100_000, alpha=0.05)
 FEATURE = Coordinate(())
 WORDS = tuple(token("text", word) for word in "abcdef")
 
@@ -72,11 +74,12 @@ def test_the_sides_are_told_apart() -> None:
     assert straight.score == pytest.approx(mirrored.score)
 
 
-@pytest.mark.parametrize(("cells", "most"), [(2, 0.25), (10, 0.25), (60, 0.15), (500, 0.1), (4000, 0.1)])
+@pytest.mark.parametrize(("cells", "most"), [(2, 0.25), (10, 0.75), (60, 0.25), (500, 0.2), (4000, 0.2)])
 def test_luck_is_not_taken_for_a_leak(cells: int, most: float) -> None:
     """Two samples of one law: the largest of 40 scores stays small, for two cells and for a fine grid.
 
-    Seeded. The 99 % quantile over 300 other tables is 0.02 at each size.
+    Seeded. Over 200 other tables the median is 0.04 for ten cells, of which some are rare, and below 0 for the others;
+    the 99 % quantiles are 0.05, 0.34, 0.09, 0.13 and 0.11.
     """
     rng = np.random.default_rng(10)
     bins = bins_of(cells)
@@ -103,8 +106,8 @@ def test_a_common_event_beats_a_lucky_rare_one(cells: int) -> None:
 def test_size_decides_between_rare_and_common() -> None:
     """A rare event with a large ratio is worth it only when enough runs will certify it."""
     first, second = [3_000, 400_000, 597_000, 0], [300, 500_000, 499_700, 0]
-    few = proposed(bins_of(3), table(first, second), Goal(0.0, 1_000, 0.05))
-    many = proposed(bins_of(3), table(first, second), Goal(0.0, 10_000_000, 0.05))
+    few = proposed(bins_of(3), table(first, second), Goal(PureDP(1.0), 1_000, 0.05))
+    many = proposed(bins_of(3), table(first, second), Goal(PureDP(1.0), 10_000_000, 0.05))
     assert many.event.intervals == ((-math.inf, 0.0),)
     assert many.p_side == "first"
     assert few.event.intervals != many.event.intervals
@@ -114,8 +117,8 @@ def test_size_decides_between_rare_and_common() -> None:
 def test_delta_gives_away_the_events_it_explains() -> None:
     """An output of probability 0.001 gives the data away; with delta 0.01 only the threshold is left to find."""
     first, second = [1_000, 600_000, 399_000, 0], [0, 400_000, 600_000, 0]
-    pure = proposed(bins_of(3), table(first, second), Goal(0.0, 1_000_000, 0.05))
-    approximate = proposed(bins_of(3), table(first, second), Goal(0.01, 1_000_000, 0.05))
+    pure = proposed(bins_of(3), table(first, second), Goal(PureDP(1.0), 1_000_000, 0.05))
+    approximate = proposed(bins_of(3), table(first, second), Goal(ApproximateDP(1.0, 0.01), 1_000_000, 0.05))
     assert pure.event.intervals == ((-math.inf, 0.0),)
     assert pure.score > 3.0
     assert approximate.event.intervals != pure.event.intervals
@@ -129,7 +132,7 @@ def test_the_score_is_a_little_below_what_the_certificate_will_say(delta: float)
     from dpaudit.certify.coin_flip import epsilon_lower
 
     first, second = [731_100, 268_900, 0], [268_900, 731_100, 0]
-    found = proposed(bins_of(2), table(first, second), Goal(delta, 100_000, 0.05))
+    found = proposed(bins_of(2), table(first, second), Goal(ApproximateDP(1.0, delta), 100_000, 0.05))
     bound = epsilon_lower(CoinFlip(36_555, 13_445, 50_000, 50_000), delta, 0.05)
     assert bound - 0.02 < found.score <= bound + 0.003
 
@@ -179,7 +182,7 @@ def test_an_event_never_names_what_was_not_seen(numbers: int, tokens: int, data:
     )
     counts[-1] = data.draw(st.sampled_from([(0, 0), (9000, 0), (0, 9000)]))
     bins = bins_of(numbers, tokens)
-    found = propose(FEATURE, bins, counts, Goal(delta, 100_000, 0.05))
+    found = propose(FEATURE, bins, counts, Goal(ApproximateDP(1.0, delta), 100_000, 0.05))
     if found is None:
         return
     assert math.isfinite(found.score)

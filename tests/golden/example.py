@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from dpaudit.auditing.health import Check, Health
 from dpaudit.auditing.result import AuditResult, Explored, SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
@@ -64,6 +65,11 @@ def result(**changes: Any) -> AuditResult:
             "stopping": "fixed",
             "selector": "penalised",
             "certifier": "coin-flip",
+            "sequential_share": 0.2,
+            "certify_pairs": 1,
+            "representation": False,
+            "detect": None,
+            "controls": 0,
             "search_share": 0.1,
             "shard_runs": 8192,
             "run_timeout_s": None,
@@ -92,6 +98,7 @@ def result(**changes: Any) -> AuditResult:
         explored=(Explored("feature", "output", "looked at", 1.9625),),
         ceiling=11.083685781148272,
         reproducible=True,
+        health=Health((Check("repeated streams", -0.25, 5e-7), Check("drift over shards", -0.012, 5e-7))),
         provenance=PROVENANCE,
     )
     return replace(made, **changes)

@@ -8,7 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpaudit.auditing.stored import json_schema, load, recompute
+from dpaudit.auditing.rechecking import recompute
+from dpaudit.auditing.stored import json_schema, load
 from dpaudit.certify import ceiling
 from tests.golden import example, rewrite
 

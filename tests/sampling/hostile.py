@@ -68,6 +68,12 @@ def hangs(data: int, rng: Any) -> int:
     return 0
 
 
+def hangs_always(data: int, rng: Any) -> int:
+    while data:
+        time.sleep(60)
+    return 0
+
+
 def exhausts_the_stack(data: int, rng: Any) -> int:
     return exhausts_the_stack(data, rng) if data else 0
 
@@ -77,7 +83,7 @@ def returns_a_lambda(data: int, rng: Any) -> Any:
 
 
 def returns_a_file(data: int, rng: Any) -> Any:
-    return sys.stderr if data else 0
+    return sys.__stderr__ if data else 0  # of one type in every process
 
 
 def returns_a_generator(data: int, rng: Any) -> Any:

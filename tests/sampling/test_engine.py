@@ -15,7 +15,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Stage, shards, token
+from dpaudit.sampling import Engine, Session, Stage, shards, token
 
 
 def noisy(data: float, rng: np.random.Generator) -> float:
@@ -174,11 +174,10 @@ def test_a_backend_must_be_registered() -> None:
 
 def test_a_lost_shard_is_no_verdict() -> None:
     """Were runs lost on the way, the counts would say so."""
-    from dpaudit.auditing import pipeline
 
-    class Losing(pipeline.Session):
-        def counts(self, work: Any, reducer: Any) -> Any:
-            return super().counts(work[:-1] or work, reducer)
+    class Losing(Session):
+        def shard_counts(self, work: Any, reducer: Any) -> Any:
+            return super().shard_counts(work[:-1] or work, reducer)
 
     spec = AuditSpec(claim=PureDP(0.5), mechanism=wrap(noisy), pairs=(AdjacentPair(0, 1),), runs=5_000)
     with Engine(1) as engine:

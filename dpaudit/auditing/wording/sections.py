@@ -1,8 +1,4 @@
-"""Every sentence a user reads about a result: pure functions of `AuditResult` and `SuiteResult`.
-
-Contract: numbers are rounded towards safety (lower bounds down, p-values and detectable epsilons up), text
-that came from a user is made harmless, and all formats print these same sentences.
-"""
+"""The account of a result, part by part, in the order in which a reviewer asks."""
 
 from __future__ import annotations
 
@@ -12,27 +8,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.auditing.numerals import bound, confidence_text, counted, decimals, exact, p_text, up
-from dpaudit.auditing.quoting import LONGEST_DATA, clean, data_text, literal, plain_text
-from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
+from dpaudit.auditing.numerals import bound, counted, exact, p_text
+from dpaudit.auditing.quoting import LONGEST_DATA, clean, data_text
+from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
-from dpaudit.certify import smallest_epsilon_caught
+from dpaudit.auditing.wording.findings import bet_lines, health_lines, other_lines, representation_lines
+from dpaudit.auditing.wording.power import control_lines, could_see
+from dpaudit.auditing.wording.repeating import repeat
+from dpaudit.auditing.wording.statements import (
+    NOT_PRIVATE,
+    at_delta,
+    headline,
+    implied,
+    limits,
+    statement,
+    verdict_text,
+)
+from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
-from dpaudit.certify.power import MASSES
+from dpaudit.events import Partition
 
 MOST_NAMES = 12  # of one kind that a sentence lists
-LONGEST_CODE = 4_000
-POWER = 0.95  # of the smallest epsilon that an audit is said to catch
-
-NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
-LIMITS = (
-    "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
-    "Other datasets and other events may lose more than the ones that were tried.",
-    "Time, memory, logs and other side channels were not looked at, nor several releases taken together.",
-    "The low bits of floating-point outputs (representation) were not looked at as such.",
-    "The mechanism was run here, with these versions; elsewhere, or when not audited, it may behave differently.",
-)
+WIDTH = 16  # of the column of titles
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,38 +42,9 @@ class Section:
     code: tuple[str, ...] = ()
 
 
-def verdict_text(verdict: Verdict) -> str:
-    """`REFUTED` or `not refuted`: the loud word is kept for the finding."""
-    return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
-
-
-def claimed(result: AuditResult) -> str:
-    """The parameter that the claim promises for the witness's pair."""
-    claim = result.claim
-    return exact(float(getattr(claim, claim.parameter)))
-
-
-def certified(result: AuditResult, *, digits: int = 3) -> str:
-    """The bound, and the delta it is stated at where the claim has one: `epsilon >= 1.98 at delta 1e-06`."""
-    claim, certificate = result.claim, result.certificate
-    above = float(getattr(claim, claim.parameter)) if result.verdict is Verdict.REFUTED else None
-    return f"{claim.parameter} >= {bound(certificate.lower, digits=digits, above=above)}{_at_delta(certificate.delta)}"
-
-
-def statement(result: AuditResult, *, digits: int = 3) -> str:
-    """The certified statement: the bound, its confidence, and what was claimed."""
-    confidence = confidence_text(result.certificate.confidence)
-    return f"{certified(result, digits=digits)} with confidence {confidence}, claimed {claimed(result)}"
-
-
-def headline(result: AuditResult) -> str:
-    """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
-    return f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
-
-
 def full_text(result: AuditResult) -> str:
     """What `print(result)` shows: the verdict, the arithmetic behind it, its limits and how to repeat it."""
-    return "\n".join([headline(result), "", *columns([*sections(result), Section("not shown", LIMITS)])])
+    return "\n".join([headline(result), "", *columns([*sections(result), Section("not shown", limits(result))])])
 
 
 def columns(parts: Iterable[Section]) -> list[str]:
@@ -83,25 +52,33 @@ def columns(parts: Iterable[Section]) -> list[str]:
     lines = []
     for part in parts:
         titles = itertools.chain([part.title], itertools.repeat(""))
-        lines += [f"{title:<13}{line}".rstrip() for title, line in zip(titles, (*part.lines, *part.code), strict=False)]
+        lines += [
+            f"{title:<{WIDTH}}{line}".rstrip() for title, line in zip(titles, (*part.lines, *part.code), strict=False)
+        ]
     return lines
 
 
 def sections(result: AuditResult) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
-    return [
+    parts = [
         Section("verdict", _verdict(result)),
         Section("claim", _claim(result)),
         Section("mechanism", _mechanism(result)),
         Section("witness", _witness(result)),
-        Section("evidence", _evidence(result)),
+        Section("evidence", evidence_lines(result)),
+        Section("bets", bet_lines(result)),
         Section("bound", _bound(result)),
         Section("cross-check", _cross_check(result)),
+        Section("more pairs", other_lines(result)),
+        Section("representation", representation_lines(result)),
         Section("could see", could_see(result)),
+        Section("controls", control_lines(result)),
         Section("search", _search(result)),
+        Section("health", health_lines(result)),
         Section("made with", _made_with(result)),
         Section("repeat", _reproducible(result), repeat(result)),
     ]
+    return [part for part in parts if part.lines or part.code]
 
 
 def _verdict(result: AuditResult) -> tuple[str, ...]:
@@ -146,16 +123,22 @@ def _mechanism(result: AuditResult) -> tuple[str, ...]:
 
 def _witness(result: AuditResult) -> tuple[str, ...]:
     pair = result.spec["pairs"][result.witness.pair]
+    what = "the partition into" if isinstance(result.witness.event, Partition) else "the event"
     return (
-        f"the event {clean(result.witness.event, LONGEST_DATA)}",
+        f"{what} {clean(result.witness.event, LONGEST_DATA)}",
         f'is likelier on the {result.witness.p_side} dataset of the pair "{clean(pair["name"])}":',
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
     )
 
 
-def _evidence(result: AuditResult) -> tuple[str, ...]:
+def evidence_lines(result: AuditResult) -> tuple[str, ...]:
+    """The counts of either side."""
     e = result.evidence
+    if isinstance(e, Binned):
+        return _bins(result, e)
+    if e.runs == 0:
+        return ("none beyond the bets: they refuted the claim before its event was frozen for a fixed bound",)
     sides = [(e.hits_p, e.runs_p), (e.hits_q, e.runs_q)]
     if result.witness.p_side == "second":
         sides.reverse()
@@ -170,35 +153,46 @@ def _evidence(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _bins(result: AuditResult, e: Binned) -> tuple[str, ...]:
+    sides = [(e.counts_p, e.runs_p), (e.counts_q, e.runs_q)]
+    if result.witness.p_side == "second":
+        sides.reverse()
+    return tuple(
+        f"{name:<7} {', '.join(f'{count:,}' for count in counts)} of {runs:,} runs, bin by bin"
+        for name, (counts, runs) in zip(("first", "second"), sides, strict=True)
+    )
+
+
 def _bound(result: AuditResult) -> tuple[str, ...]:
-    return (statement(result, digits=6), f"by {clean(result.certificate.method)}, on fresh runs of a frozen witness")
+    return (
+        statement(result, digits=6),
+        *implied(result.claim, result.certificate),
+        *_model_based(result),
+        f"by {clean(result.certificate.method, LONGEST_DATA)}, on fresh runs of a frozen witness",
+    )
+
+
+def _model_based(result: AuditResult) -> tuple[str, ...]:
+    found = result.model_based
+    if found is None:
+        return ()
+    delta, epsilon = exact(found["delta"]), found["epsilon"]
+    return (f"model-based, no bound: if {found['model']}, mu_lower would mean epsilon {epsilon:.4g} at delta {delta}",)
 
 
 def _cross_check(result: AuditResult) -> tuple[str, ...]:
+    if result.cross_check is None:
+        return ()
     lower = bound(result.cross_check, digits=6)
-    return (f"epsilon >= {lower}{_at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
-
-
-def could_see(result: AuditResult) -> tuple[str, ...]:
-    """What an audit of this size could have certified, and the epsilons it would have refuted."""
-    runs, confidence = result.evidence.runs, result.certificate.confidence
-    caught = {m: smallest_epsilon_caught(result.claim, runs, m, confidence=confidence, power=POWER) for m in MASSES}
-    seen = [f"{up(least, decimals(least, 3))} at {exact(mass)}" for mass, least in caught.items() if least is not None]
-    blind = [exact(mass) for mass, least in caught.items() if least is None]
-    lines = [f"at most epsilon {up(result.ceiling, 2)}: with all hits on one side no more can be certified"]
-    if seen:
-        lines.append(f"refuted with power {exact(POWER)}: an epsilon from here on, by the probability of its event")
-        lines.append("; ".join(seen))
-    if blind:
-        lines.append(f"nothing is caught on an event of probability {' or '.join(blind)}")
-    return tuple(lines)
+    return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
 
 
 def _search(result: AuditResult) -> tuple[str, ...]:
+    witnesses = counted(len(result.others) + 1, "witness", "witnesses")
     runs, pairs = counted(result.spec["runs"], "run"), counted(len(result.spec["pairs"]), "pair")
     lines = [
         f"{result.runs_used:,} of {runs} used, {result.evidence.runs:,} of them to certify",
-        f"{pairs} of datasets; one witness proposed and certified, by {clean(result.witness.selector)}",
+        f"{pairs} of datasets; {witnesses} certified, by {clean(result.witness.selector)}",
     ]
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in result.explored:
@@ -238,98 +232,4 @@ def _reproducible(result: AuditResult) -> tuple[str, ...]:
     return (
         f"not reproducible: the mechanism draws randomness of its own ({seed})",
         "other runs give other counts; dpaudit recheck --fresh repeats the witness on new ones",
-    )
-
-
-def repeat(result: AuditResult) -> tuple[str, ...]:
-    """How to repeat the audit: the command that was recorded, or the Python form."""
-    command = result.provenance.get("command")
-    return (clean(command, len(command)),) if command else python_form(result)
-
-
-def python_form(result: AuditResult) -> tuple[str, ...]:
-    """The audit as a call of `dpaudit.audit`; what only its author has is named by a comment."""
-    spec = result.spec
-    head, mechanism = _mechanism_form(spec["mechanism"])
-    pairs = [_pair_form(pair) for pair in spec["pairs"]]
-    given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(map(str, pairs))}]"
-    if None in pairs or len(given) > LONGEST_CODE:
-        given = "pairs=pairs"
-        head.append(f"# pairs: the {counted(len(pairs), 'pair')} of datasets that the result records")
-    claim = [f"{key}={value!r}" for key, value in spec["claim"].items() if key != "form" and value is not None]
-    keys = ("runs", "confidence", "seed", "run_timeout_s")
-    options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
-    lines = (
-        "import dpaudit",
-        *head,
-        "dpaudit.audit(",
-        f"    {mechanism},",
-        f"    {given},",
-        f"    claim=dpaudit.{spec['claim']['form']}({', '.join(claim)}),",
-        f"    {', '.join(options)},",
-        ")",
-    )
-    return tuple(clean(line, len(line)) for line in lines)
-
-
-def _mechanism_form(stored: dict[str, Any]) -> tuple[list[str], str]:
-    """The lines that bring the mechanism, and the expression that names it."""
-    if stored["kind"] == "command":
-        return [], f"dpaudit.command({stored['parameters']['command']!r})"
-    module, _, path = (stored["reference"] or "").partition(":")
-    name = f"{module}.{path}" if path else stored["name"] if stored["name"].isidentifier() else "mechanism"
-    head = [f"import {module}" if path else f"# {name}: the function that was audited"]
-    bound_ = "".join(f", {key}={value!r}" for key, value in stored["parameters"].items())
-    wrapper = {"batched": "dpaudit.batched", "built in the worker": "dpaudit.built_by"}.get(stored["kind"])
-    if wrapper is None and bound_:
-        wrapper, head = "functools.partial", ["import functools", *head]
-    return head, name if wrapper is None else f"{wrapper}({name}{bound_})"
-
-
-def _pair_form(pair: dict[str, Any]) -> str | None:
-    """The two datasets as Python writes them; None where one was recorded by digest alone."""
-    values = [plain_text(pair[side]["value"]) for side in ("first", "second")]
-    if None in values:
-        return None
-    both = ", ".join(map(literal, values))
-    return f"({both})" if pair["distance"] == 1 else f"dpaudit.AdjacentPair({both}, distance={pair['distance']})"
-
-
-def _at_delta(delta: float) -> str:
-    return f" at delta {exact(delta)}" if delta > 0.0 else ""
-
-
-# suites
-
-
-def suite_line(entry: SuiteEntry) -> str:
-    """One audit of a suite on one line: whether it went as its author expects, and what came out."""
-    if entry.result is None:
-        return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_DATA)}"
-    expected = "as expected  " if entry.as_expected else "UNEXPECTED   "
-    line = f"{expected}{verdict_text(entry.result.verdict):<11}  {clean(entry.name)}: {statement(entry.result)}"
-    if not entry.as_expected:
-        line += f", expected {verdict_text(entry.expect)}"
-    return f"{line}; {clean(entry.error, LONGEST_DATA)}" if entry.error else line
-
-
-def suite_headline(suite: SuiteResult) -> str:
-    """The one line of a suite: how many audits, what they say, and the exit code."""
-    done = [entry.result.verdict for entry in suite.entries if entry.result is not None]
-    refuted = sum(verdict is Verdict.REFUTED for verdict in done)
-    odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
-    counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
-    surprise = "every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"
-    said = f"{counts}; {surprise}" if done else counts
-    return f"{counted(len(suite.entries), 'audit')}: {said}; exit code {suite.exit_code}"
-
-
-def suite_question(suite: SuiteResult) -> tuple[str, ...]:
-    """What a suite asks, and what its confidence means."""
-    error = p_text(error_probability(suite.confidence))
-    return (
-        f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
-        f"each gets an equal part of the error probability {error}.",
-        f"Where every claim holds, the whole suite refutes one of them with probability at most {error}.",
-        "Each audit's verdict and bound follow from its own part; the Holm-adjusted p-value stands beside them.",
     )

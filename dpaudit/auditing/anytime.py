@@ -1,0 +1,238 @@
+"""Anytime audits: bet block by block, stop when the claim is refuted, and keep the last event for a fixed bound.
+
+Blocks have sizes that are part of the spec: a few runs first, then each about an eighth of all before it. The bet on a
+block is frozen before its first run and is a function of earlier blocks alone, and whether to stop is decided at its
+end; so neither workers nor their number change anything. Up to a part `search_share` of the runs the event is learned
+anew for every block. There an event is frozen, and all runs of later blocks together are fresh evidence for a fixed
+certificate on it, at the error probability that the bets have left over. The bets themselves go on learning.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.auditing.result import Explored
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.witness import Witness
+from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.evidence import CoinFlip
+from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
+from dpaudit.claims import HalfPlane
+from dpaudit.claims.rounding import ratio
+from dpaudit.errors import UnsoundAudit
+from dpaudit.events import Goal, HitCounter, Proposal, best, pilot_counts, plan
+from dpaudit.events.betting import Bet, Learner
+from dpaudit.events.explore import Plan
+from dpaudit.sampling import Pilot, Progress, Sample, Session, Shard, Stage, Watch, shards
+from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.watch import Looked
+
+FIRST, GROWTH, FEWEST = 12, 0.12, 4  # runs of the first block, growth of all runs in a block, runs of the least block
+PILOT_RUNS = 1 << 15  # outputs held at a time, whatever the number of runs
+PILOT_PART = 0.5  # of the runs before the freeze, at the most: learned scores are judged on outputs they have not seen
+PILOT_SHARD = 1 << 12
+LEARNED_RUNS = 1 << 20  # up to which events are learned anew for each block, which costs more than counting one
+SHOWN = 12  # features that the result lists
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """What the blocks came to.
+
+    `blocks` hold each bet with its runs, in order. `stopped`: the bets refuted the claim, at the sequential share of
+    the error probability; `witness` then is the last event that was bet on, and `evidence` is None. Otherwise `witness`
+    is the frozen event, and `evidence` its counts since the freeze. `runs` counts all runs of the blocks. Health checks
+    look at the outputs that were held (`pilot`) and at what the runs since the freeze told of their order (`watched`).
+    """
+
+    blocks: tuple[Block, ...]
+    stopped: bool
+    witness: Witness
+    evidence: CoinFlip | None
+    runs: int
+    explored: tuple[Explored, ...] = ()
+    pilot: Pilot | None = None
+    watched: tuple[Looked, ...] = ()
+
+
+def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
+    """The sizes of the blocks before and after the freeze; both lists add up to `runs`.
+
+    >>> block_sizes(60, 30)
+    ([12, 4, 4, 4, 6], [4, 4, 4, 5, 5, 8])
+    """
+    return _grid(0, freeze), _grid(freeze, runs)
+
+
+def run_blocks(
+    spec: AuditSpec, session: Session, progress: Progress, *, pair: int, runs: int, goal: Goal
+) -> Sequential:
+    """Bets on the pair with this index, with `runs` runs at the most.
+
+    `goal` is that of the fixed certificate on the runs after the freeze. Raises `UnsoundAudit` where runs are missing.
+    """
+    progress.begin("bet", runs)
+    found = _Audit(spec, session, pair, goal).run(runs)
+    progress.end()
+    return found
+
+
+class _Audit:
+    """The state between blocks: the learner, the blocks so far and the shards used."""
+
+    def __init__(self, spec: AuditSpec, session: Session, pair: int, goal: Goal) -> None:
+        self.spec, self.session, self.pair, self.goal = spec, session, pair, goal
+        self.claim = spec.claim.at_distance(spec.pairs[pair].distance)
+        self.lines = offsets(self.claim)
+        self.log_wealth = self.highest = 0.0
+        self.learner = Learner(self.lines)
+        self.plan: Plan | None = None
+        self.pilot: Pilot | None = None
+        self.proposal: Proposal | None = None
+        self.watched: dict[Wanted, tuple[Watch, dict[Shard, Counts]]] = {}
+        self.blocks: list[Block] = []
+        self.frozen: Bet | None = None
+        self.last: Bet | None = None
+        self.seen = self.after = CoinFlip(0, 0, 0, 0)  # of the last bet's event at any time, of the frozen one since
+        self.runs = self.shards_used = 0
+        self.alpha = spec.sequential_share * error_probability(spec.confidence)
+
+    def run(self, runs: int) -> Sequential:
+        learning, betting = block_sizes(runs, int((self.spec.search_share or 0.0) * runs))
+        room = min(PILOT_RUNS, int(PILOT_PART * sum(learning)))
+        for size in learning:
+            room -= size
+            bet = self._next()
+            self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)
+            if self._won():
+                return self._answer(bet, None)
+        self.frozen = self._freeze()
+        for size in betting:
+            bet = self._next()
+            self._count(bet, size)
+            if self._won():
+                return self._answer(bet, None)
+        return self._answer(self.frozen, self.after)
+
+    # --- one block ---------------------------------------------------------------------------------------------
+
+    def _next(self) -> Bet:
+        """The bet on the next block: learned anew, or, late in a long audit, on one event with what is known now."""
+        if self.frozen is None or self.runs <= LEARNED_RUNS:
+            return self.learner.bet()
+        if self.last is None:
+            newest = self.learner.bet()
+            self.last = newest if newest.growth > 0.0 else self.frozen
+            self.seen = self._seen(self.last)
+        hits, runs = (self.seen.hits_p, self.seen.hits_q), (self.seen.runs_p, self.seen.runs_q)
+        return self.learner.again(self.last, hits, runs)
+
+    def _hold(self, bet: Bet, size: int) -> None:
+        """A block whose outputs are kept, to look at features."""
+        fresh = self.session.pilot(self._work(size, PILOT_SHARD))
+        self._add(bet, HitCounter(bet.event)(Sample(fresh.first), Sample(fresh.second)), size)
+        self.learner.see(fresh)
+
+    def _count(self, bet: Bet, size: int) -> None:
+        """A block that leaves counts: of the bet's event, the frozen one, and of features while they are learned."""
+        self._settle()
+        main = bet if self.frozen is None else self.frozen
+        tables = self.learner.tables if self.last is None else None
+        watch = Watch(main.event, () if self.frozen is None else (bet.event,), also=tables)
+        found = self.session.shard_counts(self._work(size, size), watch)
+        total: Counts = np.sum(list(found.values()), axis=0)
+        evidence = self._add(bet, watch.plain(total, 0 if self.frozen is None else 1), size)
+        if self.last is not None:
+            self.seen += evidence
+        else:
+            self.learner.count(watch.rest(total).reshape(-1, 2))
+        if self.frozen is not None:
+            self.after += _evidence(self.frozen, watch.plain(total))
+            _, table = self.watched.setdefault(watch.wanted, (replace(watch, also=None), {}))
+            table.update({shard: counts[: len(counts) - len(watch.rest(counts))] for shard, counts in found.items()})
+
+    def _settle(self) -> None:
+        if self.plan is None and self.learner.held is not None:
+            self.pilot = self.learner.held
+            self.plan = plan(self.pilot, self.goal)
+            self.learner.settle(self.plan.tables, pilot_counts(self.plan, self.pilot), self.plan.learned)
+
+    def _work(self, size: int, largest: int) -> list[Shard]:
+        assert self.spec.shard_runs is not None
+        work = shards(Stage.SEQUENTIAL, self.pair, size, min(self.spec.shard_runs, largest), start=self.shards_used)
+        self.shards_used += len(work)
+        return work
+
+    def _add(self, bet: Bet, counts: Counts, size: int) -> CoinFlip:
+        evidence = _evidence(bet, counts)
+        if evidence.runs != size:
+            raise UnsoundAudit(f"{size} runs of a block were asked for and {evidence.runs} came back; no verdict")
+        self.runs += size
+        self.blocks.append(Block(bet.event, bet.p_side, bet.p, bet.q, bet.delta, evidence))
+        return evidence
+
+    def _won(self) -> bool:
+        wealth = log_wealth(self.blocks[-1:], self.claim)  # of the last block alone: the sum spares the others
+        self.log_wealth += float(wealth[0])
+        self.highest = max(self.highest, self.log_wealth)
+        if self.highest < -math.log(self.alpha) - 1e-6:
+            return False
+        return p_value(self.blocks, self.claim) <= self.alpha
+
+    # --- the last event ----------------------------------------------------------------------------------------
+
+    def _freeze(self) -> Bet:
+        """The event of the fixed certificate: the search's choice on all that was seen, or else the learner's."""
+        self._settle()
+        last = self.learner.bet()
+        self.proposal = None if self.plan is None else best(self.plan, self.learner.counts, self.goal)
+        if self.proposal is None:
+            return last
+        return replace(last, event=self.proposal.event, p_side=self.proposal.p_side, family=self.proposal.family)
+
+    def _seen(self, bet: Bet) -> CoinFlip:
+        """What the tables say of an event of one of their features."""
+        return _evidence(bet, self.learner.seen(bet.event))
+
+    def _answer(self, bet: Bet, evidence: CoinFlip | None) -> Sequential:
+        fixed = None if evidence is None else self.proposal
+        score, delta = (bet.growth, bet.delta) if fixed is None else (fixed.score, fixed.delta)
+        line = HalfPlane(ratio(self.claim.epsilon_at(delta)), delta)
+        looked_at = () if self.plan is None else self.plan.looked_at[:SHOWN]
+        return Sequential(
+            blocks=tuple(self.blocks),
+            stopped=evidence is None,
+            witness=Witness(self.pair, bet.event, bet.p_side, f"bets: {bet.family}", round(score, 6), line),
+            evidence=evidence,
+            runs=self.runs,
+            explored=tuple(
+                Explored("feature", name, "looked at", None if score is None else round(score, 6))
+                for name, score in looked_at
+            ),
+            pilot=self.learner.held or self.pilot,
+            watched=tuple(watch.read(table) for watch, table in self.watched.values()),
+        )
+
+
+def _evidence(bet: Bet, counts: Counts) -> CoinFlip:
+    hits_first, runs_first, hits_second, runs_second = counts.tolist()
+    if bet.p_side == "first":
+        return CoinFlip(hits_first, hits_second, runs_first, runs_second)
+    return CoinFlip(hits_second, hits_first, runs_second, runs_first)
+
+
+def _grid(done: int, end: int) -> list[int]:
+    sizes = []
+    while done < end:
+        size = min(end - done, max(FIRST if done == 0 else FEWEST, int(GROWTH * done)))
+        if end - done - size < FEWEST:
+            size = end - done  # no block of fewer
+        sizes.append(size)
+        done += size
+    return sizes

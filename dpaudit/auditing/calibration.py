@@ -1,0 +1,224 @@
+"""The tool measures itself: whole audits at the exact boundary of each claim form, where 1 - confidence may be refuted.
+
+The mechanism has two outcomes whose probabilities lie on the boundary of the claim's region, so the claim is
+exactly true and the audit is as likely to refute it as it ever may be. A rate above the stated one is a defect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.auditing.certification import Evidence, certificate_of
+from dpaudit.auditing.pipeline import run_audit
+from dpaudit.auditing.spec import AuditSpec, suited
+from dpaudit.certify import Binned, CoinFlip
+from dpaudit.certify.binomial import lower_limit, quantile, upper_limit
+from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import (
+    ApproximateDP,
+    Claim,
+    GaussianDP,
+    PrivacyProfile,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+    ZeroConcentratedDP,
+)
+from dpaudit.errors import UnsoundAudit
+from dpaudit.mechanisms import batched
+from dpaudit.pairs import AdjacentPair
+from dpaudit.sampling import Engine
+
+CONFIDENCE = 0.95
+RUNS = 4_000
+REPEATS, FULL_REPEATS = 200, 2_000
+FALSE_ALARM = 1e-6  # of each line: that more are refuted although the rate is as stated
+SCREENED = 4  # pairs, all at the boundary, where several are screened
+TASK = 20  # audits
+RARER = 0.2  # Q(S) of the boundary point; for every form but the pure one, where both outcomes bind
+SLACK = 1e-9  # by which the point stays inside its region, more than a region's own rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of the calibration: a claim, a certifier, a stopping rule, a number of pairs and their distance."""
+
+    name: str
+    claim: Claim
+    certifier: Literal["coin-flip", "unconditional", "binned"]
+    stopping: Literal["fixed", "anytime"] = "fixed"
+    pairs: int = 1
+    distance: int = 1
+
+    def point(self) -> tuple[float, float]:
+        """Q(S) and P(S) on the boundary of the region at this distance."""
+        claim = self.claim.at_distance(self.distance)
+        if isinstance(claim, PureDP):  # randomised response: both outcomes reach the bound
+            q = 1.0 / (1.0 + math.exp(claim.epsilon))
+            return q, 1.0 - q
+        return RARER, claim.max_probability(RARER) * (1.0 - SLACK)
+
+    def spec(self, runs: int, seed: int) -> AuditSpec:
+        """One audit of this line."""
+        q, p = self.point()
+        return AuditSpec(
+            claim=self.claim,
+            mechanism=batched(two_outcomes),
+            pairs=tuple(AdjacentPair(p, q, f"pair {j}", self.distance) for j in range(self.pairs)),
+            runs=runs,
+            confidence=CONFIDENCE,
+            seed=seed,
+            name=self.name,
+            stopping=self.stopping,
+            certifier=self.certifier,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What the audits of a case came to: `refuted` of `repeats`, and at most `allowed` by chance.
+
+    `fraction` is the mean certified bound over that of the true event at the expected counts of the same
+    certifying runs (None where an audit may stop before them); `unsound` audits ended without a verdict.
+    """
+
+    case: Case
+    runs: int
+    repeats: int
+    refuted: int
+    unsound: int
+    fraction: float | None
+
+    @property
+    def allowed(self) -> int:
+        """The most refutations that chance explains, at the stated error probability, but for one time in 10^6."""
+        return quantile(self.repeats, error_probability(CONFIDENCE), FALSE_ALARM)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the rate is as stated, as far as this many audits can tell."""
+        return self.refuted <= self.allowed and self.unsound == 0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The exact 95 % interval of the false-refutation rate (Clopper & Pearson 1934)."""
+        return lower_limit(self.refuted, self.repeats, 0.025), upper_limit(self.refuted, self.repeats, 0.025)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line as plain values."""
+        return {
+            "name": self.case.name,
+            "claim": self.case.claim.to_dict(),
+            "certifier": self.case.certifier,
+            "stopping": self.case.stopping,
+            "pairs": self.case.pairs,
+            "distance": self.case.distance,
+            "runs": self.runs,
+            "repeats": self.repeats,
+            "confidence": CONFIDENCE,
+            "refuted": self.refuted,
+            "allowed": self.allowed,
+            "rate_interval": list(self.interval),
+            "unsound": self.unsound,
+            "oracle_fraction": self.fraction,
+        }
+
+
+def two_outcomes(data: float, runs: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """1 with probability `data`, else 0: a mechanism whose loss is known because its dataset is its probability."""
+    return (rng.random(runs) < data).astype(np.float64)
+
+
+def claims() -> dict[str, Claim]:
+    """One claim of each form."""
+    return {
+        "PureDP": PureDP(1.0),
+        "local DP": PureDP(1.0, "local"),  # type: ignore[arg-type]
+        "ApproximateDP": ApproximateDP(1.0, 0.01),
+        "GaussianDP": GaussianDP(1.0),
+        "RenyiDP": RenyiDP(2.0, 0.5),
+        "ZeroConcentratedDP": ZeroConcentratedDP(0.5),
+        "TradeOffDP": TradeOffDP(((0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0))),
+        "PrivacyProfile": PrivacyProfile(((0.5, 0.1), (1.0, 0.02), (2.0, 0.001))),
+    }
+
+
+def cases() -> tuple[Case, ...]:
+    """Every claim form with every certifier that takes it, fixed and anytime, with one pair and with several."""
+    found: list[Case] = []
+    for name, claim in claims().items():
+        usual: Any = suited(claim)
+        others: list[Any] = ["unconditional"] if usual != "unconditional" else ["coin-flip"]
+        if hasattr(claim, "rho"):
+            others.append("binned")
+        single: Any = "unconditional" if usual == "binned" else usual
+        found += [
+            *(Case(name, claim, certifier) for certifier in (usual, *others)),
+            Case(name, claim, single, "anytime"),
+            Case(name, claim, usual, pairs=SCREENED),
+        ]
+    found += [
+        Case("PureDP, 3 steps apart", PureDP(0.4), "coin-flip", distance=3),
+        Case("GaussianDP, 3 steps apart", GaussianDP(0.4), "unconditional", distance=3),
+    ]
+    return tuple(found)
+
+
+def calibrate(
+    chosen: tuple[Case, ...], *, repeats: int = REPEATS, runs: int = RUNS, seed: int = 0, n_jobs: int = -1
+) -> Iterator[Line]:
+    """The lines of some cases, one after the other, each from `repeats` whole audits of `runs` executions.
+
+    Audit number i has the seed `seed` + i; the answer does not depend on `n_jobs`.
+    """
+    from joblib import Parallel, delayed
+
+    parts = [range(start, min(start + TASK, seed + repeats)) for start in range(seed, seed + repeats, TASK)]
+    with Parallel(n_jobs=n_jobs) as workers:
+        for case in chosen:
+            made = workers(delayed(_audits)(case, part, runs) for part in parts)
+            refuted, unsound = sum(each[0] for each in made), sum(each[1] for each in made)
+            total = sum(each[2] for each in made)
+            sound = repeats - unsound
+            oracle = oracle_bound(case, runs)
+            fraction = total / sound / oracle if case.stopping == "fixed" and sound and oracle > 0.0 else None
+            yield Line(case, runs, repeats, refuted, unsound, fraction)
+
+
+def oracle_bound(case: Case, runs: int) -> float:
+    """The bound of the true event at the expected counts of the certifying runs: what no search can beat on average."""
+    with Engine(n_jobs=1) as engine:
+        result = run_audit(case.spec(runs, 0), engine)
+    q, p = case.point()
+    e = result.evidence
+    half = e.runs // 2
+    hits_p, hits_q = round(half * p), round(half * q)
+    expected: Evidence
+    if case.certifier == "binned":
+        expected = Binned((hits_p, half - hits_p), (hits_q, half - hits_q), half, half)
+    else:
+        expected = CoinFlip(hits_p, hits_q, half, half)
+    claim = case.claim.at_distance(case.distance)
+    return certificate_of(result.witness, expected, claim, CONFIDENCE, case.certifier).lower
+
+
+def _audits(case: Case, seeds: range, runs: int) -> tuple[int, int, float]:
+    """Refutations, audits without a verdict, and the sum of the bounds."""
+    refuted = unsound = 0
+    total = 0.0
+    with Engine(n_jobs=1) as engine:
+        for seed in seeds:
+            try:
+                certificate = run_audit(case.spec(runs, seed), engine).certificate
+            except UnsoundAudit:
+                unsound += 1
+                continue
+            refuted += certificate.refuted
+            total += min(certificate.lower, 1e6)
+    return refuted, unsound, total

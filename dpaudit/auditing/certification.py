@@ -1,0 +1,115 @@
+"""From a frozen witness and its counts to a certificate: the one place where the two meet the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpaudit.auditing.witness import Witness
+from dpaudit.certify import Binned, Certificate, CoinFlip, certify
+from dpaudit.certify.certificate import divided
+from dpaudit.certify.sequential import Block, certificate, united
+from dpaudit.claims import Claim
+from dpaudit.events import Partition
+
+Evidence = CoinFlip | Binned
+SINGLE = {"binned": "unconditional"}  # what certifies one event in an audit of bins
+
+
+def fitting(certifier: str, claim: Claim) -> str:
+    """The certifier for what a claim has become at a distance: a Rényi claim several steps apart has bins no more."""
+    return certifier if hasattr(claim, "order") or hasattr(claim, "rho") else SINGLE.get(certifier, certifier)
+
+
+def evidence_of(witness: Witness, hits: Any, runs: Any) -> Evidence:
+    """The counts as evidence: `hits` of either side in each set of the witness, `runs` of either side."""
+    p, q = (0, 1) if witness.p_side == "first" else (1, 0)
+    hits, runs = np.asarray(hits), [int(each) for each in runs]
+    if isinstance(witness.event, Partition):
+        return Binned(tuple(hits[p].tolist()), tuple(hits[q].tolist()), runs[p], runs[q])
+    return CoinFlip(int(hits[p][0]), int(hits[q][0]), runs[p], runs[q])
+
+
+def nothing(witness: Witness) -> Evidence:
+    """Evidence of no runs."""
+    if isinstance(witness.event, Partition):
+        none = (0,) * len(witness.event.bins)
+        return Binned(none, none, 0, 0)
+    return CoinFlip(0, 0, 0, 0)
+
+
+def certificate_of(
+    witness: Witness, evidence: Evidence, claim: Claim, confidence: float, certifier: str
+) -> Certificate:
+    """What the counts say of the claim at the witness's distance, at the delta frozen with the witness."""
+    if isinstance(evidence, Binned):
+        return certify(evidence, claim, confidence, certifier=certifier)
+    certifier = SINGLE.get(certifier, certifier)
+    return certify(evidence, claim, confidence, certifier=certifier, delta=witness.tangent.offset)
+
+
+def anytime_certificate(
+    blocks: Sequence[Block],
+    witness: Witness,
+    evidence: Evidence,
+    claim: Claim,
+    confidence: float,
+    certifier: str,
+    *,
+    share: float,
+) -> Certificate:
+    """What the bets on the blocks and the fixed bound at the end say together: a union bound over the two shares."""
+    level = rest(confidence, share)
+    fixed = certificate_of(witness, evidence, claim, level, certifier)
+    if not blocks:  # the runs of the blocks were not independent ones and count for nothing
+        return replace(fixed, confidence=confidence, p_value=min(1.0, fixed.p_value / (1.0 - share)))
+    bets = certificate(blocks, claim, confidence, share=share)
+    return bets if evidence.runs == 0 else united(bets, fixed, share=share)
+
+
+def rest(confidence: float, share: float) -> float:
+    """The confidence of the fixed bound of an anytime audit: what the bets leave of the error probability."""
+    return divided(confidence, 1.0 / (1.0 - share))
+
+
+def ceiling_of(witness: Witness, evidence: Evidence, claim: Claim, confidence: float, certifier: str) -> float:
+    """The bound that all hits on one side would have given: in epsilon at the frozen delta, or at the order."""
+    found = certificate_of(witness, _perfect(evidence), claim, confidence, certifier)
+    return found.lower if found.epsilon_lower is None else found.epsilon_lower
+
+
+def refutable(runs_p: int, runs_q: int, claim: Claim, confidence: float, *, certifier: str) -> bool:
+    """Whether outputs that give the dataset away refute the claim with so many runs a side.
+
+    >>> from dpaudit.claims import PureDP
+    >>> [refutable(runs, runs, PureDP(1.0), 0.999, certifier="coin-flip") for runs in (1000, 2)]
+    [True, False]
+    """
+    return min(runs_p, runs_q) >= 1 and _of_perfect(runs_p, runs_q, claim, confidence, certifier).refuted
+
+
+def perfect_bound(claim: Claim, runs: int, confidence: float, certifier: str) -> float:
+    """The bound in the claim's parameter that outputs which give the dataset away have, with `runs` a side."""
+    return _of_perfect(runs, runs, claim, confidence, certifier).lower
+
+
+def _of_perfect(runs_p: int, runs_q: int, claim: Claim, confidence: float, certifier: str) -> Certificate:
+    certifier = fitting(certifier, claim)
+    if certifier == "binned":
+        return certify(_perfect(Binned((0,), (0,), runs_p, runs_q)), claim, confidence, certifier=certifier)
+    # where the delta to freeze is free, one of these points has a good one
+    rarest = min(0.25, 10.0 / min(runs_p, runs_q))
+    deltas = {claim.delta_through(q, 1.0 - q) for q in (rarest, 0.01, 0.05, 0.25)}
+    deltas |= {claim.delta_through(q, 0.5) for q in (0.01, 0.1)}
+    evidence = CoinFlip(runs_p, 0, runs_p, runs_q)
+    found = [certify(evidence, claim, confidence, certifier=certifier, delta=delta) for delta in deltas if delta < 1.0]
+    return max(found, key=lambda each: (each.refuted, each.lower))
+
+
+def _perfect(evidence: Evidence) -> Evidence:
+    if isinstance(evidence, Binned):
+        return Binned((evidence.runs_p, 0), (0, evidence.runs_q), evidence.runs_p, evidence.runs_q)
+    return CoinFlip(evidence.runs_p, 0, evidence.runs_p, evidence.runs_q)

@@ -1,0 +1,50 @@
+"""What became of a spiked control: a leak of a known size, and how often it was caught."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A leak of a known size and how often it was caught.
+
+    The marked event has probability `mass` on the first dataset and `rarer` on the second; `loss` is the least
+    parameter of the claim's form that allows it. `repeats` audits were made, fewer than asked where two failures
+    had settled it already.
+    """
+
+    mass: float
+    rarer: float
+    loss: float
+    caught: int
+    repeats: int
+    needed: int
+
+    @property
+    def seen(self) -> bool:
+        """Whether it was caught as often as it must be: 19 times of 20."""
+        return self.caught >= self.needed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The control as results store it."""
+        return {
+            "mass": self.mass,
+            "rarer": self.rarer,
+            "loss": self.loss,
+            "caught": self.caught,
+            "repeats": self.repeats,
+            "needed": self.needed,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Control:
+        """The control of a stored result."""
+        return cls(**stored)
+
+
+def smallest_seen(controls: Sequence[Control]) -> Control | None:
+    """The smallest control that was caught as often as it must be; None where none was."""
+    return next((control for control in controls if control.seen), None)

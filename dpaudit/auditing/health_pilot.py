@@ -1,0 +1,117 @@
+"""What a pilot's outputs, put back into the order of their runs, tell of the independence of the runs.
+
+Each state is a function of an output and of the pilot's outputs as a set, never of their order: so, if runs are
+independent, every order of the states of a side is equally likely, whatever the outputs are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.sampling import Pilot
+from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.outputs import Column
+from dpaudit.sampling.watch import PRINTED, Looked, looked, printed, words
+
+MOST_COLUMNS = 8
+FEWEST_ALIKE = 10  # runs with the most frequent output, for it to be a state of its own
+FEWEST_CONSTANT = 3  # runs of each side that must be alike before a side is called constant
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Which sides gave one and the same output in all runs, and whether it is the same on both."""
+
+    first: bool
+    second: bool
+    equal: bool
+
+    @property
+    def give_away(self) -> bool:
+        """Whether every output tells its dataset: constants on both sides that differ."""
+        return self.first and self.second and not self.equal
+
+
+def constants(pilot: Pilot) -> Constants:
+    """Whether the outputs of a side are all one output; never of fewer than `FEWEST_CONSTANT` runs."""
+    found = [words(side, side.runs) for side in (pilot.first, pilot.second)]
+    first, second = (len(side) >= FEWEST_CONSTANT and bool((side == side[0]).all()) for side in found)
+    return Constants(first, second, first and second and bool(found[0][0] == found[1][0]))
+
+
+def ordered(pilot: Pilot | None) -> bool:
+    """Whether the pilot knows the order of its runs."""
+    return pilot is not None and bool(pilot.sizes) and len(pilot.sides) == pilot.first.runs + pilot.second.runs
+
+
+def pilot_looks(pilot: Pilot) -> list[Looked]:
+    """One look for each state of each of the first columns, none of them with prints."""
+    sides, nothing = _by_shard(pilot, pilot.sides), np.zeros((0, PRINTED), np.uint64)
+    return [
+        looked(zip(_by_shard(pilot, _in_order(pilot, *both).view(np.uint8)), sides, strict=True), nothing)
+        for both in _states(pilot)
+    ]
+
+
+def pilot_prints(pilot: Pilot, wanted: Wanted = None) -> npt.NDArray[np.uint64]:
+    """The first outputs of each shard, as words of the wanted columns."""
+    marks = _in_order(pilot, *(words(side, side.runs, wanted) for side in (pilot.first, pilot.second)))
+    parts = zip(_by_shard(pilot, marks), _by_shard(pilot, pilot.sides), strict=True)
+    return np.stack([printed(mine[:PRINTED], where[:PRINTED]) for mine, where in parts])
+
+
+def _by_shard(pilot: Pilot, found: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    return np.split(found, np.cumsum(pilot.sizes)[:-1])
+
+
+def _in_order(pilot: Pilot, first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    whole = np.empty(len(pilot.sides), first.dtype)
+    whole[~pilot.sides], whole[pilot.sides] = first, second
+    return whole
+
+
+def _states(pilot: Pilot) -> Iterator[tuple[Bools, Bools]]:
+    paths = sorted({*pilot.first.columns, *pilot.second.columns}, key=repr)[:MOST_COLUMNS]
+    for path in paths:
+        each = [list(_of_column(side.column(path))) for side in (pilot.first, pilot.second)]
+        for first, second in zip(*each, strict=True):
+            if not (_flat(first) and _flat(second)):
+                yield first, second
+
+
+def _of_column(column: Column) -> Iterator[Bools]:
+    """A side's runs above its median, far from its median, and with its most frequent output."""
+    codes = column.tokens
+    number = codes == 0
+    values = np.where(number, np.asarray(column.values, np.float64), 0.0)
+    held = values[number]
+    centre = float(np.median(held)) if len(held) else 0.0
+    yield _upper_half(values, held, number)
+    with np.errstate(invalid="ignore"):  # infinity less infinity: not far
+        spread = np.nan_to_num(np.abs(values - centre), nan=0.0, posinf=np.inf)
+    yield _upper_half(spread, spread[number], number)
+    cells = np.where(number, values + 0.0, 0.0).view(np.uint64) ^ codes
+    kinds, counts = np.unique(cells, return_counts=True)
+    often = len(counts) > 0 and counts.max() >= FEWEST_ALIKE
+    yield cells == kinds[counts.argmax()] if often else np.zeros(len(cells), np.bool_)
+
+
+def _upper_half(values: npt.NDArray[np.float64], held: npt.NDArray[np.float64], number: Bools) -> Bools:
+    """The numbers above their median, or not below it, whichever is nearer to half of them."""
+    if len(held) == 0:
+        return np.zeros(len(values), np.bool_)
+    middle = np.median(held)
+    strict, loose = np.mean(held > middle), np.mean(held >= middle)
+    above = values > middle if 0.5 - strict <= loose - 0.5 else values >= middle
+    return np.asarray(above & number)
+
+
+def _flat(state: Bools) -> bool:
+    return bool(state.all()) or not state.any()

@@ -1,0 +1,130 @@
+"""What fresh processes tell: a cache from a deterministic mechanism, and whether every process draws the same.
+
+Where every output gives its dataset away because each side is constant, runs in one process prove nothing: a
+value kept from the first call would look the same. So each run that counts gets a process of its own, its side by
+a fair coin, and the number of processes is the sample size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.auditing.health import NOTHING, Seen, Twins
+from dpaudit.certify import independence
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.sampling import FreshTask, Outputs, Pilot, Probe, Session, Shard, Stage
+from dpaudit.sampling.outputs import concatenate
+from dpaudit.sampling.watch import PRINTED, words
+
+MOST_PROCESSES = 1 << 12
+ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
+TWIN_S, FEWEST_TWIN_RUNS = 2.0, 16  # seconds of runs in each of two processes that are compared, or so many runs
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """The first run of each of several fresh processes: outputs and sides in order, and whether a cache shows."""
+
+    outputs: Outputs
+    sides: npt.NDArray[np.bool_]
+    seen: Seen
+
+    @property
+    def runs(self) -> int:
+        """The number of processes, one run each."""
+        return self.outputs.runs
+
+
+def processes_needed(refutes: Callable[[int], bool]) -> int:
+    """How many processes to start, their sides drawn by coins, so that outputs which tell their dataset refute.
+
+    `refutes(n)` says whether all hits in n runs of one side and none in n of the other refute the claim. Raises
+    `UnsoundAudit` where it would take more than `MOST_PROCESSES`.
+
+    >>> processes_needed(lambda runs: runs >= 23)
+    77
+    """
+    low, high = 0, 1
+    while high <= MOST_PROCESSES and not refutes(high):
+        low, high = high, 2 * high
+    while high - low > 1 and high <= MOST_PROCESSES:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refutes(middle) else (middle, high)
+    count = 2 * high + int(4.0 * (2.0 * high) ** 0.5) + 4  # a side has fewer than `high` in one case of a thousand
+    if count > MOST_PROCESSES:
+        raise UnsoundAudit(
+            "constant outputs: each dataset always gave its own output in one process, and to refute the claim by "
+            f"independent processes would take more than {MOST_PROCESSES:,} of them; give a lower confidence"
+        )
+    return count
+
+
+def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Processes:
+    """One run in each of `count` fresh processes, against the constants that the pilot found in this one.
+
+    Raises `UnsoundAudit` where the mechanism cannot be opened there. `seen` has the p-value of so many processes
+    unlike the pilot, were all runs independent.
+    """
+    coins, _ = Shard(Stage.FRESH, pair, 0, count).streams(session.job.seed)
+    sides = coins.integers(2, size=count).astype(np.bool_)
+    work = [FreshTask(Shard(Stage.FRESH, pair, k, 1), (bool(side),)) for k, side in enumerate(sides)]
+    try:
+        outputs = concatenate(session.fresh(work))
+    except InvalidSpec as error:
+        raise UnsoundAudit(
+            "constant outputs: each dataset always gave its own output in one process, and in a fresh one, which would "
+            f"tell a cache, the mechanism cannot be opened ({error}); build it there with dpaudit.built_by(make)"
+        ) from None
+    if not (outputs.complete and pilot.first.complete and pilot.second.complete):
+        return Processes(outputs, sides, NOTHING)  # parts that were left out cannot be compared
+    found = words(outputs, count)
+    logs, differing = [], 0
+    for side, held in ((False, pilot.first), (True, pilot.second)):
+        others = found[sides == side]
+        unlike = int(np.count_nonzero(others != words(held, 1)[0]))
+        differing += unlike
+        logs.append(independence.strangers(held.runs, unlike, len(others)))
+    seen = Seen(
+        independence.least(logs),
+        f"all {pilot.first.runs + pilot.second.runs:,} runs of one process gave one output for each dataset, and "
+        f"{differing} of {count} fresh processes another: an answer is kept from call to call",
+    )
+    return Processes(outputs, sides, seen if differing else NOTHING)
+
+
+def compare_twins(session: Session, pair: int, probe: Probe, runs: int = 2 * PRINTED) -> Twins | None:
+    """Shards made in fresh processes, of at most `runs` runs in all, once the certifying runs are done; or None.
+
+    Made only where a mechanism does not repeat itself on equal streams: else its outputs come from the rng, which is
+    another one in every shard. What a process keeps for itself sets its shard apart from the others. Where the
+    certifying runs were spread over processes there are two, with the same sides, so that equal streams show run by
+    run; in one process, a stream that others would repeat is sound, and so is a mechanism that only opens there.
+    """
+    if probe.reproducible:
+        return None
+    processes = 1 if all(name in ONE_PROCESS for name in session.pool_names) else 2
+    affordable = max(FEWEST_TWIN_RUNS, int(TWIN_S / max(probe.run_s, 1e-9)))
+    each = max(1, min(PRINTED, runs // processes, affordable))
+    sides = np.arange(each) >= each // 2
+    work = [FreshTask(Shard(Stage.FRESH, pair, k, each), tuple(sides.tolist())) for k in range(processes)]
+    try:
+        found = session.fresh(work)
+    except InvalidSpec:  # made in this process alone, and used here alone
+        if processes > 1:
+            raise
+        return None
+    if processes == 1 and all(map(_always_raises, found)):
+        return None  # what this process has set up for it is not there
+    parts = [Pilot(made.take(~sides), made.take(sides), sides, (each,)) for made in found]
+    return Twins(Pilot.joined(parts), spread=processes > 1)
+
+
+def _always_raises(outputs: Outputs) -> bool:
+    column = outputs.columns.get(())
+    if column is None or column.codes is None:
+        return False
+    return all(outputs.labels.get(code, "").startswith("raised ") for code in np.unique(column.codes).tolist())

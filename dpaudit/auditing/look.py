@@ -1,0 +1,143 @@
+"""One pair as search sees it: outputs held up to a bound, then counts of the features that were chosen on them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.claims import Claim
+from dpaudit.events import (
+    Event,
+    Goal,
+    Partition,
+    PartitionProposal,
+    Plan,
+    Proposal,
+    as_partition,
+    best,
+    best_partition,
+    everything,
+    pilot_counts,
+    plan,
+)
+from dpaudit.sampling import Pilot, Session, Stage, shards
+from dpaudit.sampling.streams import Shard
+
+PILOT_RUNS = 1 << 15  # outputs held at a time, whatever the number of runs
+PILOT_SHARD = 1 << 12
+FEWEST_RUNS = 2  # of one look: each side is likely to have an output at all
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a pair could be witnessed by: an event, or a partition where bins certify; the score is uncertified.
+
+    `delta` is where a single event would be certified.
+    """
+
+    event: Event | Partition
+    p_side: Literal["first", "second"]
+    family: str
+    score: float
+    delta: float
+
+
+class Look:
+    """What the search runs of one pair have shown so far.
+
+    `pair` is the index of the pair in the session, whose runs come in shards of `shard_runs` at the most; `goal` says
+    what the event is for, and may change. Shards are numbered from `start`, so that two looks at pairs of the same
+    index need not share a stream.
+    """
+
+    def __init__(self, session: Session, pair: int, goal: Goal, *, shard_runs: int, start: int = 0) -> None:
+        self.session, self.pair, self.goal, self.shard_runs = session, pair, goal, shard_runs
+        self.runs = 0
+        self.plan: Plan | None = None
+        self._pilot: Pilot | None = None
+        self._counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._next = start
+
+    @property
+    def pilot(self) -> Pilot:
+        """The outputs held."""
+        assert self._pilot is not None, "a look begins with outputs"
+        return self._pilot
+
+    def hold(self, runs: int, *, room: int = PILOT_RUNS) -> int:
+        """Up to `runs` more outputs, until so many are held as there is `room` for; returns the runs made.
+
+        None once features are chosen. The first time, at least a few whatever was asked for.
+        """
+        runs = 0 if self.plan is not None else max(0, min(runs, room - self.runs))
+        if self._pilot is None:
+            runs = max(runs, FEWEST_RUNS)
+        if runs:
+            fresh = self.session.pilot(self._work(runs, PILOT_SHARD))
+            self._pilot = fresh if self._pilot is None else Pilot.joined([self._pilot, fresh])
+        return runs
+
+    def count(self, runs: int) -> int:
+        """Chooses the features, for good, and counts them on so many more runs; returns the runs made."""
+        if self.plan is None:
+            self.plan = plan(self.pilot, self.goal)
+            self._counts = pilot_counts(self.plan, self.pilot)
+        if runs > 0:
+            self._counts += self.session.counts(self._work(runs, self.shard_runs), self.plan.tables)
+        return max(runs, 0)
+
+    def proposal(self) -> Candidate | None:
+        """The best event or partition so far; None where too little was seen of any."""
+        chosen = self.plan or plan(self.pilot, self.goal)
+        counts = self._counts if self.plan is not None else pilot_counts(chosen, self.pilot)
+        if self.goal.certifier == "binned" and (found := best_partition(chosen, counts, self.goal)) is not None:
+            return _binned(found)
+        single = best(chosen, counts, self.goal)
+        return None if single is None else self._candidate(single)
+
+    def last_resort(self) -> Candidate:
+        """What is certified where nothing was seen often enough."""
+        return self._candidate(everything(self.pilot))
+
+    def _candidate(self, found: Proposal) -> Candidate:
+        if self.goal.certifier == "binned":
+            return _binned(as_partition(found))
+        return Candidate(found.event, found.p_side, found.family, float(found.score), float(found.delta))
+
+    def _work(self, runs: int, largest: int) -> list[Shard]:
+        work = shards(Stage.SEARCH, self.pair, runs, min(self.shard_runs, largest), start=self._next)
+        self._next += len(work)
+        self.runs += runs
+        return work
+
+
+def _binned(found: PartitionProposal) -> Candidate:
+    return Candidate(found.partition, found.p_side, found.family, float(found.score), 0.0)
+
+
+def excess(claim: Claim, distance: int, proposal: Candidate | None) -> float:
+    """How far a predicted bound exceeds what the claim allows `distance` steps apart: in its parameter, per step.
+
+    A promise that grows with the distance (k epsilon, k mu, k^2 rho) is divided by that growth, so that the same
+    fraction of the promise counts alike at every distance, and what is left over are the errors of sampling, which
+    are taken off the predicted bound and differ. -inf where there is no proposal, or no promise to exceed.
+
+    >>> from dpaudit.claims import PureDP
+    >>> from dpaudit.events import Event
+    >>> from dpaudit.events.features import Whole
+    >>> near, far = (Candidate(Event(Whole()), "first", "any", score, 0.0) for score in (1.1, 2.1))
+    >>> round(excess(PureDP(1.0), 1, near), 6), round(excess(PureDP(1.0), 2, far), 6)
+    (0.1, 0.05)
+    """
+    if proposal is None:
+        return -math.inf
+    allowed = claim.at_distance(distance).promised(proposal.delta)
+    if not math.isfinite(allowed):
+        return -math.inf
+    step = claim.promised(proposal.delta)
+    growth = allowed / step if 0.0 < step < math.inf and allowed > 0.0 else float(distance)
+    return (proposal.score - allowed) / growth

@@ -1,0 +1,94 @@
+"""Representation findings: a second witness, on the bits of floating-point outputs, with a level of its own.
+
+A finding here says that the floats give the dataset away, whatever the calibration of the noise. So an event on
+bits is proposed only where it promises more than every event on the rounded values of the same outputs: a loss
+that those show already is a calibration finding, and belongs to the other witness.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.auditing.screening import at_pair
+from dpaudit.auditing.search import frozen_tangent
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.witness import Witness
+from dpaudit.certify.certificate import error_probability
+from dpaudit.events import Goal, Proposal
+from dpaudit.events.binning import Binning, Tables, binning
+from dpaudit.events.bits import KINDS, bit_binning, bit_features, without_bits
+from dpaudit.events.features import Coordinate, Feature
+from dpaudit.events.selection import propose as propose_for
+from dpaudit.sampling import Pilot
+from dpaudit.sampling.outputs import Outputs, Path, Sample, concatenate
+
+SELECTOR = "representation"
+AHEAD = 0.05  # by this part of the bound on rounded values: more than the luck of a search
+
+Counts = npt.NDArray[np.int64]
+
+
+def tables(pilot: Pilot) -> Tables:
+    """What a search for a bit event counts: features on bits, and the same without bits, which they have to beat.
+
+    Empty where no output is a float with a fraction: text, integers and whole numbers have no bits to look at.
+    """
+    both = concatenate([pilot.first, pilot.second])
+    bits = [(feature, bit_binning(feature, both)) for feature in bit_features(both)]
+    shadows = [(each, bit_binning(each, both)) for feature, _ in bits if (each := without_bits(feature)) is not None]
+    paths: set[Path] = set().union(*(feature.wanted or () for feature, _ in bits))
+    rounded = [_rounded_values(path, both) for path in sorted(paths, key=repr)]
+    return Tables((*bits, *shadows, *rounded))
+
+
+def best(chosen: Tables, counts: Counts, goal: Goal) -> Proposal | None:
+    """The best bit event of these counts (cells of `chosen.features` one after the other, a column for each side).
+
+    None where no bit event promises more than the rounded values do.
+    """
+    bit_event: Proposal | None = None
+    rounded = 0.0
+    for (feature, bins), table in zip(chosen.features, chosen.split(counts), strict=True):
+        found = propose_for(feature, bins, table, goal)
+        if found is None:
+            continue
+        if not isinstance(feature, KINDS):
+            rounded = max(rounded, found.score)
+        elif bit_event is None or found.score > bit_event.score:
+            bit_event = found
+    return bit_event if bit_event is not None and bit_event.score > (1.0 + AHEAD) * rounded else None
+
+
+def propose(pilot: Pilot, goal: Goal) -> Proposal | None:
+    """The bit event that a pilot proposes, by search outputs alone."""
+    chosen = tables(pilot)
+    return best(chosen, chosen(Sample(pilot.first), Sample(pilot.second)), goal) if chosen.features else None
+
+
+def find_representation(spec: AuditSpec, pilot: Pilot, pair: int, certifying: int) -> Witness | None:
+    """The frozen witness on bits for a pair, to be counted on `certifying` runs beside the main one; None for none.
+
+    Its certificate has the confidence of the spec to itself, and is a statement of its own: neither finding
+    lends error probability to the other.
+    """
+    claim = at_pair(spec, pair)
+    goal = Goal(claim, certifying, error_probability(spec.confidence), str(spec.certifier))
+    found = propose(pilot, goal)
+    if found is None:
+        return None
+    return Witness(
+        pair=pair,
+        event=found.event,
+        p_side=found.p_side,
+        selector=f"{SELECTOR}: {found.family}",
+        score=round(found.score, 6),
+        tangent=frozen_tangent(claim, found.delta),
+    )
+
+
+def _rounded_values(path: Path, both: Outputs) -> tuple[Feature, Binning]:
+    column = both.column(path)
+    numbers = column.values[np.isfinite(column.values)].astype(np.float64)
+    feature = Coordinate(path, float(np.median(numbers)) if len(numbers) else 0.0)
+    return feature, binning(feature.column(both), dict(both.labels))

@@ -1,0 +1,152 @@
+"""Screening: successive halving of the pairs on search runs, and how the runs of an audit are divided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dpaudit.auditing.look import PILOT_RUNS, Look, excess
+from dpaudit.auditing.result import Explored
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import Claim
+from dpaudit.events import Goal
+from dpaudit.sampling import Progress, Session
+
+LEAST_SHARE, LARGEST_SHARE = 0.1, 0.6
+A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one
+ROUND = 0.7  # of the runs of a round are those of the next
+HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
+FEWEST_HELD = 1 << 9  # of one pair, however many there are
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The runs of the stages: to screen the pairs, to look closely at all that are kept, to certify each of these."""
+
+    screening: int
+    searching: int
+    certifying: int
+
+
+def screening_share(pairs: int, kept: int = 1) -> float:
+    """The part of all runs that compares pairs: none where all are kept, then a tenth to six tenths.
+
+    It grows as K / (K + 100) with the number K of pairs. Screening a pair well enough takes some hundreds of runs,
+    and certifying a loss slightly above the claim some ten thousands: the two are in proportion to that.
+
+    >>> [screening_share(pairs) for pairs in (1, 2, 25, 100, 1000)]
+    [0.0, 0.1, 0.2, 0.5, 0.6]
+    """
+    if pairs <= kept:
+        return 0.0
+    return min(LARGEST_SHARE, max(LEAST_SHARE, A_PAIR * pairs / (A_PAIR * pairs + 1.0)))
+
+
+def budget(spec: AuditSpec, *, spent: int = 0) -> Budget:
+    """How an audit with fixed stopping divides its runs; `spent` of them are gone already, on the probe.
+
+    `search_share` is a part of what screening leaves.
+    """
+    kept = spec.certify_pairs
+    screening = int(screening_share(len(spec.pairs), kept) * spec.runs)
+    searching = int((spec.search_share or 0.0) * (spec.runs - screening))
+    return Budget(screening, searching, max(0, spec.runs - spent - screening - searching) // kept)
+
+
+def goal(spec: AuditSpec, pair: int, certifying: int) -> Goal:
+    """What an event of this pair is for: `certifying` runs, at the confidence that one certificate has."""
+    return goal_at(spec, spec.pairs[pair].distance, certifying)
+
+
+def goal_at(spec: AuditSpec, distance: int, certifying: int) -> Goal:
+    """The same for a pair `distance` steps apart; where bins cannot certify what the claim says there, for an event."""
+    claim, certifier = spec.claim.at_distance(distance), str(spec.certifier)
+    if certifier == "binned" and not (hasattr(claim, "order") or hasattr(claim, "rho")):
+        certifier = "unconditional"
+    return Goal(claim, certifying, error_probability(spec.level), certifier)
+
+
+def at_pair(spec: AuditSpec, pair: int) -> Claim:
+    """What the claim says of the datasets of a pair, which may be several steps apart."""
+    return spec.claim.at_distance(spec.pairs[pair].distance)
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """The looks at the pairs that were kept, the best first, the runs it took, and what happened to every pair."""
+
+    looks: tuple[Look, ...]
+    runs: int
+    explored: tuple[Explored, ...]
+
+
+def screen(spec: AuditSpec, session: Session, progress: Progress, *, runs: int, certifying: int) -> Screened:
+    """Keeps the best `certify_pairs` of the pairs, by successive halving on `runs` search runs.
+
+    Each round shares its runs among the pairs left, and the better half stays (Karnin, Koren & Somekh 2013); runs of
+    earlier rounds count again. The first rounds get more runs than the last ones, because that is where a pair is
+    judged by few of them. A pair's score is the `excess` of its best event, at the `cautious` goal.
+    """
+    goals = [goal(spec, pair, certifying) for pair in range(len(spec.pairs))]
+    looks = [Look(session, pair, goals[pair], shard_runs=spec.shard_runs or runs) for pair in range(len(spec.pairs))]
+    kept = spec.certify_pairs
+    if len(looks) <= kept:
+        return Screened(tuple(looks), 0, ())
+    progress.begin("screen", runs)
+    explored: list[Explored] = []
+    left = runs
+    for turn, part in enumerate(_rounds(len(looks), kept)):
+        share = int(left * part) // len(looks)
+        room = PILOT_RUNS if len(looks) * PILOT_RUNS <= HELD else max(FEWEST_HELD, HELD // len(looks))
+        for look in looks:
+            made = look.hold(share, room=room)
+            # once a pair's outputs are as many as are held of any, the rest is counted
+            left -= made + (look.count(share - made) if look.runs >= PILOT_RUNS else 0)
+            look.goal = cautious(goals[look.pair], look.runs, len(spec.pairs))
+        scores = {look.pair: excess(spec.claim, spec.pairs[look.pair].distance, look.proposal()) for look in looks}
+        looks.sort(key=lambda look: -scores[look.pair])
+        stay = max(kept, -(-len(looks) // 2))
+        explored.extend(
+            _entry(spec, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
+        )
+        looks = looks[:stay]
+    explored.extend(_entry(spec, look, "kept", scores[look.pair]) for look in looks)
+    for look in looks:
+        look.goal = goals[look.pair]
+    progress.end()
+    return Screened(tuple(looks), runs - left, tuple(explored))
+
+
+def cautious(end: Goal, seen: int, pairs: int) -> Goal:
+    """The goal by which one of `pairs` pairs is judged after `seen` search runs: distrust of the luckiest of them.
+
+    Beyond the luck that every search takes off for having many events to choose from, the bound is predicted as if
+    it had to be certified by the runs seen, at an error probability of half a pair in all. So few runs make a pair
+    look worse and never better, the more so the more pairs there are, and an event that was seen often is
+    preferred. Where the certification itself takes more off (`end`), that is what counts.
+    """
+    from scipy.special import ndtri
+
+    if seen <= 0:
+        return end
+    alpha = 0.5 / pairs
+    luck, errors = (float(ndtri(level)) ** 2 / runs for level, runs in ((alpha, seen), (end.alpha, end.runs or 1)))
+    return replace(end, runs=seen, alpha=alpha) if luck > errors else end
+
+
+def _rounds(pairs: int, kept: int) -> Sequence[float]:
+    """For each round, its part of the runs that are still there.
+
+    >>> [round(part, 3) for part in _rounds(8, 1)]
+    [0.457, 0.588, 1.0]
+    """
+    rounds = max(1, math.ceil(math.log2(pairs / kept)))
+    weights = [ROUND**turn for turn in range(rounds)]
+    return [weight / sum(weights[turn:]) for turn, weight in enumerate(weights)]
+
+
+def _entry(spec: AuditSpec, look: Look, status: str, score: float) -> Explored:
+    name = str(spec.pairs[look.pair].name)
+    return Explored("pair", name, status, None if score == -math.inf else round(score, 6), look.runs)

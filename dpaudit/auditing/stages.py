@@ -1,0 +1,309 @@
+"""The stages of one audit in their order: probe, search, freeze, certify on fresh runs, check the health."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from dpaudit.auditing import health
+from dpaudit.auditing.anytime import run_blocks
+from dpaudit.auditing.certification import (
+    SINGLE,
+    Evidence,
+    anytime_certificate,
+    ceiling_of,
+    certificate_of,
+    evidence_of,
+    nothing,
+    refutable,
+    rest,
+)
+from dpaudit.auditing.health import Health, Twins
+from dpaudit.auditing.health_pilot import constants
+from dpaudit.auditing.health_processes import Processes, compare_twins, processes_needed, run_processes
+from dpaudit.auditing.provenance import short_path, versions
+from dpaudit.auditing.representation import find_representation
+from dpaudit.auditing.result import AuditResult, Explored, Finding
+from dpaudit.auditing.screening import at_pair, budget, goal, screen
+from dpaudit.auditing.search import find_witness
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.witness import Witness
+from dpaudit.certify.sequential import Block
+from dpaudit.errors import UnsoundAudit
+from dpaudit.events import Partition
+from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, Stage, Watch, shards
+from dpaudit.sampling.watch import Looked
+
+PROBE_SHARE = 200  # the probe takes at most one run in so many
+LARGEST_TWINS, TWINS_SHARE = 512, 50  # runs in fresh processes, where a mechanism has randomness of its own
+LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at."""
+
+    witness: Witness
+    evidence: Evidence
+    bits: tuple[Witness, Evidence] | None = None
+    looked: Looked | None = None
+    processes: Processes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the stages after the probe found: witnesses with their counts, the runs made, and what was looked at."""
+
+    counted: tuple[Counted, ...]
+    runs: int
+    explored: tuple[Explored, ...]
+    pilot: Pilot | None
+    watched: tuple[Looked, ...] = ()
+    blocks: tuple[Block, ...] = ()
+
+
+def run_stages(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -> AuditResult:
+    """The answer to a spec, controls apart. Raises `UnsoundAudit` where the experiment broke: no verdict."""
+    started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
+    engine.progress = progress
+    with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
+        probe = _probe(spec, session, progress)
+        kept = _kept_for_twins(spec, probe)
+        take = _bet if spec.stopping == "anytime" else _search_and_certify
+        answer = take(spec, session, progress, probe, probe.runs + kept)
+        twins = compare_twins(session, answer.counted[0].witness.pair, probe, kept) if kept else None
+        found = _checked(spec, answer, twins)
+        spent = probe.runs + answer.runs + (0 if twins is None else twins.runs)
+        pools, worked_s = list(session.pool_names), session.worked_s
+    return _result(
+        spec,
+        answer,
+        found,
+        probe,
+        spent,
+        provenance={
+            **versions(),
+            "started": started.isoformat(timespec="seconds"),
+            "wall_s": round(time.perf_counter() - wall, 3),
+            "cpu_s": round(time.process_time() - cpu + worked_s, 3),
+            "n_jobs": engine.n_jobs,
+            "backend": ", ".join(pools),
+            "task_runs": engine.task_runs,
+            "max_time_s": None,
+            "file": None if spec.description is None else short_path(spec.description.file),
+            "line": None if spec.description is None else spec.description.line,
+            "command": None,
+            "source": None,
+        },
+    )
+
+
+def repeat_witness(
+    witness: Witness, spec: AuditSpec, engine: Engine, *, seed: int, progress: Progress = SILENT
+) -> tuple[Evidence, Health]:
+    """Fresh runs of a frozen witness, all of the spec's: counts for a certificate of their own, and their health.
+
+    Raises `UnsoundAudit` where the runs are not independent, as an audit does.
+    """
+    engine.progress = progress
+    with engine.session(spec.mechanism, spec.pairs, seed, spec.run_timeout_s) as session:
+        probe = _probe(spec, session, progress)
+        kept = _kept_for_twins(spec, probe)
+        counting = _Counting(spec, session, progress, spec.confidence)
+        runs = spec.runs - probe.runs - kept
+        counted = counting.count(witness, None, probe.pilots[witness.pair], runs)
+        twins = compare_twins(session, witness.pair, probe, kept) if kept else None
+        answer = Answer((counted,), counted.evidence.runs, (), None)
+        return counted.evidence, _checked(spec, answer, twins)
+
+
+def _probe(spec: AuditSpec, session: Session, progress: Progress) -> Probe:
+    assert spec.description is not None
+    session.per_run = spec.description.kind == "per-run" or spec.description.kind == "built in the worker"
+    runs = min(LARGEST_PROBE[session.per_run], max(2, spec.runs // PROBE_SHARE))
+    progress.begin("probe", runs)
+    probe = session.probe(runs)
+    progress.end()
+    session.per_run = session.per_run or probe.alone
+    return probe
+
+
+# --- search, then certify -----------------------------------------------------------------------------------------
+
+
+def _search_and_certify(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int) -> Answer:
+    found = find_witness(spec, session, progress, spent=spent)
+    left = spec.runs - spent - found.runs
+    certifying = left // len(found.witnesses)
+    pilots = [
+        Pilot.joined([probe.pilots[witness.pair], pilot])
+        for witness, pilot in zip(found.witnesses, found.pilots, strict=True)
+    ]
+    explored = found.explored
+    bits = None
+    if spec.representation:
+        bits = find_representation(spec, found.pilots[0], found.witness.pair, certifying)
+        if bits is None:
+            explored = (*explored, Explored("representation", "bits of floats", "nothing beyond the rounded values"))
+    counting = _Counting(spec, session, progress, spec.level)
+    counted = tuple(
+        counting.count(witness, bits if number == 0 else None, pilot, certifying)
+        for number, (witness, pilot) in enumerate(zip(found.witnesses, pilots, strict=True))
+    )
+    return Answer(counted, found.runs + sum(each.evidence.runs for each in counted), explored, pilots[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """How the fresh runs of a witness are made: many in a process, or one in each of many fresh ones."""
+
+    spec: AuditSpec
+    session: Session
+    progress: Progress
+    level: float
+
+    def count(self, witness: Witness, bits: Witness | None, pilot: Pilot, runs: int) -> Counted:
+        """The counts of `runs` fresh runs at the most.
+
+        Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
+        """
+        if constants(pilot).give_away:
+            return self._in_processes(witness, pilot, runs)
+        return self._in_shards(witness, bits, runs)
+
+    def _in_shards(self, witness: Witness, bits: Witness | None, runs: int) -> Counted:
+        assert self.spec.shard_runs is not None
+        self.progress.begin("certify", runs)
+        watch = Watch(witness.event, () if bits is None else (bits.event,))
+        work = shards(Stage.CERTIFY, witness.pair, runs, self.spec.shard_runs)
+        table = self.session.shard_counts(work, watch)
+        self.progress.end()
+        total = np.sum(list(table.values()), axis=0)
+        sides = total[:2]
+        if int(sides.sum()) != runs:
+            raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
+        also = None if bits is None else (bits, evidence_of(bits, watch.hits(total, 1), sides))
+        return Counted(witness, evidence_of(witness, watch.hits(total), sides), also, watch.read(table))
+
+    def _in_processes(self, witness: Witness, pilot: Pilot, runs: int) -> Counted:
+        claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
+        needed = processes_needed(lambda n: refutable(n, n, claim, self.level, certifier=certifier))
+        self.progress.begin("fresh processes", min(needed, runs))
+        found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
+        self.progress.end()
+        return Counted(witness, _of_processes(witness, found), processes=found)
+
+
+def _of_processes(witness: Witness, found: Processes) -> Evidence:
+    event, sides = witness.event, found.sides
+    runs = (int((~sides).sum()), int(sides.sum()))
+    if isinstance(event, Partition):
+        index = event.index(found.outputs)
+        hits = [np.bincount(index[sides == side] + 1, minlength=len(event.bins) + 1)[1:] for side in (False, True)]
+    else:
+        inside = event.contains(found.outputs)
+        hits = [np.array([(inside & (sides == side)).sum()]) for side in (False, True)]
+    return evidence_of(witness, hits, runs)
+
+
+# --- bet block by block ---------------------------------------------------------------------------------------------
+
+
+def _bet(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int) -> Answer:
+    parts = budget(spec, spent=spent)
+    screened = screen(spec, session, progress, runs=parts.screening, certifying=parts.certifying)
+    pair = screened.looks[0].pair
+    left = spec.runs - spent - screened.runs
+    found = run_blocks(spec, session, progress, pair=pair, runs=left, goal=goal(spec, pair, parts.certifying))
+    explored, runs = (*screened.explored, *found.explored), screened.runs + found.runs
+    pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
+    unspent = left - found.runs
+    if constants(pilot).give_away and unspent:  # the bets won on runs that may all be one
+        level = rest(spec.confidence, spec.sequential_share)
+        counted = _Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
+        return Answer((counted,), runs + counted.evidence.runs, explored, pilot)
+    counted = Counted(found.witness, found.evidence or nothing(found.witness))
+    return Answer((counted,), runs, explored, pilot, found.watched, found.blocks)
+
+
+# --- health, and the whole answer -----------------------------------------------------------------------------------
+
+
+def _kept_for_twins(spec: AuditSpec, probe: Probe) -> int:
+    """Runs that are kept back for shards in fresh processes; none where the rng alone makes the outputs."""
+    return 0 if probe.reproducible else max(2, min(LARGEST_TWINS, spec.runs // TWINS_SHARE))
+
+
+def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None) -> Health:
+    """The health of the experiment; raises `UnsoundAudit` where runs depend on each other."""
+    processes = [each.processes for each in answer.counted if each.processes is not None]
+    watched = [each.looked for each in answer.counted if each.looked is not None]
+    worst = min((each.seen for each in processes), key=lambda seen: seen.log_p, default=health.NOTHING)
+    found = health.judge(
+        None if answer.counted[0].processes is not None else answer.pilot,
+        (*answer.watched, *watched),
+        pairs=len(spec.pairs),
+        twins=twins,
+        processes=worst,
+    ).raise_if_unsound()
+    if not processes:
+        return found
+    note = (
+        "every run on a dataset gave one and the same output: each certifying run was made in a fresh process, "
+        f"{sum(each.runs for each in processes):,} in all"
+    )
+    return replace(found, notes=(*found.notes, note))
+
+
+def _result(
+    spec: AuditSpec, answer: Answer, found: Health, probe: Probe, spent: int, provenance: dict[str, Any]
+) -> AuditResult:
+    certifier = str(spec.certifier)
+    findings = [_finding(spec, each, answer) for each in answer.counted]
+    first = min(range(len(findings)), key=lambda j: findings[j].certificate.p_value)
+    main = findings.pop(first)
+    explored = answer.explored
+    if probe.alone:
+        note = "called for one run at a time: a batched call raised, and an exception belongs to one run"
+        explored = (*explored, Explored("mechanism", spec.mechanism.name, note))
+    bits = answer.counted[0].bits
+    level = main.certificate.confidence
+    return AuditResult(
+        spec=spec.to_dict(),
+        claim=main.claim,
+        witness=main.witness,
+        evidence=main.evidence,
+        certificate=main.certificate,
+        runs_used=spent,
+        explored=explored,
+        ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, certifier),
+        reproducible=probe.reproducible,
+        health=found,
+        blocks=answer.blocks,
+        others=tuple(findings),
+        representation=None if bits is None else _of_bits(spec, *bits),
+        provenance=provenance,
+    )
+
+
+def _finding(spec: AuditSpec, counted: Counted, answer: Answer) -> Finding:
+    witness, evidence, certifier = counted.witness, counted.evidence, str(spec.certifier)
+    claim = at_pair(spec, witness.pair)  # a pair k steps apart is certified against what the claim implies there
+    if spec.stopping == "anytime":
+        share = spec.sequential_share
+        certificate = anytime_certificate(
+            answer.blocks, witness, evidence, claim, spec.confidence, certifier, share=share
+        )
+    else:
+        certificate = certificate_of(witness, evidence, claim, spec.level, certifier)
+    return Finding(claim, witness, evidence, certificate)
+
+
+def _of_bits(spec: AuditSpec, witness: Witness, evidence: Evidence) -> Finding:
+    claim, certifier = at_pair(spec, witness.pair), str(spec.certifier)
+    certifier = SINGLE.get(certifier, certifier)
+    return Finding(claim, witness, evidence, certificate_of(witness, evidence, claim, spec.confidence, certifier))

@@ -1,0 +1,46 @@
+"""Every sentence a user reads about a result: pure functions of `AuditResult` and `SuiteResult`.
+
+Contract: numbers are rounded towards safety (lower bounds down, p-values and detectable losses up), text
+that came from a user is made harmless, and all formats print these same sentences.
+"""
+
+from dpaudit.auditing.wording.power import POWER, could_see, planned_power
+from dpaudit.auditing.wording.repeating import python_form, repeat
+from dpaudit.auditing.wording.sections import Section, columns, evidence_lines, full_text, sections
+from dpaudit.auditing.wording.statements import (
+    LIMITS,
+    NO_BITS,
+    NOT_PRIVATE,
+    certified,
+    claimed,
+    headline,
+    limits,
+    statement,
+    verdict_text,
+)
+from dpaudit.auditing.wording.suites import suite_headline, suite_line, suite_question
+
+__all__ = [
+    "LIMITS",
+    "NOT_PRIVATE",
+    "NO_BITS",
+    "POWER",
+    "Section",
+    "certified",
+    "claimed",
+    "columns",
+    "could_see",
+    "evidence_lines",
+    "full_text",
+    "headline",
+    "limits",
+    "planned_power",
+    "python_form",
+    "repeat",
+    "sections",
+    "statement",
+    "suite_headline",
+    "suite_line",
+    "suite_question",
+    "verdict_text",
+]

@@ -1,0 +1,112 @@
+"""What an audit could have seen: its power, its ceiling, and the controls that back them."""
+
+from __future__ import annotations
+
+import math
+
+from dpaudit.auditing.certification import perfect_bound
+from dpaudit.auditing.control import Control, smallest_seen
+from dpaudit.auditing.numerals import counted, decimals, exact, up
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.wording.statements import at_delta
+from dpaudit.certify import Binned, smallest_caught
+from dpaudit.certify.power import MASSES
+from dpaudit.claims import Claim
+
+POWER = 0.95  # of the smallest loss that an audit is said to catch
+
+
+def could_see(result: AuditResult) -> tuple[str, ...]:
+    """What an audit of this size could have certified, and the losses it would have refuted."""
+    name = result.claim.parameter
+    where = at_delta(result.certificate.delta) if result.certificate.epsilon_lower is not None else ""
+    lines = [f"at most epsilon {up(result.ceiling, 2)}{where}: with all hits on one side no more can be certified"]
+    if result.evidence.runs == 0:
+        return ("the bets refuted the claim before any run was left for a fixed bound",)
+    caught = {mass: least_caught(result, mass) for mass in MASSES}
+    seen = [f"{_up(least)} at {exact(mass)}" for mass, least in caught.items() if least is not None]
+    blind = [exact(mass) for mass, least in caught.items() if least is None]
+    if seen:
+        lines.append(f"refuted with power {exact(POWER)}: a true {name} from here on, by the probability of its event")
+        lines.append("; ".join(seen))
+    if blind:
+        lines.append(f"nothing is caught on an event of probability {' or '.join(blind)}")
+    return (*lines, *_of_witness(result), *_demanded(result))
+
+
+def planned_power(claim: Claim, runs: int, level: float, spec: AuditSpec) -> list[str]:
+    """What so many certifying runs will see: a line for each event probability, the ceiling, the power demanded."""
+    certifier = str(spec.certifier)
+    lines = []
+    for mass in MASSES:
+        least = smallest_caught(claim, runs, mass, confidence=level, certifier=certifier, power=POWER)
+        told = "nothing" if least is None else f"{claim.parameter} from {_up(least)}"
+        lines.append(f"{mass:<8g}  {told}")
+    most = perfect_bound(claim, runs // 2, level, certifier)
+    lines.append(f"ceiling   {claim.parameter} {up(most, 2)}, with every hit on one side")
+    if spec.detect is not None:
+        least = smallest_caught(claim, runs, spec.detect.mass, confidence=level, certifier=certifier, power=POWER)
+        reached = least is not None and least <= spec.detect.value
+        wanted = f"{claim.parameter} {exact(spec.detect.value)} at {exact(spec.detect.mass)}"
+        answer = "within reach" if reached else "OUT OF REACH (exit code 4): give more runs"
+        lines.append(f"demanded  {wanted}: {answer}")
+    return lines
+
+
+def least_caught(result: AuditResult, mass: float) -> float | None:
+    """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`."""
+    return smallest_caught(
+        result.claim, result.evidence.runs, mass, confidence=result.level, certifier=result.certifier, power=POWER
+    )
+
+
+def _of_witness(result: AuditResult) -> tuple[str, ...]:
+    e = result.evidence
+    if isinstance(e, Binned) or not e.runs_p or not e.hits_p:
+        return ()
+    mass = e.hits_p / e.runs_p
+    least = least_caught(result, mass)
+    if least is None or least == math.inf:
+        return ()
+    return (f"on an event as probable as the witness ({mass:.3g}): {result.claim.parameter} from {_up(least)}",)
+
+
+def _demanded(result: AuditResult) -> tuple[str, ...]:
+    if result.power_reached is None:
+        return ()
+    wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
+    reached = "reached" if result.power_reached else "NOT reached: give more runs"
+    return (f"the power that the spec demands ({wanted}) was {reached}",)
+
+
+def control_lines(result: AuditResult) -> tuple[str, ...]:
+    """What became of the spiked controls; empty where there were none."""
+    if not result.controls:
+        return ()
+    repeats = result.spec["controls"]
+    smallest = smallest_seen(result.controls)
+    missed = [control for control in result.controls if not control.seen]
+    lines = []
+    if smallest is not None:
+        lines.append(f"caught: {_control(result, smallest)}")
+    lines += [f"missed: {_control(result, control)}" for control in missed]
+    if smallest is None:
+        needed = result.controls[-1].needed
+        lines.append(f"no control was caught {needed} times of {counted(repeats, 'audit')}: give more runs")
+    lines.append(
+        "that is what search and certification see of a leak of this kind: outputs far away, or a word instead"
+    )
+    return tuple(lines)
+
+
+def _control(result: AuditResult, control: Control) -> str:
+    loss = f"{result.claim.parameter} {control.loss:.4g}"
+    return (
+        f"a leak of {loss} on an event of probability {exact(control.mass)}, "
+        f"in {control.caught} of {counted(control.repeats, 'audit')}"
+    )
+
+
+def _up(value: float) -> str:
+    return up(value, decimals(value, 3)) if value > 0.0 else "0"

@@ -1,0 +1,81 @@
+"""The statements of a result on one line: its verdict, its bound, what was claimed."""
+
+from __future__ import annotations
+
+from dpaudit.auditing.numerals import bound, confidence_text, decimals, exact, up
+from dpaudit.auditing.quoting import clean
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.certify import Certificate
+from dpaudit.claims import Claim
+
+LONGEST_DELTA = 8  # characters of a delta that is told as it is
+
+NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
+LIMITS = (
+    "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
+    "Other datasets and other events may lose more than the ones that were tried.",
+    "Time, memory, logs and other side channels were not looked at, nor several releases taken together.",
+    "The mechanism was run here, with these versions; elsewhere, or when not audited, it may behave differently.",
+)
+NO_BITS = "The low bits of floating-point outputs (representation) were not looked at as such."
+
+
+def limits(*results: AuditResult) -> tuple[str, ...]:
+    """What the results do not show; the bits of floats are among that unless every audit looked at them."""
+    looked = bool(results) and all(result.spec["representation"] for result in results)
+    return LIMITS if looked else (*LIMITS[:-1], NO_BITS, LIMITS[-1])
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """`REFUTED` or `not refuted`: the loud word is kept for the finding."""
+    return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
+
+
+def claimed(result: AuditResult) -> str:
+    """What the claim promises for the witness's pair, in its own parameter; at the frozen delta for a curve."""
+    claim = result.claim
+    own = getattr(claim, claim.parameter, None)
+    return exact(float(own)) if own is not None else up(claim.promised(result.certificate.delta), 4)
+
+
+def certified(result: AuditResult, *, digits: int = 3) -> str:
+    """The bound in the claim's own parameter: `epsilon >= 1.98 at delta 1e-06`, `mu >= 1.2`."""
+    return certified_bound(result.claim, result.certificate, digits=digits)
+
+
+def certified_bound(claim: Claim, certificate: Certificate, *, digits: int = 3) -> str:
+    """The same of any certificate."""
+    above = claim.promised(certificate.delta) if certificate.refuted else None
+    where = at_delta(certificate.delta) if claim.parameter == "epsilon" else ""
+    if hasattr(claim, "order"):
+        where = f" at order {exact(claim.order)}"
+    return f"{claim.parameter} >= {bound(certificate.lower, digits=digits, above=above)}{where}"
+
+
+def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
+    """The epsilon at a delta that the counts show without any model, where the claim's parameter is another."""
+    if claim.parameter == "epsilon" or certificate.epsilon_lower is None:
+        return ()
+    lower = bound(certificate.epsilon_lower, digits=6)
+    return (f"whatever the mechanism is: epsilon >= {lower}{at_delta(certificate.delta)}",)
+
+
+def statement(result: AuditResult, *, digits: int = 3) -> str:
+    """The certified statement: the bound, its confidence, and what was claimed."""
+    confidence = confidence_text(result.certificate.confidence)
+    return f"{certified(result, digits=digits)} with confidence {confidence}, claimed {claimed(result)}"
+
+
+def headline(result: AuditResult) -> str:
+    """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
+    line = f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
+    return f"{line}; and a representation finding" if result.representation_refuted else line
+
+
+def at_delta(delta: float) -> str:
+    """Where a bound on epsilon is stated at a delta: ` at delta 1e-06`; many digits are rounded up, which is safe."""
+    if delta <= 0.0:
+        return ""
+    told = exact(delta)
+    return f" at delta {told if len(told) <= LONGEST_DELTA else up(delta, decimals(delta, 5))}"

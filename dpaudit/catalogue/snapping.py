@@ -1,0 +1,120 @@
+"""The snapping mechanism: Laplace noise whose floats tell nothing that the rounded answer does not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.additive import EPSILON, SENSITIVITY
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.claims import PureDP
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+
+LOST = 2.0**-49  # of the bound, in sensitivities: what the rounding of floats costs (Mironov 2012, theorem 1)
+
+
+def _grid(scale: float) -> float:
+    """The least power of two that is at least the scale."""
+    fraction, exponent = math.frexp(scale)
+    return math.ldexp(1.0, exponent - (fraction == 0.5))
+
+
+def _clamped(value: float, bound: float) -> float:
+    return max(-bound, min(bound, value))
+
+
+def _snapping(data: float, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> float:
+    scale = sensitivity / epsilon
+    uniform = (1.0 + int(rng.integers(1 << 52)) * 2.0**-52) * 2.0 ** -int(rng.geometric(0.5))
+    sign = 1.0 if rng.integers(2) else -1.0
+    grid = _grid(scale)
+    noisy = _clamped(float(data), bound) + sign * scale * math.log(uniform)
+    return _clamped(grid * float(np.rint(noisy / grid)), bound)
+
+
+def _snapping_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> Floats:
+    scale = sensitivity / epsilon
+    uniform = rng.integers(1 << 52, size=runs) * 2.0**-52
+    uniform += 1.0
+    noisy: Floats = np.log(np.ldexp(uniform, -rng.geometric(0.5, runs)))
+    noisy *= np.where(rng.integers(2, size=runs, dtype=np.int8), scale, -scale)
+    noisy += _clamped(float(data), bound)
+    grid = _grid(scale)
+    noisy /= grid
+    np.rint(noisy, out=noisy)
+    noisy *= grid
+    np.clip(noisy, -bound, bound, out=noisy)
+    return noisy
+
+
+def _snapping_loss(first: float, second: float, epsilon: float, sensitivity: float, bound: float) -> float:
+    """The larger of the log ratios at the two ends, where the ratio of the rounded noise is the largest."""
+    scale = sensitivity / epsilon
+    grid = _grid(scale)
+    edge = (math.ceil(bound / grid) - 0.5) * grid  # all that lies beyond is released as the bound
+    answers = [_clamped(float(answer), bound) for answer in (first, second)]
+    ends = [[_log_tail((sign * answer + edge) / scale) for answer in answers] for sign in (1.0, -1.0)]
+    return max(abs(one - other) for one, other in ends)
+
+
+def _log_tail(distance: float) -> float:
+    """ln Pr(Lap(1) > distance)."""
+    if distance >= 0.0:
+        return -distance - math.log(2.0)
+    return math.log1p(-math.exp(distance) / 2.0)
+
+
+def _promise(epsilon: float, sensitivity: float, bound: float, **_: Any) -> PureDP:
+    return PureDP(epsilon * (1.0 + LOST * bound / sensitivity))
+
+
+def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> float:
+    return _snapping(data, rng, 2.0 * epsilon, sensitivity, bound)
+
+
+def _half_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> Floats:
+    return _snapping_runs(data, runs, rng, 2.0 * epsilon, sensitivity, bound)
+
+
+def _half_noise_loss(first: float, second: float, epsilon: float, sensitivity: float, bound: float) -> float:
+    return _snapping_loss(first, second, 2.0 * epsilon, sensitivity, bound)
+
+
+snapping = Entry(
+    module=__name__,
+    name="snapping",
+    title="Laplace noise snapped to a grid of powers of two",
+    source=Source(None, "Mironov 2012, On significance of the least significant bits for differential privacy"),
+    formula="the answer plus S ln(U) sensitivity / epsilon, S a fair sign and U a uniform float of full precision, "
+    "rounded to multiples of the least power of two that is at least sensitivity / epsilon; "
+    "both clamped to [-bound, bound]",
+    neighbours="answers at most `sensitivity` apart",
+    program=_snapping,
+    sampler=_snapping_runs,
+    parameters=(
+        EPSILON,
+        SENSITIVITY,
+        Parameter("bound", 1024.0, "units of the answer", "where answer and output are clamped", validate.positive),
+    ),
+    promise=_promise,
+    loss=_snapping_loss,
+    default_pair=(10, 9),
+).with_twins(
+    Twin(
+        name="half_noise",
+        title="The same with noise of half the scale",
+        reason="noise of scale sensitivity / (2 epsilon) has the loss 2 epsilon, and rounding takes none of it off",
+        formula="as the parent, with sensitivity / (2 epsilon) in place of sensitivity / epsilon",
+        program=_half_noise,
+        sampler=_half_noise_runs,
+        loss=_half_noise_loss,
+    ),
+)
+
+ENTRIES = (snapping,)

@@ -1,0 +1,175 @@
+"""Tests that runs are independent, on integers: each p-value, as its logarithm, is exact or too large.
+
+If runs are independent and those of a side identically distributed, then, given how many of a side's runs are
+hits, every choice of the runs that are hits is equally likely. So the hits among any runs chosen without a look
+at them (a half of the shard, those that follow a hit) are hypergeometric (Fisher 1935), whatever the rate of
+hits; nothing is approximated, however far in the tail. Several tables share the level by Bonferroni's inequality.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+SPLITS = (1 / 2, 1 / 4, 1 / 8, 3 / 4, 7 / 8)  # where a series is cut in two, in search of a drift
+Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+
+
+def upper_tail(hits: Any, drawn: Any, marked: Any, total: Any) -> Reals:
+    """ln Pr(X >= hits) where `drawn` of `total` runs are drawn and `marked` are hits, rounded up; arrays broadcast.
+
+    The probability of `hits` itself times 1 / (1 - r), r the ratio of the next probability to it: the ratios fall,
+    so the geometric series is above the tail, and within a few percent of it wherever the tail is small.
+
+    >>> round(math.exp(upper_tail(2, 2, 2, 4)) * 6, 9)  # one of the six choices of two runs
+    1.0
+    >>> float(upper_tail(0, 2, 2, 4))
+    0.0
+    """
+    from scipy.special import gammaln
+
+    x, n, k, t = (np.asarray(value, np.float64) for value in np.broadcast_arrays(hits, drawn, marked, total))
+    least, most = np.maximum(0.0, n + k - t), np.minimum(n, k)
+    inside = np.clip(x, least, most)
+    log = sum(
+        sign * (gammaln(a + 1) - gammaln(b + 1) - gammaln(a - b + 1))
+        for sign, a, b in ((1.0, k, inside), (1.0, t - k, n - inside), (-1.0, t, n))
+    )
+    log = log + 1e-14 * gammaln(t + 2) + 1e-12  # more than the error of nine values of gammaln
+    ratio = (k - inside) * (n - inside) / ((inside + 1.0) * (t - k - n + inside + 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tail = np.where(ratio < 1.0, log - np.log1p(-np.minimum(ratio, 1.0)), 0.0)
+    tail = np.where(x <= least, 0.0, np.where(x > most, -np.inf, np.minimum(tail, 0.0)))
+    return np.asarray(tail)
+
+
+def contrast(hits: Any, runs: Any, other_hits: Any, other_runs: Any) -> Reals:
+    """The two-sided ln p of equal rates in two groups of runs: twice the smaller tail (Fisher's exact test).
+
+    >>> bool(contrast(10, 10, 0, 10) < math.log(1.1e-5)), float(contrast(5, 10, 5, 10))
+    (True, 0.0)
+    """
+    x, n, y, m = (np.asarray(value, np.int64) for value in (hits, runs, other_hits, other_runs))
+    tails = np.minimum(upper_tail(x, n, x + y, n + m), upper_tail(y, m, x + y, n + m))
+    return np.asarray(np.minimum(0.0, tails + math.log(2.0)))
+
+
+def least(logs: Any) -> float:
+    """Bonferroni's ln p of several: that of the smallest times their number, at most 0; 0 for none.
+
+    >>> round(math.exp(least(np.log([0.5, 0.01, 0.9]))), 9)
+    0.03
+    """
+    found = np.asarray(logs, np.float64).ravel()
+    return min(0.0, float(found.min()) + math.log(found.size)) if found.size else 0.0
+
+
+def drift(hits: Integers, runs: Integers) -> float:
+    """Whether the rate of hits changes along a series of parts; both int64[parts, sides].
+
+    >>> quarters = np.array([[9], [8], [1], [2]])
+    >>> drift(quarters, np.full((4, 1), 10)) < math.log(0.01)
+    True
+    """
+    parts = len(runs)
+    places = sorted({max(1, min(parts - 1, round(parts * split))) for split in SPLITS}) if parts > 1 else []
+    before = [np.cumsum(each, axis=0)[np.array(places, np.intp) - 1] for each in (hits, runs)]
+    return least(contrast(before[0], before[1], hits.sum(axis=0) - before[0], runs.sum(axis=0) - before[1]))
+
+
+def outlier(hits: Integers, runs: Integers) -> tuple[float, int]:
+    """Whether a part has another rate of hits than all others, and which; both int64[parts, sides]."""
+    if len(runs) < 2:
+        return 0.0, 0
+    found = contrast(hits, runs, hits.sum(axis=0) - hits, runs.sum(axis=0) - runs)
+    return least(found), int(found.min(axis=1).argmin())
+
+
+def pairings(quads: Integers) -> list[Integers]:
+    """Patterns of two runs from patterns of four: int64[4, 4] each, the earlier run first, for every lag and phase.
+
+    A pattern's bits 2k and 2k + 1 are hit and side of run k; a row or column of the result is hit + 2 side.
+    No run is in two pairs of the same table, so its pairs are independent.
+    """
+    four = np.asarray(quads).reshape(4, 4, 4, 4)  # axes: the last run first
+    tables = [
+        four.sum(axis=(0, 1)).T + four.sum(axis=(2, 3)).T,  # runs 0 and 1, 2 and 3
+        four.sum(axis=(0, 3)).T,  # runs 1 and 2
+        four.sum(axis=(0, 2)).T + four.sum(axis=(1, 3)).T,  # runs 0 and 2, 1 and 3
+        four.sum(axis=(1, 2)).T,  # runs 0 and 3
+    ]
+    return [np.asarray(table, np.int64) for table in tables]
+
+
+def after_hits(tables: Sequence[Integers]) -> float:
+    """Whether a run is a hit more or less often after a hit; by the sides of both runs; tables as `pairings` gives."""
+    five = np.stack(tables).reshape(-1, 2, 2, 2, 2)  # axes: table; side and hit before; side and hit now
+    return _differ(five[:, :, 1], five[:, :, 0])
+
+
+def after_sides(tables: Sequence[Integers]) -> float:
+    """Whether a run of a side is a hit more or less often after a run of the first side than of the second."""
+    four = np.stack(tables).reshape(-1, 2, 2, 2, 2).sum(axis=2)  # axes: table, side before, side and hit now
+    return _differ(four[:, 1], four[:, 0])
+
+
+def _differ(one: Integers, other: Integers) -> float:
+    """Whether hits, counted along the last axis as (none, hit), differ between two groups of runs."""
+    return least(contrast(one[..., 1], one.sum(axis=-1), other[..., 1], other.sum(axis=-1)))
+
+
+def repeats(prints: Words, known: int = 0) -> tuple[float, tuple[int, int]]:
+    """Whether two shards have the same outputs in the same order, and which: uint64[shards, runs], 0 for no run.
+
+    The first `known` shards are compared with the others only.
+
+    The last bit of a word is the side. Where two shards have a run of one side in one place, the outputs are
+    compared; if all agree, the p-value is that of one arrangement of a shard's outputs within each side, one in
+    n! / (c_1! c_2! ...) where value v is there c_v times: exact, given the outputs. A constant repeats itself
+    with certainty, and is no finding.
+
+    >>> one = np.arange(2, 66, 2, dtype=np.uint64)
+    >>> repeats(np.stack([one, one]))[0] < -70.0, repeats(np.stack([one, one[::-1]]))[0]
+    (True, 0.0)
+    """
+    from scipy.special import gammaln
+
+    best, where = 0.0, (0, 1)
+    for one, other, both in _alike(prints, known):
+        log = 0.0
+        for side in (0, 1):
+            found = prints[one][both & (prints[one] & np.uint64(1) == side)]
+            counts = np.unique(found, return_counts=True)[1]
+            log += float(gammaln(counts + 1.0).sum() - gammaln(len(found) + 1.0))
+        if log < best:
+            best, where = log, (one, other)
+    pairs = math.comb(len(prints), 2) - math.comb(known, 2)
+    return min(0.0, best + math.log(max(1, pairs)) + 1e-9), where
+
+
+def _alike(prints: Words, known: int) -> Iterator[tuple[int, int, npt.NDArray[np.bool_]]]:
+    """Pairs of shards whose outputs agree wherever they can be compared, and where that is."""
+    for one in range(len(prints) - 1):
+        start = max(known, one + 1)
+        mine, rest = prints[one], prints[start:]
+        both = (mine != 0) & (rest != 0) & ((mine ^ rest) & np.uint64(1) == 0)
+        agree = both.any(axis=1) & ~(both & (mine != rest)).any(axis=1)
+        for other in np.flatnonzero(agree).tolist():
+            yield one, start + other, both[other]
+
+
+def strangers(same: int, differing: int, others: int) -> float:
+    """The ln p of `differing` of `others` runs unlike `same` runs that are all alike, were they all of one kind.
+
+    All the different ones fall among the others: hypergeometric. A value cached in a process looks like this.
+
+    >>> round(math.exp(strangers(8000, 4, 4)) * math.comb(8004, 4), 6)
+    1.0
+    """
+    return float(upper_tail(differing, others, differing, same + others))

@@ -1,0 +1,290 @@
+"""Anytime certificates: wealth of bets against a claim, replayed from blocks of counts.
+
+Each run draws its side by a fair coin and hits the event or not. A bet on the event, frozen before the block, names
+rates (p, q) outside the claim's region and an offset d; let p <= R q + d be the claim's half-plane at d and (p0, q0)
+its point nearest to (p, q). A run on side P multiplies the wealth by p / p0 or (1 - p) / (1 - p0), one on side Q by
+q / q0 or (1 - q) / (1 - q0). The mean of that factor is a linear function of the true rates, and at most 1 where they
+lie in the half-plane (Grünwald, de Heide & Koolen 2024; Turner & Grünwald 2023). So wealth is a supermartingale under
+the claim, and exceeds 1 / alpha at any time with probability alpha at the most (Ville 1939).
+
+The mean is checked at the corners of the half-plane's part of the square, and the factor is divided by the largest of
+them: rounding and an inexact nearest point cost wealth, never validity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.certify.certificate import Certificate, error_probability
+from dpaudit.certify.evidence import CoinFlip
+from dpaudit.claims import Claim
+from dpaudit.claims.projection import nearest
+from dpaudit.errors import InvalidSpec
+from dpaudit.events import Event, event_from_dict
+
+METHOD = "anytime, bets on half-planes of the claim"
+SLACK = 1e-15  # of a run's log factor: more than the rounding of its four logarithms
+RUNGS_BELOW = tuple(1.05**-power for power in range(28, 0, -1))  # of the claimed value: the ladder begins at a quarter
+STEP = 1.02  # between the rungs from the claimed value upwards
+SMALLEST = 0.001  # the second rung where the claimed value is 0
+HIGHEST = 700.0  # the ladder ends, e^epsilon being near the largest number
+CHUNK = 16  # rungs that are looked at together
+OFFSETS = 64  # half-planes of a claim that bets choose among, at the most
+RAREST = 1e-6  # the least q at which one of them touches the region
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some runs, and the bet that was frozen before the first of them.
+
+    The bet: `event` has rate `p` on side `p_side` and `q` on the other, both strictly between 0 and 1, against the
+    claim's half-plane at the offset `delta`, 0 <= delta < 1. `evidence` counts the block's runs. Raises `InvalidSpec`.
+    """
+
+    event: Event
+    p_side: Literal["first", "second"]
+    p: float
+    q: float
+    delta: float
+    evidence: CoinFlip
+
+    def __post_init__(self) -> None:
+        for name in ("p", "q"):
+            object.__setattr__(self, name, validate.open_probability(f"{name} of a bet", getattr(self, name)))
+        if not 0.0 <= self.delta < 1.0:
+            raise InvalidSpec(f"delta of a bet must be at least 0 and below 1, got {self.delta:g}")
+        if self.p_side not in ("first", "second"):
+            raise InvalidSpec(f"p_side of a bet must be 'first' or 'second', got {self.p_side!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The block as results store it."""
+        return {
+            "event": self.event.to_dict(),
+            "event_in_words": str(self.event),
+            "p_side": self.p_side,
+            "p": self.p,
+            "q": self.q,
+            "delta": self.delta,
+            "evidence": self.evidence.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Block:
+        """The block of a stored result."""
+        counts = {name: stored["evidence"][name] for name in ("hits_p", "hits_q", "runs_p", "runs_q")}
+        return cls(
+            event_from_dict(stored["event"]),
+            stored["p_side"],
+            stored["p"],
+            stored["q"],
+            stored["delta"],
+            CoinFlip(**counts),
+        )
+
+
+def log_factors(p: Reals, q: Reals, epsilon: Reals, delta: Reals) -> Reals:
+    """What a run adds to the log wealth against p <= e^epsilon q + delta, in a last axis of four.
+
+    They are: a hit on side P, a miss on side P, a hit on side Q, a miss on side Q. All 0 where (p, q) keeps to the
+    half-plane. All arrays broadcast; `epsilon` may be infinite.
+
+    >>> np.exp(log_factors(0.5, 0.1, math.log(2.0), 0.0)).round(3).tolist()
+    [1.192, 0.861, 0.477, 1.139]
+    """
+    p, q, epsilon, delta = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (p, q, epsilon, delta)))
+    with np.errstate(over="ignore"):
+        ratio = np.exp(epsilon) * (1.0 + 4e-16)  # rounded up: a larger region
+        bets = p > ratio * q + delta
+    ratio, delta = np.where(bets, ratio, 1.0), np.where(bets, delta, 0.0)
+    p0, q0 = nearest(np.where(bets, p, 0.5), np.where(bets, q, 0.5), ratio, delta)
+    four = np.stack([p / p0, (1.0 - p) / (1.0 - p0), q / q0, (1.0 - q) / (1.0 - q0)], axis=-1)
+    mean = np.maximum(1.0, _largest_mean(four, ratio, delta))
+    return np.where(bets[..., None], np.log(four / mean[..., None]) - SLACK, 0.0)
+
+
+def _largest_mean(four: Reals, ratio: Reals, delta: Reals) -> Reals:
+    """The largest mean of a run's factor over the half-plane's part of the unit square: it is that of a corner."""
+    hit_p, miss_p, hit_q, miss_q = np.moveaxis(four, -1, 0)
+
+    def mean(p: Reals | float, q: Reals | float) -> Reals:
+        return np.asarray((p * hit_p + (1.0 - p) * miss_p + q * hit_q + (1.0 - q) * miss_q) / 2.0)
+
+    crosses = ratio + delta >= 1.0  # the line leaves the square at the top, not at the right
+    top_p = np.where(crosses, 1.0, ratio + delta)
+    top_q = np.where(crosses, (1.0 - delta) / ratio, 1.0)
+    corners = [mean(0.0, 0.0), mean(0.0, 1.0), mean(delta, 0.0), mean(top_p, top_q), mean(top_p, 1.0)]
+    return np.asarray(np.max(corners, axis=0))
+
+
+def log_wealth(blocks: Sequence[Block], claim: Claim) -> Reals:
+    """The log wealth at the end of each block, from nothing but the blocks; it starts at 0.
+
+    A block whose bet keeps to the claim at its delta leaves the wealth as it is.
+    """
+    if not blocks:
+        return np.zeros(0)
+    return _path(blocks, np.array([claim.epsilon_at(block.delta) for block in blocks]))
+
+
+def p_value(blocks: Sequence[Block], claim: Claim) -> float:
+    """An anytime p-value of the claim: one over the largest wealth at the end of a block so far, at most 1.
+
+    Least wealth of the claim and of the stronger claims on the ladder below it, so that `lower` reaches the claimed
+    value exactly where the p-value is as small as alpha.
+    """
+    rungs = [*_below(claim), _claimed(claim)] if _has_parameter(claim) else []
+    wealth = _best(blocks, [_member(claim, rung) for rung in rungs] or [claim])
+    return math.exp(-max(0.0, float(np.min(wealth))))
+
+
+def lower(blocks: Sequence[Block], claim: Claim, alpha: float) -> float:
+    """The largest rung of a ladder of claims such that it and all below are refuted at `alpha`; 0 where none is.
+
+    The rungs are values of the claim's parameter, fixed beforehand, the claimed one among them. The least rung that is
+    true is refuted with probability `alpha` at the most, so the bound holds, at all times at once. Forms without a
+    scalar parameter (`PrivacyProfile`, `TradeOffDP`) have `epsilon_lower` for it.
+    """
+    if not _has_parameter(claim):
+        return epsilon_lower(blocks, claim, alpha)[0]
+    first = [*_below(claim), _claimed(claim)]
+    return _climb(lambda rungs: _best(blocks, [_member(claim, rung) for rung in rungs]), first, math.log(1.0 / alpha))
+
+
+def epsilon_lower(blocks: Sequence[Block], claim: Claim, alpha: float) -> tuple[float, float]:
+    """A bound on epsilon at one delta, and that delta, whatever the form of the claim.
+
+    Only bets at that delta count. The delta that gained most is taken, out of `offsets(claim)`, which were fixed
+    beforehand: each of them has its part of `alpha`.
+    """
+    choices = {delta: epsilon for epsilon, delta in offsets(claim)}
+    gains = dict.fromkeys((block.delta for block in blocks if block.delta in choices), 0.0)
+    if not gains:
+        return 0.0, claim.delta
+    for block, step in zip(blocks, np.diff(log_wealth(blocks, claim), prepend=0.0).tolist(), strict=True):
+        if block.delta in gains:
+            gains[block.delta] += step
+    delta = max(gains, key=lambda each: gains[each])
+    chosen = [block for block in blocks if block.delta == delta]
+
+    def best(rungs: list[float]) -> Reals:
+        wealth = _path(chosen, np.broadcast_to(np.array(rungs)[:, None], (len(rungs), len(chosen))))
+        return np.asarray(wealth.max(axis=1))
+
+    claimed = choices[delta]
+    first = [claimed * part for part in RUNGS_BELOW if claimed > 0.0]
+    return _climb(best, [*first, claimed], math.log(len(choices) / alpha)), delta
+
+
+def certificate(blocks: Sequence[Block], claim: Claim, confidence: float, *, share: float = 1.0) -> Certificate:
+    """What the blocks certify, at any time, with a part `share` of the error probability.
+
+    `lower` bounds the claim's own parameter, `epsilon_lower` an epsilon at the certificate's `delta`. The p-value is
+    divided by `share`: it is that of the whole audit, to be compared with the whole error probability.
+    """
+    alpha = share * error_probability(confidence)
+    epsilon, delta = epsilon_lower(blocks, claim, alpha)
+    return Certificate(
+        lower=lower(blocks, claim, alpha),
+        epsilon_lower=epsilon,
+        p_value=min(1.0, p_value(blocks, claim) / share),
+        delta=delta,
+        confidence=confidence,
+        method=METHOD,
+    )
+
+
+def united(bets: Certificate, fixed: Certificate, *, share: float) -> Certificate:
+    """Both certificates of one audit as one, by the union bound.
+
+    `bets` were certified with a part `share` of the error probability, as `certificate` does, and `fixed` with the
+    rest: at the confidence 1 - (1 - share) alpha. The larger bound is kept, and the smaller of the p-values.
+    """
+    better = bets if bets.lower > fixed.lower else fixed
+    return replace(
+        better,
+        p_value=min(1.0, bets.p_value, fixed.p_value / (1.0 - share)),
+        confidence=bets.confidence,
+        method=f"{bets.method}; {fixed.method}",
+    )
+
+
+def offsets(claim: Claim) -> tuple[tuple[float, float], ...]:
+    """The claim's half-planes that bets choose among, as (epsilon, delta): one for a form of one line.
+
+    >>> from dpaudit.claims import ApproximateDP
+    >>> offsets(ApproximateDP(1.0, 1e-5))
+    ((1.0, 1e-05),)
+    """
+    found: dict[float, float] = {}
+    for q in np.geomspace(RAREST, 0.5, OFFSETS).tolist():
+        line = claim.tangent(q)
+        if line.ratio >= 1.0 and 0.0 <= line.offset < 1.0 and line.offset not in found:
+            epsilon = claim.epsilon_at(line.offset)
+            if math.isfinite(epsilon):
+                found[line.offset] = epsilon
+    return tuple((epsilon, delta) for delta, epsilon in sorted(found.items()))
+
+
+# --- the ladder --------------------------------------------------------------------------------------------------
+
+
+def _path(blocks: Sequence[Block], epsilons: Reals) -> Reals:
+    """The log wealth at the end of each block, along the last axis; `epsilons` has those of one or many claims."""
+    bets = np.array([(block.p, block.q, block.delta) for block in blocks])
+    counts = np.array([_counts(block.evidence) for block in blocks], np.float64)
+    four = log_factors(bets[:, 0], bets[:, 1], epsilons, bets[:, 2])
+    return np.cumsum(np.sum(four * counts, axis=-1), axis=-1)
+
+
+def _counts(evidence: CoinFlip) -> tuple[int, int, int, int]:
+    misses_p, misses_q = evidence.runs_p - evidence.hits_p, evidence.runs_q - evidence.hits_q
+    return evidence.hits_p, misses_p, evidence.hits_q, misses_q
+
+
+def _best(blocks: Sequence[Block], members: Sequence[Claim]) -> Reals:
+    """The largest log wealth so far against each of some claims."""
+    if not blocks:
+        return np.zeros(len(members))
+    deltas = sorted({block.delta for block in blocks})
+    table = np.array([[member.epsilon_at(delta) for delta in deltas] for member in members])
+    place = np.searchsorted(deltas, [block.delta for block in blocks])
+    return np.asarray(_path(blocks, table[:, place]).max(axis=1))
+
+
+def _climb(best: Callable[[list[float]], Reals], first: list[float], threshold: float) -> float:
+    """The last rung before the first one whose best wealth stays below the threshold; 0 where that is the first."""
+    rungs, bound = first, 0.0
+    while rungs:
+        for rung, wealth in zip(rungs, best(rungs).tolist(), strict=True):
+            if wealth < threshold:
+                return bound
+            bound = rung
+        start = max(bound * STEP, SMALLEST)
+        rungs = [rung for power in range(CHUNK) if (rung := start * STEP**power) <= HIGHEST]
+    return bound
+
+
+def _below(claim: Claim) -> list[float]:
+    claimed = _claimed(claim)
+    return [claimed * part for part in RUNGS_BELOW if claimed > 0.0]
+
+
+def _claimed(claim: Claim) -> float:
+    return float(getattr(claim, claim.parameter))
+
+
+def _member(claim: Claim, value: float) -> Claim:
+    return replace(claim, **{claim.parameter: value})  # type: ignore[type-var]
+
+
+def _has_parameter(claim: Claim) -> bool:
+    return claim.parameter in {field.name for field in fields(claim)}  # type: ignore[arg-type]

@@ -1,0 +1,328 @@
+"""Features on the binary form of floating-point outputs: what rounding to float32 hides from all other features.
+
+A sum f(x) + noise of doubles is rounded to the grid of the sum, while the noise lies on the grid of its own size
+(Mironov 2012, On significance of the least significant bits for differential privacy). So the last set bit of the
+sum, or how its last bits fall where ties round to even, tells f(x). Every number here is a property of the value
+alone: a float32 and the double of the same value look alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.events.binning import Binning, binning
+from dpaudit.events.features import Feature, spell
+from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Outputs, Path, token
+
+Ints = npt.NDArray[np.int32]
+Doubles = npt.NDArray[np.float64]
+
+ZERO = 1024  # stands for the exponents of 0, above those of all other numbers
+NOT_FINITE = 1025  # and of infinities and NaN
+MOST = 16  # coordinates of an output that are looked at
+MOST_ZEROS = 3  # trailing zeros that are told apart
+SEGMENTS = 16  # of equal mass, cut again at powers of two
+
+_MANTISSA, _IMPLICIT = np.uint64((1 << 52) - 1), np.uint64(1 << 52)
+
+
+def exponents(values: npt.NDArray[np.generic]) -> tuple[Ints, Ints]:
+    """The exponents of the first and of the last set bit of each number: |x| = 2^first + ... + 2^last.
+
+    0 has `ZERO` for both, infinities and NaN have `NOT_FINITE`. About 3 ns a number.
+
+    >>> [part.tolist() for part in exponents(np.array([1.0, 0.75, -10.0, 0.0]))]
+    [[0, -1, 3, 1024], [0, -2, 1, 1024]]
+    """
+    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    field = (bits >> np.uint64(52)).astype(np.int32)
+    field &= 0x7FF
+    lowest = bits | _IMPLICIT
+    lowest &= ~lowest + np.uint64(1)
+    last = (lowest.astype(np.float32).view(np.int32) >> 23) + field  # a power of two, so no float32 rounds it
+    last -= 127 + 1075
+    first = field - 1023
+    if len(field) and (int(field.min()) == 0 or int(field.max()) == 0x7FF):
+        first[field == 0x7FF] = last[field == 0x7FF] = NOT_FINITE
+        rows = np.flatnonzero(field == 0)
+        small = bits[rows] & _MANTISSA  # below the normal numbers there is no implicit bit
+        top = np.frexp(small.astype(np.float64))[1] - 1
+        low = np.frexp((small & (~small + np.uint64(1))).astype(np.float64))[1] - 1
+        first[rows] = np.where(small == 0, ZERO, top - 1074)
+        last[rows] = np.where(small == 0, ZERO, low - 1074)
+    return first, last
+
+
+@dataclass(frozen=True, slots=True)
+class LowestBit:
+    """The exponent of the last set bit of a number, the least of several where there are several `paths`.
+
+    So "above -54" reads "a multiple of 2^-53". 0, a multiple of everything, has 1024; what is no finite number has
+    none, and keeps its token where it stands alone.
+    """
+
+    paths: tuple[Path, ...] = ((),)
+    kind: ClassVar[str] = "lowest-bit"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset(self.paths)
+
+    def column(self, outputs: Outputs) -> Column:
+        return _least(outputs, self.paths, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> LowestBit:
+        """The feature of a stored result."""
+        return cls(tuple(tuple(path) for path in stored["paths"]))
+
+    def __str__(self) -> str:
+        if len(self.paths) == 1:
+            return f"exponent of the last set bit of {spell(self.paths[0])}"
+        return f"least exponent of a last set bit among {len(self.paths)} numbers of output"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstBit:
+    """The exponent of the first set bit, the least of several: what the size of a number says of its last bit."""
+
+    paths: tuple[Path, ...] = ((),)
+    kind: ClassVar[str] = "first-bit"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset(self.paths)
+
+    def column(self, outputs: Outputs) -> Column:
+        return _least(outputs, self.paths, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
+
+    def __str__(self) -> str:
+        return f"exponent of {spell(self.paths[0]) if len(self.paths) == 1 else 'output'}"
+
+
+@dataclass(frozen=True, slots=True)
+class TrailingZeros:
+    """How many zeros end the significand of `width` bits (at the last: `MOST_ZEROS` or more), and in which part of the
+    line, cut at `edges`, the number lies: one token for each combination. An edge belongs to the part above it.
+    """
+
+    path: Path = ()
+    edges: tuple[float, ...] = ()
+    width: int = 53
+    kind: ClassVar[str] = "trailing-zeros"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset({self.path})
+
+    def column(self, outputs: Outputs) -> Column:
+        column = outputs.column(self.path)
+        first, last = exponents(column.values)
+        zeros = last - first
+        zeros += self.width - 1
+        np.clip(zeros, 0, MOST_ZEROS, out=zeros)
+        zeros[last == ZERO] = MOST_ZEROS
+        part = _parts(column, self.edges)
+        part *= MOST_ZEROS + 1
+        part += zeros
+        codes = _codes(self.edges)[part]
+        codes[last == NOT_FINITE] = NOT_A_NUMBER.code
+        if column.codes is not None:
+            codes = np.where(column.codes != 0, column.codes, codes)
+        return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes)
+
+    def labels(self) -> dict[int, str]:
+        """What people read for each code."""
+        return dict(zip(_codes(self.edges).tolist(), _names(self.edges), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "path": list(self.path), "edges": list(self.edges), "width": self.width}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> TrailingZeros:
+        """The feature of a stored result."""
+        return cls(tuple(stored["path"]), tuple(map(float, stored["edges"])), int(stored["width"]))
+
+    def __str__(self) -> str:
+        return f"{spell(self.path)} as {self.width} bits"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """In which part of the line a number lies: what `TrailingZeros` tells without the zeros."""
+
+    path: Path = ()
+    edges: tuple[float, ...] = ()
+    kind: ClassVar[str] = "part"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset({self.path})
+
+    def column(self, outputs: Outputs) -> Column:
+        column = outputs.column(self.path)
+        found = _parts(column, self.edges).astype(np.float32)
+        found[~np.isfinite(column.values)] = np.nan
+        return Column(found, column.codes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "path": list(self.path), "edges": list(self.edges)}
+
+    def __str__(self) -> str:
+        return f"part of the line that holds {spell(self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OnGrid:
+    """1 where a number is exactly the float nearest to a multiple of `step`, 0 where it is beside it."""
+
+    path: Path = ()
+    step: float = 1.0
+    kind: ClassVar[str] = "on-grid"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset({self.path})
+
+    def column(self, outputs: Outputs) -> Column:
+        column = outputs.column(self.path)
+        values = column.values.astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore", over="ignore"):
+            on = (np.rint(values / self.step) * self.step == values).astype(np.float32)
+        on[~np.isfinite(values)] = np.nan
+        return Column(on, column.codes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "path": list(self.path), "step": self.step}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> OnGrid:
+        """The feature of a stored result."""
+        return cls(tuple(stored["path"]), float(stored["step"]))
+
+    def __str__(self) -> str:
+        return f"({spell(self.path)} is a float multiple of {self.step!r})"
+
+
+def _parts(column: Column, edges: tuple[float, ...]) -> Ints:
+    """The number of edges that each number has reached."""
+    values: Doubles = column.values.astype(np.float64, copy=False)
+    part = np.zeros(len(values), np.int32)
+    for edge in edges:  # quicker than a search for so few
+        part += values >= edge
+    return part
+
+
+def _least(outputs: Outputs, paths: tuple[Path, ...], which: int) -> Column:
+    """The least exponent of the first bit (`which` 0) or the last (1) at the paths; NaN where none is finite."""
+    least = np.full(outputs.runs, NOT_FINITE, np.int32)
+    for path in paths:
+        np.minimum(least, exponents(outputs.column(path).values)[which], out=least)
+    found = least.astype(np.float32)
+    found[least == NOT_FINITE] = np.nan
+    return Column(found, outputs.column(paths[0]).codes if len(paths) == 1 else None)
+
+
+KINDS: tuple[type[LowestBit] | type[TrailingZeros] | type[OnGrid], ...] = (LowestBit, TrailingZeros, OnGrid)
+
+
+def bit_features(both: Outputs) -> Iterator[Feature]:
+    """The features on bits that the outputs of a pilot deserve; none for text, integers, or whole numbers."""
+    places = [path for path in sorted(both.columns, key=repr) if _is_fractional(both.column(path))][:MOST]
+    for path in places:
+        yield LowestBit((path,))
+        numbers = _finite(both.column(path))
+        first, last = exponents(numbers)
+        there = last != ZERO
+        yield TrailingZeros(path, _edges(numbers), int(np.max(first[there] - last[there])) + 1)
+        for step in _steps(numbers):
+            yield OnGrid(path, step)
+    if len(places) > 1:
+        yield LowestBit(tuple(places))
+
+
+def without_bits(feature: Feature) -> Feature | None:
+    """What is left of a feature once the last bits are taken out of it: the size or place of the number alone."""
+    if isinstance(feature, LowestBit):
+        return FirstBit(feature.paths)
+    return Part(feature.path, feature.edges) if isinstance(feature, TrailingZeros) else None
+
+
+def bit_binning(feature: Feature, both: Outputs) -> Binning:
+    """The cells of a feature on bits, each with its label."""
+    labels = feature.labels() if isinstance(feature, TrailingZeros) else {}
+    return binning(feature.column(both), {**both.labels, **labels, NOT_A_NUMBER.code: "no finite number"})
+
+
+def _finite(column: Column) -> Doubles:
+    numbers: Doubles = column.values[column.tokens == 0].astype(np.float64)
+    return numbers[np.isfinite(numbers)]
+
+
+def _is_fractional(column: Column) -> bool:
+    numbers = _finite(column)
+    return bool(np.any(numbers != np.rint(numbers)))
+
+
+def _edges(numbers: Doubles) -> tuple[float, ...]:
+    """Borders of parts of equal mass, short enough to read, and the powers of two among them."""
+    ranks = np.linspace(0.0, 1.0, SEGMENTS + 1)[1:-1]
+    cuts = {float(f"{cut:.3g}") for cut in np.quantile(numbers, ranks)}
+    inner = np.abs(np.quantile(numbers, [0.001, 0.999]))
+    largest = math.frexp(max(float(inner.max()), 1e-300))[1]
+    powers = [sign * math.ldexp(1.0, k) for k in range(largest - 6, largest) for sign in (-1.0, 1.0)]
+    low, high = float(numbers.min()), float(numbers.max())
+    return tuple(sorted(cut for cut in {*cuts, *powers} if low < cut < high))
+
+
+def _steps(numbers: Doubles) -> Iterator[float]:
+    """The step of a grid that the numbers lie on, but for rounding; none where they do not recur on one.
+
+    Powers of two are left out: there the last set bit says all.
+    """
+    scale = float(np.max(np.abs(numbers)))
+    if scale == 0.0 or not math.isfinite(scale * 1e9):
+        return
+    gaps = np.diff(np.unique(numbers))
+    gaps = gaps[gaps > 1e-9 * scale]
+    if len(gaps) == 0 or 2 * (len(gaps) + 1) > len(numbers):
+        return
+    least = float(gaps.min())
+    with np.errstate(over="ignore"):
+        beside = numbers / least - np.rint(numbers / least)
+    if float(np.max(np.abs(beside))) > 1e-3:
+        return
+    for step in dict.fromkeys((float(f"{least:.9g}"), least)):
+        if math.frexp(step)[0] != 0.5:
+            yield step
+
+
+@lru_cache(maxsize=64)
+def _names(edges: tuple[float, ...]) -> tuple[str, ...]:
+    names = []
+    for part in range(len(edges) + 1):
+        low = f"{edges[part - 1]:g} <= " if part else ""
+        high = f" < {edges[part]:g}" if part < len(edges) else ""
+        names += [
+            f"{low}x{high} ending in {'1' if zeros < MOST_ZEROS else ''}{'0' * zeros}"
+            for zeros in range(MOST_ZEROS + 1)
+        ]
+    return tuple(names)
+
+
+@lru_cache(maxsize=64)
+def _codes(edges: tuple[float, ...]) -> npt.NDArray[np.uint64]:
+    return np.array([token("bits", name).code for name in _names(edges)], np.uint64)

@@ -1,0 +1,175 @@
+"""What an event is chosen for: the bound that the certifying runs will give it, errors of search taken off.
+
+An event is a point (q, p) that the search runs place only roughly. The score lowers it twice, each time to the
+least favourable point of an ellipse: by the luck of the search, so that luck is not taken for a leak, and by
+what the certificate will lose at its own, larger, number of runs, so that rare events are judged at that size.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.claims import ApproximateDP, Claim, PureDP
+
+FEWEST_HITS = 10
+STEP = 1e-4  # of ln p and ln q, for the slopes of a claim's parameter
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far the search may be wrong: the variances of ln p and ln q, and their covariance, for each event."""
+
+    p: Reals
+    q: Reals
+    both: Reals | float = 0.0
+
+    def at(self, place: int) -> Spread:
+        """Of one event."""
+        part = slice(place, place + 1)
+        return Spread(self.p[part], self.q[part], self.both if isinstance(self.both, float) else self.both[part])
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the chosen event will be used for: the claim at the pair's distance, and the certification to come.
+
+    `runs` are the certifying runs of both sides together, `alpha` the certificate's error probability, `certifier`
+    the one that will be used.
+    """
+
+    claim: Claim
+    runs: int
+    alpha: float
+    certifier: str = "coin-flip"
+
+    def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int, z: Reals | float) -> Reals:
+        """The predicted bound, in the claim's parameter, of events with these search counts; -inf with too few hits.
+
+        `z` is the number of deviations of luck that are taken off.
+        """
+        p, q = (x + 0.5) / (runs_p + 1.0), (y + 0.5) / (runs_q + 1.0)
+        luck = Spread(luck_down(x, p, z) ** 2, luck_up(y, q, z) ** 2)
+        return np.where(x + y >= FEWEST_HITS, self.predicted(p, q, luck), -np.inf)
+
+    def predicted(self, p: Reals, q: Reals, luck: Spread) -> Reals:
+        """The predicted bound of events estimated at (q, p) with this much luck; -inf where there will be none."""
+        if not self.linear:
+            p, q = self.lowered(p, q, luck)
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                bound = np.asarray(self.claim.least_parameter(q, p), np.float64)
+            return np.where((p > q) & np.isfinite(bound), bound, -np.inf)
+        spare = p - self._given_away()
+        final = self._final(p, q)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            weight = p / spare
+            search = np.sqrt(weight**2 * luck.p + luck.q - 2.0 * weight * luck.both)
+            score: Reals = np.log(spare / q) - search - np.sqrt(weight**2 * final.p + final.q)
+        return np.where(spare > 0.0, score, -np.inf)
+
+    def lowered(self, p: Reals, q: Reals, luck: Spread) -> tuple[Reals, Reals]:
+        """The points (p, q) that the certificate is expected to reach: least favourable twice, p + q at most 1.
+
+        Beyond p + q = 1 the complement, on the other side, is the better event.
+        """
+        p, q = self._least(p, q, luck)
+        final = self._final(p, q)
+        if self.certifier == "binned":  # a limit for each count, not one for both
+            return _inside(p * np.exp(-np.sqrt(final.p)), q * np.exp(np.sqrt(final.q)))
+        return self._least(p, q, final)
+
+    def delta(self, p: float, q: float, luck: Spread) -> float:
+        """The delta to freeze for an event estimated at (q, p): of the tangent where the certificate will end.
+
+        After bad luck it ends lower, and where it would leave no epsilon at this delta there is nothing to certify;
+        so the tangent is that of a point which is lower by the certificate's own error once more.
+        """
+        if self.linear:
+            return self.claim.delta
+        there = self.lowered(np.array([p]), np.array([q]), luck)
+        if self.certifier != "binned":
+            there = self._least(*there, self._final(*there))
+        return float(self.claim.delta_through(float(there[1][0]), float(there[0][0])))
+
+    @property
+    def linear(self) -> bool:
+        """Whether the claim is a line with a delta of its own, the same for every member of its family."""
+        return isinstance(self.claim, PureDP | ApproximateDP)
+
+    def score(self, bound: float, delta: float) -> float:
+        """A predicted bound as people read it: of a claim that is a whole curve, an epsilon at this delta."""
+        promised = self.claim.promised(delta) if self._shifted else 0.0
+        return bound + promised if math.isfinite(promised) else bound
+
+    def rank(self, score: float, delta: float) -> float:
+        """A score as it compares with others of this claim: of a whole curve, how far the curve must move."""
+        promised = self.claim.promised(delta) if self._shifted else 0.0
+        return score - promised if math.isfinite(promised) else score
+
+    @property
+    def _shifted(self) -> bool:
+        """Whether the claim has no parameter of its own: what is predicted is then a shift of its epsilons."""
+        return self.claim.form in ("PrivacyProfile", "TradeOffDP")
+
+    def _least(self, p: Reals, q: Reals, spread: Spread) -> tuple[Reals, Reals]:
+        """The point of each ellipse, in (ln p, ln q), where the claim's parameter is least, to first order."""
+        slope_p, slope_q = self._slopes(p, q)
+        down = slope_p * spread.p + slope_q * spread.both
+        up = slope_p * spread.both + slope_q * spread.q
+        with np.errstate(invalid="ignore", divide="ignore"):
+            size = np.sqrt(slope_p * down + slope_q * up)
+            down, up = (np.where(size > 0.0, part / size, 0.0) for part in (down, up))
+            return _inside(p * np.exp(-down), q * np.exp(-up))
+
+    def _slopes(self, p: Reals, q: Reals) -> tuple[Reals, Reals]:
+        p, q = _inside(p, q)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            here, more_p, more_q = (
+                np.asarray(self.claim.least_parameter(each_q, each_p), np.float64)
+                for each_q, each_p in ((q, p), (q, p * math.exp(STEP)), (q * math.exp(STEP), p))
+            )
+            slopes = (more_p - here) / STEP, (more_q - here) / STEP
+        known = np.isfinite(slopes[0]) & np.isfinite(slopes[1]) & (slopes[0] > 0.0) & (slopes[1] < 0.0)
+        return np.where(known, slopes[0], 1.0), np.where(known, slopes[1], -1.0)
+
+    def _final(self, p: Reals, q: Reals) -> Spread:
+        """What the certificate loses, as variances of ln p and ln q with its quantile in them."""
+        from scipy.special import ndtri
+
+        z = float(ndtri(self.alpha / 4.0 if self.certifier == "binned" else self.alpha))
+        rest_p, rest_q = (1.0, 1.0) if self.certifier == "coin-flip" else (1.0 - p, 1.0 - q)
+        scale = 2.0 * z**2 / self.runs
+        with np.errstate(divide="ignore"):
+            return Spread(np.asarray(scale * rest_p / p), np.asarray(scale * rest_q / q))
+
+    def _given_away(self) -> float:
+        """The rate of P's hits that the delta part may explain; in the coin-flip design its quantile."""
+        delta = self.claim.delta
+        if delta == 0.0 or self.certifier != "coin-flip":
+            return delta
+        mean = self.runs * delta / 2.0
+        return 2.0 * (mean + 2.6 * math.sqrt(mean) + 1.0) / self.runs
+
+
+def _inside(p: Reals, q: Reals) -> tuple[Reals, Reals]:
+    q = np.minimum(q, 1.0)
+    return np.minimum(p, 1.0 - q), q
+
+
+def luck_up(hits: Reals, rate: Reals, z: Reals | float) -> Reals:
+    """ln(upper limit / estimate) of a count, `z` deviations up, by the cube root of Wilson & Hilferty (1931)."""
+    n = hits + 1.0
+    upper = n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * np.sqrt(n))) ** 3
+    return np.asarray(np.log(upper / (hits + 0.5)) * np.sqrt(1.0 - rate))
+
+
+def luck_down(hits: Reals, rate: Reals, z: Reals | float) -> Reals:
+    """ln(estimate / lower limit) of a count, `z` deviations down, by the same formula."""
+    n = np.maximum(hits, 0.5)
+    lower = n * np.maximum(1.0 - 1.0 / (9.0 * n) - z / (3.0 * np.sqrt(n)), 1e-3) ** 3
+    return np.asarray(np.log((hits + 0.5) / lower) * np.sqrt(1.0 - rate))

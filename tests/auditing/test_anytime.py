@@ -1,0 +1,175 @@
+"""Anytime audits: blocks, decisions at their ends, the freeze, and what stays the same whoever does the work."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import batched
+from dpaudit.auditing.anytime import FEWEST, FIRST, Sequential, block_sizes, run_blocks
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.catalogue import find
+from dpaudit.certify.sequential import log_wealth, p_value
+from dpaudit.claims import Claim, GaussianDP, PureDP
+from dpaudit.events import Goal
+from dpaudit.mechanisms.functions import PerRun
+from dpaudit.pairs import AdjacentPair
+from dpaudit.sampling import SILENT, Engine
+
+CONFIDENCE = 0.95
+
+
+def response(data: int, runs: int, rng: np.random.Generator, keep: float) -> Any:
+    """Randomised response."""
+    return np.where(rng.random(runs) < keep, data, 1 - data)
+
+
+def noisy(data: float, rng: np.random.Generator) -> float:
+    """One run of Laplace noise of half the scale."""
+    return data + rng.laplace(scale=0.5)
+
+
+def anytime(
+    mechanism: Any,
+    pair: tuple[Any, Any],
+    claim: Claim,
+    *,
+    runs: int = 4_000,
+    seed: int = 1,
+    search_share: float = 0.25,
+    engine: Engine | None = None,
+) -> Sequential:
+    """The blocks of one audit."""
+    spec = AuditSpec(
+        claim=claim,
+        mechanism=mechanism,
+        pairs=(AdjacentPair(*pair),),
+        runs=runs,
+        confidence=CONFIDENCE,
+        seed=seed,
+        stopping="anytime",
+        certifier=None,
+        search_share=search_share,
+    )
+    goal = Goal(claim, int((1.0 - search_share) * runs), 0.04, str(spec.certifier))
+    with (engine or Engine(1)).session(spec.mechanism, spec.pairs, seed, None) as session:
+        session.per_run = isinstance(mechanism, PerRun)
+        return run_blocks(spec, session, SILENT, pair=0, runs=runs, goal=goal)
+
+
+@pytest.mark.parametrize(("runs", "freeze"), [(60, 30), (200, 50), (1_000_000, 100_000), (40, 3), (13, 12)])
+def test_blocks_make_up_all_runs_and_the_freeze_lies_between_two(runs: int, freeze: int) -> None:
+    learning, betting = block_sizes(runs, freeze)
+    assert sum(learning) == freeze
+    assert sum(betting) == runs - freeze
+    assert learning[0] <= FIRST + FEWEST
+    assert max(learning) <= 0.12 * freeze + FIRST + FEWEST
+    assert all(size >= FEWEST for size in learning[:-1])
+
+
+def test_a_gross_fault_is_found_in_tens_of_runs_and_the_wealth_is_replayed() -> None:
+    entry = find("laplace.half_noise")
+    found = anytime(entry, (10, 9), PureDP(1.0), seed=3)
+    assert found.stopped
+    assert found.runs < 1_500
+    assert found.evidence is None
+    assert found.runs == sum(block.evidence.runs for block in found.blocks)
+    assert p_value(found.blocks, PureDP(1.0)) <= 0.01 < p_value(found.blocks[:-1], PureDP(1.0))
+    assert found.blocks[-1].event == found.witness.event
+    assert found.blocks[0].p == found.blocks[0].q  # before anything was seen
+
+
+def test_a_curved_claim_stops_too() -> None:
+    def half(data: float, runs: int, rng: np.random.Generator) -> Any:
+        return data + 0.5 * rng.standard_normal(runs)
+
+    found = anytime(batched(half), (0.0, 1.0), GaussianDP(1.0), seed=5)
+    assert found.stopped
+    assert found.runs < 2_000
+
+
+def test_what_is_left_is_fresh_evidence_on_one_event() -> None:
+    found = anytime(find("laplace"), (10, 9), PureDP(1.0), seed=2)
+    assert not found.stopped
+    assert found.evidence is not None
+    learning, betting = block_sizes(4_000, 1_000)
+    assert [block.evidence.runs for block in found.blocks] == [*learning, *betting]
+    assert found.evidence.runs == 3_000
+    assert sum(found.shard_counts.values(), np.zeros(4, np.int64))[[1, 3]].sum() == 3_000
+    assert sum(found.shard_counts.values(), np.zeros(4, np.int64))[0] in (found.evidence.hits_p, found.evidence.hits_q)
+    assert found.pilot is not None
+    assert found.pilot.first.runs + found.pilot.second.runs == 500 - (500 - _held(learning, 500))
+    assert found.witness.tangent.offset == 0.0
+    assert found.explored
+
+
+def test_late_in_a_long_audit_one_event_is_bet_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpaudit.auditing.anytime.LEARNED_RUNS", 2_000)
+    found = anytime(find("laplace"), (10, 9), PureDP(1.0), seed=2)
+    ends = np.cumsum([block.evidence.runs for block in found.blocks])
+    late = [block for block, end in zip(found.blocks[1:], ends, strict=False) if end > 2_000]
+    assert len(late) > 3
+    assert len({str(block.event) for block in late}) == 1
+    assert found.evidence is not None
+    assert found.evidence.runs == 3_000
+
+
+def _held(sizes: list[int], room: int) -> int:
+    total = 0
+    for size in sizes:
+        if total + size > room:
+            return total
+        total += size
+    return total
+
+
+@pytest.mark.parametrize("search_share", [0.001, 0.02, 0.05, 0.9])
+def test_any_share_may_look_for_the_event(search_share: float) -> None:
+    found = anytime(
+        find("report_noisy_max"), find("report_noisy_max").default_pair, PureDP(1.0), search_share=search_share
+    )
+    assert found.runs == 4_000
+    assert found.evidence is not None
+    assert found.evidence.runs == 4_000 - int(4_000 * search_share)
+
+
+def test_a_bet_is_a_function_of_earlier_blocks() -> None:
+    """The first blocks are those of a longer audit too: nothing later, and no total, has a say in a bet."""
+    short = anytime(find("laplace"), (10, 9), PureDP(1.0), runs=2_000, seed=4)
+    long = anytime(find("laplace"), (10, 9), PureDP(1.0), runs=4_000, seed=4)
+    same = [one == other for one, other in zip(short.blocks, long.blocks, strict=False)]
+    assert sum(same[:20]) == 20
+
+
+@pytest.mark.parametrize("backend", [None, "threading"])
+def test_workers_change_nothing(backend: str | None) -> None:
+    kinds = (batched(response, keep=0.75), (0, 1), PureDP(1.05)), (PerRun(noisy), (0.0, 1.0), PureDP(1.9))
+    for mechanism, pair, claim in kinds:
+        one = anytime(mechanism, pair, claim, runs=3_000, search_share=0.5)
+        other = anytime(mechanism, pair, claim, runs=3_000, search_share=0.5, engine=Engine(2, backend, task_runs=256))
+        assert one.blocks == other.blocks
+        assert one.evidence == other.evidence
+        assert one.witness == other.witness
+
+
+def test_a_true_claim_is_rarely_refuted_early() -> None:
+    """100 whole audits where the claim is exactly true: at 1 %, more than 9 early stops have a chance below 1e-6."""
+    claim, keep = PureDP(1.0), math.e / (1.0 + math.e)
+    stops = sum(
+        anytime(batched(response, keep=keep), (0, 1), claim, runs=800, seed=seed).stopped for seed in range(100)
+    )
+    assert float(stats.binom.sf(9, 100, 0.01)) < 1e-6
+    assert stops <= 9
+
+
+def test_wealth_grows_where_the_claim_is_false() -> None:
+    """Audits that never stop for lack of runs still gain: the mean log wealth of the last block is above 0."""
+    gains = []
+    for seed in range(10):
+        found = anytime(batched(response, keep=0.78), (0, 1), PureDP(1.0), runs=1_500, seed=seed)
+        gains.append(float(log_wealth(found.blocks, PureDP(1.0))[-1]))
+    assert np.mean(gains) > 0.0

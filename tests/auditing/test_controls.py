@@ -1,0 +1,131 @@
+"""Spiked controls: leaks of known size are caught when large, and not when there is none. All seeds are fixed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import InvalidSpec, batched
+from dpaudit.auditing.control import Control, smallest_seen
+from dpaudit.auditing.controls import (
+    EXCESS,
+    MASSES,
+    control_points,
+    most_runs,
+    run_controls,
+)
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.catalogue import find
+from dpaudit.certify.binomial import quantile
+from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.mechanisms import Mechanism, wrap
+from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.sampling import Engine
+
+RUNS, CONFIDENCE = 4_000, 0.95
+
+
+def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **changes: Any) -> AuditSpec:
+    fields: dict[str, Any] = {"runs": RUNS, "confidence": CONFIDENCE, **changes}
+    pairs = fields.pop("pairs", (AdjacentPair(10, 9),))
+    return AuditSpec(claim or PureDP(1.0), mechanism or find("laplace"), pairs, **fields)
+
+
+def controls(spec: AuditSpec, **settings: Any) -> tuple[Control, ...]:
+    with Engine(n_jobs=1) as engine:
+        return run_controls(spec, engine, **settings)
+
+
+def test_a_big_leak_is_always_caught() -> None:
+    (found,) = controls(a_spec(runs=20_000), repeats=20, sizes=(0.3,))
+    assert (found.mass, found.caught, found.repeats, found.seen) == (0.3, 20, 20, True)
+    assert found.loss == pytest.approx(1.0 + EXCESS)
+    assert found.rarer == pytest.approx(0.3 * math.exp(-1.0 - EXCESS))
+
+
+def test_no_leak_is_caught_no_more_often_than_the_confidence_allows() -> None:
+    """At the boundary of the claim: each repeat is a false alarm with probability 0.05 at the most.
+
+    One size of 100 repeats stops at the sixth failure, so the repeats are taken one by one, from seeds of their own.
+    More than the quantile fail by chance with probability 1e-6; and the true loss of the mechanism is half the claim.
+    """
+    spec = a_spec(PureDP(1.0), find("laplace").with_parameters({"epsilon": 0.5}))
+    caught = sum(
+        controls(replace(spec, seed=seed), repeats=1, sizes=(0.3,), excess=0.0)[0].caught for seed in range(100)
+    )
+    assert caught <= quantile(100, 1.0 - CONFIDENCE, 1e-6)
+
+
+def test_sizes_grow_until_one_is_caught_and_lost_ones_are_given_up() -> None:
+    spec = a_spec(PureDP(1.0), find("laplace").with_parameters({"epsilon": 0.5}))
+    found = controls(spec, repeats=20, sizes=(0.4, 1e-4, 0.3))
+    assert [each.mass for each in found] == [1e-4, 0.3]
+    assert found[0] == Control(1e-4, found[0].rarer, found[0].loss, 0, 2, 19)
+    assert smallest_seen(found) is found[1]
+    assert smallest_seen(found[:1]) is None
+    assert all(Control.from_dict(each.to_dict()) == each for each in found)
+
+
+def test_the_same_seed_gives_the_same_controls() -> None:
+    spec = a_spec(seed=5)
+    one, again = (controls(spec, repeats=8, sizes=(0.02, 0.05)) for _ in range(2))
+    assert one == again
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        wrap(lambda data, rng: "yes" if rng.random() < (0.6 if data == 10 else 0.4) else "no"),
+        wrap(lambda data, rng: (data + rng.laplace(), "a")),
+        batched(lambda data, runs, rng: rng.random((runs, 2)) < 0.5),
+    ],
+    ids=["text", "tuples", "arrays of bools"],
+)
+def test_any_output_can_be_marked(mechanism: Mechanism) -> None:
+    (found,) = controls(a_spec(mechanism=mechanism), repeats=3, sizes=(0.3,))
+    assert found.seen
+
+
+def test_several_pairs_and_sealed_ones() -> None:
+    pairs = tuple(SealedPair.seal(AdjacentPair(10, other)) for other in (9, 11))
+    (found,) = controls(a_spec(pairs=pairs, runs=8_000), repeats=2, sizes=(0.3,))
+    assert found.seen
+
+
+def test_masses_that_delta_allows_are_left_out() -> None:
+    points = control_points(a_spec(ApproximateDP(1.0, 0.005)))
+    assert [mass for mass, _, _ in points] == [mass for mass in MASSES if mass > 0.005]
+    for mass, rarer, loss in points:
+        assert math.log((mass - 0.005) / rarer) == pytest.approx(1.0 + EXCESS)
+        assert loss == pytest.approx(1.0 + EXCESS)
+
+
+def test_points_lie_beyond_the_region_of_the_nearest_pair() -> None:
+    spec = a_spec(pairs=(AdjacentPair(10, 7, distance=3), AdjacentPair(10, 8, distance=2)))
+    assert [loss for _, _, loss in control_points(spec)] == pytest.approx([2.0 + EXCESS] * len(MASSES))
+
+
+def test_the_cost_is_told_beforehand() -> None:
+    spec = a_spec()
+    assert most_runs(spec, 20) == 20 * len(MASSES) * RUNS + 264
+    assert most_runs(spec, 5, (0.1,)) == 5 * RUNS + 264
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"sizes": (0.0,)}, "sizes must lie above 0 and be at most 0.5, got 0"),
+        ({"sizes": (0.1, 0.6)}, "sizes must lie above 0 and be at most 0.5, got 0.6"),
+        ({"sizes": ("x",)}, "sizes must be a number"),
+        ({"repeats": 0}, "controls must be at least 1"),
+        ({"excess": -1.0}, "excess must be finite and at least 0"),
+        ({"excess": np.nan}, "excess must be a number"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidSpec, match=why):
+        controls(a_spec(), **settings)

@@ -1,0 +1,234 @@
+"""The checks as a function of what was seen: levels, names, cures, and how often a sound audit is stopped."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import AdjacentPair, UnsoundAudit, batched
+from dpaudit.auditing.health import CHECKS, CURES, LEVEL, Check, Health, Seen, Twins, judge
+from dpaudit.auditing.health_pilot import constants, pilot_looks
+from dpaudit.auditing.health_processes import processes_needed
+from dpaudit.errors import DpAuditError
+from dpaudit.events import Event
+from dpaudit.events.features import Coordinate
+from dpaudit.mechanisms import wrap
+from dpaudit.sampling import Engine, Pilot, Stage, Watch, shards
+from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.watch import Looked, looked
+from tests.auditing import unsound
+
+PAIR = (AdjacentPair(0.0, 1.0),)
+
+
+def pilot_of(outputs: list[Any], sides: Any, sizes: tuple[int, ...]) -> Pilot:
+    """A pilot of outputs that stand in the order of their runs."""
+    whole, sides = encode_objects(outputs), np.asarray(sides, np.bool_)
+    return Pilot(whole.take(~sides), whole.take(sides), sides, sizes)
+
+
+def look_of(hits: Any, sides: Any, parts: int = 8) -> Looked:
+    """What shards of these 0-1 states tell, without first outputs."""
+    states = np.array_split(np.asarray(hits, np.uint8), parts)
+    return looked(
+        zip(states, np.array_split(np.asarray(sides, np.bool_), parts), strict=True), np.zeros((0, 256), np.uint64)
+    )
+
+
+def alarms(health: Health) -> list[str]:
+    return [check.name for check in health.alarms]
+
+
+# --- the level and its parts ----------------------------------------------------------------------------------------
+
+
+def test_the_checks_share_the_level() -> None:
+    health = judge(None)
+    assert [check.name for check in health.checks] == list(CHECKS) == list(CURES)
+    assert sum(check.level for check in health.checks) == pytest.approx(LEVEL)
+    assert LEVEL == 1e-6
+    assert health.sound
+    assert health.raise_if_unsound() is health
+
+
+def test_a_pilot_and_later_groups_have_parts_of_the_level() -> None:
+    """Half for the pilot, over its states and all pairs; 1 / (g (g + 1)) of the other half for group g."""
+    rng = np.random.default_rng(1)
+    sides = rng.random(4_000) < 0.5
+    hits = rng.random(4_000) < np.linspace(0.2, 0.3, 4_000)
+    look, even = look_of(hits, sides), look_of(np.tile([0, 1], 2_000), sides)
+    place = CHECKS.index("drift over shards")
+    first, second, fifth = (
+        judge(None, groups).checks[place].log10_p for groups in ([look], [even, look], [even] * 4 + [look])
+    )
+    assert second == pytest.approx(first + np.log10(3.0), abs=2e-3)
+    assert fifth == pytest.approx(first + np.log10(15.0), abs=2e-3)
+    pilot = pilot_of(hits.astype(float).tolist(), sides, (500,) * 8)
+    one, ten = (judge(pilot, pairs=pairs).checks[place].log10_p for pairs in (1, 10))
+    assert ten == pytest.approx(one + 1.0, abs=2e-3)
+
+
+def test_what_is_printed_of_an_alarm_is_one_line_with_name_numbers_and_cure() -> None:
+    rng = np.random.default_rng(2)
+    hits = np.repeat(rng.random(2_000) < 0.3, 2)
+    health = judge(None, [look_of(hits, rng.random(4_000) < 0.5)])
+    assert alarms(health) == ["serial dependence"]
+    with pytest.raises(UnsoundAudit) as caught:
+        health.raise_if_unsound()
+    text = str(caught.value)
+    assert text.startswith("serial dependence: a run is a hit in ")
+    assert "%" in text
+    assert "level 1.4e-07" in text
+    assert text.endswith(CURES["serial dependence"])
+    assert "\n" not in text
+    assert isinstance(caught.value, DpAuditError)
+    assert caught.value.exit_code == 3
+
+
+def test_the_strongest_alarm_speaks_and_the_others_are_named() -> None:
+    hits = np.arange(8_000) < 1_000
+    health = judge(None, [look_of(hits, np.tile([False, True], 4_000))])
+    assert {"drift over shards", "over-dispersion between shards"} <= set(alarms(health))
+    with pytest.raises(UnsoundAudit, match=f"{alarms(health)[0]}: .*also .*{alarms(health)[1]}"):
+        health.raise_if_unsound()
+
+
+def test_stored_health_is_the_same_health() -> None:
+    health = Health((Check("serial dependence", -400.0, 1e-7, "found", "cure"), Check("drift", -0.2, 1e-7)), ("note",))
+    assert Health.from_dict(health.to_dict()) == health
+    assert health.checks[0].p_value == 1e-300
+    assert health.checks[1].p_value == pytest.approx(10**-0.2)
+
+
+def test_processes_speak_for_constant_outputs() -> None:
+    health = judge(None, processes=Seen(-40.0, "an answer is kept"))
+    assert alarms(health) == ["constant outputs"]
+    assert judge(None, processes=Seen(-10.0, "an answer is kept")).sound
+
+
+# --- pilots ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_pilot_without_order_is_not_judged() -> None:
+    outputs = encode_objects([0.0] * 500 + [1.0] * 500)
+    assert judge(Pilot(outputs, outputs)).sound
+
+
+@pytest.mark.parametrize(
+    ("outputs", "found"),
+    [
+        ([1.0] * 40, (True, True, True)),
+        ([1.0, "a"] * 20, (True, True, False)),
+        ([1.0, 2.0] * 20, (True, True, False)),
+        ([float("nan"), float("nan")] * 20, (True, True, True)),
+        ([(1, None), (1, [])] * 20, (True, True, False)),
+        ([1.0] * 38 + [2.0, 1.0], (False, True, False)),
+    ],
+)
+def test_constants_are_told_by_whole_outputs(outputs: list[Any], found: tuple[bool, bool, bool]) -> None:
+    pilot = pilot_of(outputs, [False, True] * 20, (40,))
+    seen = constants(pilot)
+    assert (seen.first, seen.second, seen.equal) == found
+    assert seen.give_away is (found[0] and found[1] and not found[2])
+
+
+def test_constants_are_noted_and_no_failure() -> None:
+    same = judge(pilot_of(["x"] * 40, [False, True] * 20, (40,)))
+    assert same.sound
+    assert "a constant is private" in same.notes[0]
+    one = judge(pilot_of([1.0 if k % 2 else k for k in range(40)], [False, True] * 20, (40,)))
+    assert one.sound
+    assert one.notes == ("every search run on the second dataset gave one and the same output",)
+
+
+def test_states_do_not_depend_on_the_order_of_the_runs() -> None:
+    """The states of a side are the same set of runs when its runs are shuffled."""
+    rng = np.random.default_rng(3)
+    outputs = [*rng.normal(size=60).tolist(), *["a", None, "b"] * 10, *rng.integers(3, size=30).tolist()]
+    sides = rng.random(len(outputs)) < 0.5
+    order = rng.permutation(len(outputs))
+    one = pilot_looks(pilot_of(outputs, sides, (len(outputs),)))
+    other = pilot_looks(pilot_of([outputs[k] for k in order], sides[order], (len(outputs),)))
+    assert len(one) > 1
+    assert [look.hits.sum(axis=(0, 1)).tolist() for look in one] == [
+        look.hits.sum(axis=(0, 1)).tolist() for look in other
+    ]
+
+
+def test_a_fresh_process_of_another_kind_is_set_apart() -> None:
+    rng = np.random.default_rng(4)
+    usual = pilot_of(rng.normal(size=2_000).tolist(), rng.random(2_000) < 0.5, (1_000, 1_000))
+    twin = pilot_of((2.0 + rng.normal(size=200)).tolist(), [False] * 100 + [True] * 100, (200,))
+    assert judge(usual, twins=Twins(twin, spread=False)).checks[-1].alarm
+    plain = pilot_of(rng.normal(size=200).tolist(), [False] * 100 + [True] * 100, (200,))
+    assert judge(usual, twins=Twins(plain, spread=False)).sound
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_equal_processes_matter_where_runs_were_spread(spread: bool) -> None:
+    rng = np.random.default_rng(5)
+    usual = pilot_of(rng.normal(size=2_000).tolist(), rng.random(2_000) < 0.5, (1_000, 1_000))
+    twin = pilot_of(rng.normal(size=100).tolist(), [False] * 50 + [True] * 50, (100,))
+    twins = Twins(Pilot.joined([twin, twin]) if spread else twin, spread)
+    assert twins.runs == (200 if spread else 100)
+    assert alarms(judge(usual, twins=twins)) == (["repeated streams"] if spread else [])
+
+
+# --- how many processes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("least", [1, 2, 23, 500])
+def test_enough_processes_for_both_sides(least: int) -> None:
+    """A side has fewer than it needs in one case of a thousand at the most."""
+    count = processes_needed(lambda runs: runs >= least)
+    assert 2 * sum(math.comb(count, few) for few in range(least)) <= 2**count // 1000
+    assert count <= 2 * least + 5 + 6 * least**0.5
+
+
+def test_too_many_processes_are_no_verdict() -> None:
+    with pytest.raises(UnsoundAudit, match=r"constant outputs: .* more than 4,096"):
+        processes_needed(lambda runs: runs >= 3_000)
+
+
+# --- sound audits ---------------------------------------------------------------------------------------------------
+
+SOUND: list[tuple[Any, float]] = [
+    (unsound.laplace, 1.5),
+    (batched(unsound.laplace_batch), 0.5),
+    (unsound.coins, 0.5),
+    (batched(unsound.integers), 0.5),
+    (unsound.rare, 0.5),
+]
+
+
+def sound_audit(mechanism: Any, threshold: float, seed: int, runs: int, parts: int, level: float) -> Health:
+    """One audit's checks: a pilot, then several groups of certifying runs."""
+    event = Event(Coordinate(()), intervals=((threshold, np.inf),))
+    watch = Watch(event)
+    with Engine(1) as engine, engine.session(wrap(mechanism), PAIR, seed, None) as session:
+        pilot = session.pilot(shards(Stage.SEARCH, 0, runs // 4, max(8, runs // 16)))
+        watched, start = [], 0
+        for _ in range(parts):
+            work = shards(Stage.CERTIFY, 0, runs // parts, max(8, runs // parts // 8), start=start)
+            start += len(work)
+            watched.append(watch.read(session.shard_counts(work, watch)))
+    return judge(pilot, watched, level=level)
+
+
+def test_sound_audits_are_rarely_stopped() -> None:
+    """300 audits at a level of 0.01: at most 3 stopped are expected, 14 or more have a chance of 1e-6."""
+    stopped = 0
+    for seed in range(300):
+        mechanism, threshold = SOUND[seed % len(SOUND)]
+        health = sound_audit(mechanism, threshold, seed, (60, 200, 600)[seed % 3], 1 + seed % 2, 0.01)
+        stopped += not health.sound
+    assert stopped <= 13
+
+
+@pytest.mark.parametrize("case", SOUND, ids=lambda case: getattr(case[0], "name", getattr(case[0], "__name__", "")))
+def test_sound_audits_pass(case: tuple[Any, float]) -> None:
+    """One of 20,000 runs each: stopped with probability 1e-6."""
+    assert sound_audit(*case, seed=9, runs=20_000, parts=2, level=LEVEL).sound

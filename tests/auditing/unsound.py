@@ -1,0 +1,185 @@
+"""Mechanisms whose runs depend on each other, and sound twins of the same size; importable, so that any worker can."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+from typing import Any
+
+import numpy as np
+
+SEEDED = np.random.RandomState(7)  # a generator seeded on import: the same stream in every process
+OWN = np.random.RandomState()
+SET_UP_HERE: float | None = None
+
+
+def shared_stream(data: float) -> float:
+    """Every process that imports this module starts the same stream."""
+    return data + SEEDED.laplace()
+
+
+def uneven_shared_stream(data: float) -> float:
+    """The same, with another number of draws on each dataset, so that workers fall out of step."""
+    noise = SEEDED.laplace()
+    return data + noise + (SEEDED.laplace() if data else 0.0)
+
+
+def global_stream(data: float) -> float:
+    """numpy's global generator, which a fork shares."""
+    return data + np.random.laplace()
+
+
+def own_stream(data: float) -> float:
+    """The sound twin: each process draws its seed from the system."""
+    return data + OWN.laplace()
+
+
+class Reseeding:
+    """Seeds again in every call: the same noise in every run."""
+
+    def __call__(self, data: float) -> float:
+        return data + np.random.RandomState(3).laplace()
+
+
+class SeedOfProcess:
+    """Each process keeps the noise that it drew first: workers differ, their runs do not."""
+
+    def __init__(self) -> None:
+        self.noise: dict[int, float] = {}
+
+    def __call__(self, data: float) -> float:
+        noise = self.noise.setdefault(os.getpid(), random.SystemRandom().gauss(0.0, 1.0))
+        return data + noise + 1e-3 * random.random()
+
+
+@functools.cache
+def cached(data: float) -> float:
+    return data + random.SystemRandom().gauss(0.0, 1.0)
+
+
+@functools.cache
+def cached_bit(data: bool) -> bool:
+    return bool(data) ^ (random.SystemRandom().random() < 0.3)
+
+
+def answers(data: float) -> float:
+    """Deterministic, and different on different datasets."""
+    return 2.0 * data
+
+
+def constant(data: float) -> str:
+    return "nothing to see"
+
+
+class Budget:
+    """Answers so many calls, then raises or returns 0."""
+
+    def __init__(self, calls: int, raises: bool) -> None:
+        self.left = calls
+        self.raises = raises
+
+    def __call__(self, data: float, rng: np.random.Generator) -> float:
+        self.left -= 1
+        if self.left >= 0:
+            return data + rng.laplace()
+        if self.raises:
+            raise RuntimeError("the budget is spent")
+        return 0.0
+
+
+class Growing:
+    """Noise whose scale, or offset, grows with the number of calls."""
+
+    def __init__(self, per_call: float, *, offset: bool = False) -> None:
+        self.calls = 0
+        self.per_call = per_call
+        self.offset = offset
+
+    def __call__(self, data: float, rng: np.random.Generator) -> float:
+        self.calls += 1
+        grown = self.calls * self.per_call
+        return data + grown + rng.laplace() if self.offset else data + (1.0 + grown) * rng.laplace()
+
+
+class Reusing:
+    """Every second call takes the noise of the one before; `late` moves which calls those are."""
+
+    def __init__(self, *, late: bool = False) -> None:
+        self.calls = int(late)
+        self.noise = 0.0
+
+    def __call__(self, data: float, rng: np.random.Generator) -> float:
+        self.calls += 1
+        if self.calls % 2:
+            self.noise = rng.laplace()
+        return data + self.noise
+
+
+class ReusingBatches:
+    """The same, with the noise of whole batches."""
+
+    def __init__(self) -> None:
+        self.noise: Any = np.zeros(0)
+
+    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
+        if len(self.noise) < runs:
+            self.noise = rng.laplace(size=2 * runs)
+            return data + self.noise[:runs]
+        noise, self.noise = self.noise[:runs], np.zeros(0)
+        return data + noise
+
+
+class Stale:
+    """Answers with the dataset of the call before, one time in two."""
+
+    def __init__(self) -> None:
+        self.before = 0.0
+
+    def __call__(self, data: float, rng: np.random.Generator) -> float:
+        used = self.before if rng.random() < 0.5 else data
+        self.before = data
+        return used + rng.laplace()
+
+
+def one_draw_a_batch(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return np.full(runs, data + rng.laplace())
+
+
+def laplace(data: float, rng: np.random.Generator) -> float:
+    return data + rng.laplace()
+
+
+def laplace_batch(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return data + rng.laplace(size=runs)
+
+
+def coins(data: float, rng: np.random.Generator) -> bool:
+    """Atoms: two outputs."""
+    return bool(rng.random() < 0.3 + 0.2 * data)
+
+
+def integers(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return np.rint(data + rng.laplace(size=runs))
+
+
+def words_of(data: float, rng: np.random.Generator) -> tuple[str, int] | None:
+    draw = int(rng.integers(5))
+    return None if draw == 0 else ("abc"[draw % 3], draw + int(data))
+
+
+def rare(data: float, rng: np.random.Generator) -> float:
+    """All but constant: the event is never hit in a short audit."""
+    return float(rng.random() < 1e-5)
+
+
+def own_generator(data: float) -> float:
+    """Draws from the system's entropy in every call."""
+    return data + float(np.random.default_rng().laplace())
+
+
+def needs_set_up(data: float) -> float:
+    """Works only where something was set up first."""
+    if SET_UP_HERE is None:
+        raise RuntimeError("nothing was set up")
+    return data + SET_UP_HERE * float(np.random.default_rng().laplace())

@@ -1,0 +1,228 @@
+"""Tests of independence: each p-value against all arrangements, counted one by one."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from dpaudit.certify import independence as tests
+
+
+def exact_tail(hits: int, drawn: int, marked: int, total: int) -> Fraction:
+    """Pr(X >= hits) in whole numbers."""
+    ways = sum(
+        math.comb(marked, x) * math.comb(total - marked, drawn - x)
+        for x in range(max(0, hits), min(drawn, marked) + 1)
+        if drawn >= x
+    )
+    return Fraction(ways, math.comb(total, drawn))
+
+
+def p(log: float) -> float:
+    return math.exp(float(log))
+
+
+# --- the tail ---------------------------------------------------------------------------------------------------
+
+
+def test_the_tail_is_never_below_the_exact_one() -> None:
+    cases = [
+        (hits, drawn, marked, total)
+        for total in range(1, 13)
+        for drawn, marked in product(range(total + 1), repeat=2)
+        for hits in range(total + 2)
+    ]
+    for case, found in zip(cases, tests.upper_tail(*np.array(cases).T).tolist(), strict=True):
+        exact = exact_tail(*case)
+        assert math.exp(found) >= float(exact) * (1.0 - 1e-12)
+        assert found == -math.inf or exact > 0
+
+
+@pytest.mark.parametrize(
+    ("hits", "drawn", "marked", "total"),
+    [(70, 100, 100, 200), (40, 1000, 60, 4000), (640, 1000, 1000, 2000), (12, 12, 300, 6000), (9, 400, 10, 8000)],
+)
+def test_the_tail_is_tight_where_it_matters(hits: int, drawn: int, marked: int, total: int) -> None:
+    """Within a tenth of the exact tail, in tails far below every level."""
+    exact = exact_tail(hits, drawn, marked, total)
+    assert float(exact) < 1e-4
+    log = math.log(exact.numerator) - math.log(exact.denominator)
+    assert 0.0 <= float(tests.upper_tail(hits, drawn, marked, total)) - log < 0.1
+
+
+def test_large_numbers_keep_the_tail_above() -> None:
+    """A thousand million runs: the logarithm is within 1e-3 of that of 50-digit whole numbers, and above it."""
+    total, drawn, marked = 10**9, 5 * 10**8, 2_000
+    hits = 1_140
+    terms = sum(math.comb(drawn, x) * math.comb(total - drawn, marked - x) for x in (hits,))
+    log = math.log(terms) - math.log(math.comb(total, marked))
+    found = float(tests.upper_tail(hits, drawn, marked, total))
+    assert log < found < log + 2.2  # the tail is at most some times its first term
+
+
+# --- valid, tight, null, mirror -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("drawn", "total"), [(3, 7), (6, 12), (5, 20)])
+def test_valid_no_level_is_exceeded(drawn: int, total: int) -> None:
+    """Given any number of hits, the chance of a p-value of at most alpha is at most alpha, for every alpha."""
+    for marked in range(total + 1):
+        found = []
+        for hits in range(max(0, drawn + marked - total), min(drawn, marked) + 1):
+            chance = exact_tail(hits, drawn, marked, total) - exact_tail(hits + 1, drawn, marked, total)
+            found.append((p(tests.contrast(hits, drawn, marked - hits, total - drawn)), chance))
+        for alpha, _ in found:
+            assert float(sum(chance for value, chance in found if value <= alpha)) <= alpha * (1.0 + 1e-9)
+
+
+def test_tight_a_change_of_three_tenths_is_seen() -> None:
+    assert p(tests.contrast(400, 1000, 550, 1000)) < 1e-9
+
+
+def test_null_equal_rates_have_no_small_p_value() -> None:
+    assert p(tests.contrast(300, 1000, 300, 1000)) == 1.0
+    assert tests.drift(np.full((8, 2), 50), np.full((8, 2), 100)) == 0.0
+    assert tests.outlier(np.full((8, 2), 50), np.full((8, 2), 100))[0] == 0.0
+    assert tests.after_hits(tests.pairings(np.full(256, 10))) == 0.0
+    assert tests.after_sides(tests.pairings(np.full(256, 10))) == 0.0
+
+
+def test_mirror_the_groups_may_be_swapped() -> None:
+    for cells in [(9, 10, 1, 10), (40, 1000, 90, 1200), (0, 5, 7, 9)]:
+        x, n, y, m = cells
+        assert tests.contrast(x, n, y, m) == tests.contrast(y, m, x, n)
+        assert float(tests.contrast(x, n, y, m)) == pytest.approx(float(tests.contrast(n - x, n, m - y, m)), abs=1e-9)
+
+
+def test_several_tests_share_the_level() -> None:
+    assert p(tests.least(np.log([0.2, 0.001, 0.5]))) == pytest.approx(0.003)
+    assert tests.least([]) == 0.0
+    assert tests.least([0.0, 0.0]) == 0.0
+
+
+# --- series and parts ---------------------------------------------------------------------------------------------
+
+
+def test_drift_is_valid_for_every_arrangement_of_hits() -> None:
+    """Twelve runs in four parts, any number of hits: every arrangement counted."""
+    ways: dict[int, list[tuple[float, int]]] = {}
+    for hits in product(range(4), repeat=4):
+        value = p(tests.drift(np.array(hits)[:, None], np.full((4, 1), 3)))
+        ways.setdefault(sum(hits), []).append((value, math.prod(math.comb(3, x) for x in hits)))
+    for marked, found in ways.items():
+        for alpha, _ in found:
+            share = sum(count for value, count in found if value <= alpha) / math.comb(12, marked)
+            assert share <= alpha * (1.0 + 1e-9)
+
+
+def test_drift_and_outliers_are_found_on_either_side() -> None:
+    runs = np.full((16, 2), 500)
+    for side in (0, 1):
+        hits = np.full((16, 2), 100)
+        hits[:, side] += np.arange(16) * 8
+        assert tests.drift(hits, runs) < math.log(1e-9)
+        hits = np.full((16, 2), 100)
+        hits[5, side] = 200
+        log, part = tests.outlier(hits, runs)
+        assert part == 5
+        assert log < math.log(1e-7)
+
+
+def test_one_part_has_nothing_to_differ_from() -> None:
+    one = np.array([[3, 4]]), np.array([[10, 10]])
+    assert tests.outlier(*one) == (0.0, 0)
+    assert tests.drift(*one) == 0.0
+
+
+# --- runs after runs ----------------------------------------------------------------------------------------------
+
+
+def test_pairings_count_what_a_loop_counts() -> None:
+    rng = np.random.default_rng(1)
+    codes = rng.integers(4, size=(500, 4))
+    quads = np.bincount((codes * [1, 4, 16, 64]).sum(axis=1), minlength=256)
+    places = [[(0, 1), (2, 3)], [(1, 2)], [(0, 2), (1, 3)], [(0, 3)]]
+    for found, pairs in zip(tests.pairings(quads), places, strict=True):
+        naive = np.zeros((4, 4), np.int64)
+        for four in codes:
+            for before, now in pairs:
+                naive[four[before], four[now]] += 1
+        assert (found == naive).all()
+
+
+@pytest.mark.parametrize("lag", [1, 2, 3])
+def test_a_hit_that_follows_hits_is_seen_at_every_lag(lag: int) -> None:
+    rng = np.random.default_rng(lag)
+    hits = rng.integers(2, size=(2_000, 4))
+    hits[:, lag] = np.where(rng.random(2_000) < 0.4, hits[:, 0], hits[:, lag])
+    codes = hits + 2 * rng.integers(2, size=hits.shape)
+    tables = tests.pairings(np.bincount((codes * [1, 4, 16, 64]).sum(axis=1), minlength=256))
+    assert tests.after_hits(tables) < math.log(1e-9)
+    assert tests.after_sides(tables) > math.log(1e-6)  # chance of failing 1e-6: those are independent
+
+
+def test_a_hit_that_follows_a_side_is_seen() -> None:
+    rng = np.random.default_rng(4)
+    sides = rng.integers(2, size=(4_000, 4))
+    hits = rng.random(sides.shape) < 0.3
+    hits[:, 1:] = rng.random((4_000, 3)) < 0.3 + 0.15 * sides[:, :3]
+    tables = tests.pairings(np.bincount(((hits + 2 * sides) * [1, 4, 16, 64]).sum(axis=1), minlength=256))
+    assert tests.after_sides(tables) < math.log(1e-9)
+    assert tests.after_hits(tables) > math.log(1e-6)  # given the sides, hits are independent
+
+
+# --- equal streams --------------------------------------------------------------------------------------------------
+
+
+def words(values: list[int], sides: list[int]) -> np.ndarray:
+    return np.array([(value << 2) + 2 + side for value, side in zip(values, sides, strict=True)], np.uint64)
+
+
+@pytest.mark.parametrize("values", [[0, 0, 1, 1, 1], [1, 2, 3, 4, 5], [7, 7, 7, 7, 7]])
+def test_repeats_are_one_arrangement_of_a_side(values: list[int]) -> None:
+    """Two shards with the same sides: the p-value is the share of the arrangements that agree."""
+    sides = [0, 1, 0, 0, 1]
+    first = words(values, sides)
+    agree = arrangements = 0
+    for order in permutations(range(5)):
+        if [sides[k] for k in order] == sides:
+            arrangements += 1
+            agree += (words([values[k] for k in order], sides) == first).all()
+    log, where = tests.repeats(np.stack([first, first]))
+    assert p(log) == pytest.approx(agree / arrangements)
+    assert where == (0, 1)
+
+
+def test_repeats_compare_runs_of_one_side_only() -> None:
+    rng = np.random.default_rng(5)
+    noise = rng.integers(1 << 40, size=64).tolist()
+    one, other = (rng.integers(2, size=64).tolist() for _ in range(2))
+    prints = [words([value + side for value, side in zip(noise, sides, strict=True)], sides) for sides in (one, other)]
+    assert tests.repeats(np.stack(prints))[0] < math.log(1e-12)
+    prints[1][one.index(0) if other[one.index(0)] == 0 else next(k for k in range(64) if one[k] == other[k])] += 4
+    assert tests.repeats(np.stack(prints))[0] == 0.0
+
+
+def test_known_shards_are_compared_with_others_only() -> None:
+    one = words(list(range(32)), [0] * 32)
+    other = words(list(range(50, 82)), [0] * 32)
+    assert tests.repeats(np.stack([one, one, other]), known=2)[0] == 0.0
+    log, where = tests.repeats(np.stack([one, other, other, one]), known=2)
+    assert log < math.log(1e-12)
+    assert where in ((0, 3), (1, 2))
+
+
+def test_constants_and_empty_shards_repeat_nothing() -> None:
+    assert tests.repeats(np.stack([words([3] * 32, [0] * 32)] * 8))[0] == 0.0
+    assert tests.repeats(np.zeros((4, 16), np.uint64))[0] == 0.0
+    assert tests.repeats(np.zeros((0, 16), np.uint64))[0] == 0.0
+
+
+@pytest.mark.parametrize(("same", "differing", "others"), [(20, 3, 4), (8000, 2, 30), (5, 0, 4), (3, 4, 4)])
+def test_strangers_are_a_choice_among_all(same: int, differing: int, others: int) -> None:
+    exact = math.comb(others, differing) / math.comb(same + others, differing)
+    assert exact <= p(tests.strangers(same, differing, others)) <= exact * 1.001

@@ -1,0 +1,127 @@
+"""Fresh processes: each has run nothing before, and what it cannot answer is no verdict."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import AdjacentPair, UnsoundAudit, batched
+from dpaudit.mechanisms import wrap
+from dpaudit.sampling import Engine, FreshTask, Shard, Stage, token
+from dpaudit.sampling.outputs import TYPE
+
+CALLS: list[int] = []
+PAIR = (AdjacentPair(10.0, 20.0),)
+
+
+def counting(data: float, rng: np.random.Generator) -> Any:
+    """How often this module's function was called in this process, and which process it is."""
+    CALLS.append(1)
+    return (len(CALLS), os.getpid(), data, rng.random())
+
+
+def of_numpy(data: float) -> Any:
+    return float(np.random.random())
+
+
+def many(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return np.full((runs, 2), [data, runs])
+
+
+def ends(data: float, rng: Any) -> Any:
+    os._exit(3)
+
+
+def hangs(data: float, rng: Any) -> Any:
+    time.sleep(60.0)
+
+
+def raises(data: float, rng: Any) -> Any:
+    print("noise on standard output")
+    raise ValueError
+
+
+def ends_first(marker: str) -> float:
+    if os.path.exists(marker):
+        os.unlink(marker)
+        os._exit(3)
+    return 1.0
+
+
+def of_type(data: float) -> Any:
+    return np.float64(data)
+
+
+def task(index: int, *sides: int) -> FreshTask:
+    return FreshTask(Shard(Stage.FRESH, 0, index, len(sides)), tuple(bool(side) for side in sides))
+
+
+def made(mechanism: Any, work: list[FreshTask], *, run_timeout_s: float | None = None, **way: Any) -> list[Any]:
+    with Engine(**{"n_jobs": 2, **way}) as engine:
+        _, pairs = engine.describe(wrap(mechanism), PAIR)
+        with engine.session(wrap(mechanism), pairs, 5, run_timeout_s) as session:
+            return session.fresh(work)
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_each_task_has_a_process_of_its_own(supervised: bool) -> None:
+    CALLS.extend([1] * 7)
+    found = made(counting, [task(k, k % 2, 1) for k in range(5)], supervised=supervised)
+    assert [outputs.column((0,)).values.tolist() for outputs in found] == [[1.0, 2.0]] * 5
+    processes = {outputs.column((1,)).values[0] for outputs in found}
+    assert len(processes) == 5
+    assert os.getpid() not in processes
+    assert [outputs.column((2,)).values.tolist() for outputs in found] == [
+        [20.0 if k % 2 else 10.0, 20.0] for k in range(5)
+    ]
+
+
+def test_the_rng_is_that_of_the_shard() -> None:
+    work = [task(0, 0), task(0, 1), task(1, 0)]
+    draws = [float(outputs.column((3,)).values[0]) for outputs in made(counting, work, n_jobs=1)]
+    assert draws[0] == draws[1] != draws[2]
+    assert draws[0] == float(work[0].shard.streams(5)[1].random())
+
+
+def test_numpy_is_as_after_an_import() -> None:
+    """Forks of one interpreter do not share numpy's global state."""
+    found = [float(outputs.column(()).values[0]) for outputs in made(of_numpy, [task(k, 0) for k in range(6)])]
+    assert len(set(found)) == 6
+
+
+def test_a_batched_mechanism_is_called_for_each_stretch_of_a_side() -> None:
+    (found,) = made(batched(many), [task(0, 0, 0, 1, 1, 1, 0)])
+    assert found.column((0,)).values.tolist() == [10.0, 10.0, 20.0, 20.0, 20.0, 10.0]
+    assert found.column((1,)).values.tolist() == [2.0, 2.0, 3.0, 3.0, 3.0, 1.0]
+
+
+def test_what_a_run_raises_or_prints_is_as_anywhere() -> None:
+    (found,) = made(raises, [task(0, 0)])
+    assert found.column(()).tokens.tolist() == [token("raised", "ValueError").code]
+
+
+def test_a_lost_process_is_no_verdict() -> None:
+    with pytest.raises(UnsoundAudit, match="fresh process ended twice"):
+        made(ends, [task(0, 0), task(1, 1)])
+
+
+def test_a_hang_is_an_output_like_any_other() -> None:
+    (found,) = made(hangs, [task(0, 0)], run_timeout_s=0.05)
+    assert found.column(()).tokens.tolist() == [token("timed out").code]
+
+
+def test_a_lost_process_is_run_once_more(tmp_path: Path) -> None:
+    (tmp_path / "first").touch()
+    (found,) = made(lambda data: ends_first(str(tmp_path / "first")), [task(0, 0)])
+    assert found.column(()).values.tolist() == [1.0]
+
+
+def test_types_of_outputs_are_there() -> None:
+    """As an event on types finds them, whatever the quick ways leave out."""
+    (found,) = made(of_type, [task(0, 0)])
+    assert found.column((TYPE,)).tokens.tolist() == [token("type", "numpy.float64").code]

@@ -105,7 +105,7 @@ def _of_perfect(runs_p: int, runs_q: int, claim: Claim, confidence: float, certi
     deltas = {claim.delta_through(q, 1.0 - q) for q in (rarest, 0.01, 0.05, 0.25)}
     deltas |= {claim.delta_through(q, 0.5) for q in (0.01, 0.1)}
     evidence = CoinFlip(runs_p, 0, runs_p, runs_q)
-    found = [certify(evidence, claim, confidence, certifier=certifier, delta=delta) for delta in deltas if delta < 1.0]
+    found = [certify(evidence, claim, confidence, certifier=certifier, delta=delta) for delta in deltas]
     return max(found, key=lambda each: (each.refuted, each.lower))
 
 

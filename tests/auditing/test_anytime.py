@@ -99,8 +99,7 @@ def test_what_is_left_is_fresh_evidence_on_one_event() -> None:
     learning, betting = block_sizes(4_000, 1_000)
     assert [block.evidence.runs for block in found.blocks] == [*learning, *betting]
     assert found.evidence.runs == 3_000
-    assert sum(found.shard_counts.values(), np.zeros(4, np.int64))[[1, 3]].sum() == 3_000
-    assert sum(found.shard_counts.values(), np.zeros(4, np.int64))[0] in (found.evidence.hits_p, found.evidence.hits_q)
+    assert sum(int(looked.runs.sum()) for looked in found.watched) == 3_000
     assert found.pilot is not None
     assert found.pilot.first.runs + found.pilot.second.runs == 500 - (500 - _held(learning, 500))
     assert found.witness.tangent.offset == 0.0

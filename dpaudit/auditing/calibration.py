@@ -139,7 +139,7 @@ def claims() -> dict[str, Claim]:
     """One claim of each form."""
     return {
         "PureDP": PureDP(1.0),
-        "local DP": PureDP(1.0, "local"),  # type: ignore[arg-type]
+        "local DP": PureDP(0.5, "local"),  # type: ignore[arg-type]
         "ApproximateDP": ApproximateDP(1.0, 0.01),
         "GaussianDP": GaussianDP(1.0),
         "RenyiDP": RenyiDP(2.0, 0.5),

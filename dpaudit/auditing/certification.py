@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpaudit.auditing.witness import Witness
-from dpaudit.certify import Binned, Certificate, CoinFlip, certify
+from dpaudit.certify import Binned, Certificate, CoinFlip, ceiling, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Block, certificate, united
 from dpaudit.claims import Claim
@@ -48,7 +48,8 @@ def certificate_of(
     if isinstance(evidence, Binned):
         return certify(evidence, claim, confidence, certifier=certifier)
     certifier = SINGLE.get(certifier, certifier)
-    return certify(evidence, claim, confidence, certifier=certifier, delta=witness.tangent.offset)
+    delta = None if witness.tangent is None else witness.tangent.offset
+    return certify(evidence, claim, confidence, certifier=certifier, delta=delta)
 
 
 def anytime_certificate(
@@ -77,8 +78,11 @@ def rest(confidence: float, share: float) -> float:
 
 def ceiling_of(witness: Witness, evidence: Evidence, claim: Claim, confidence: float, certifier: str) -> float:
     """The bound that all hits on one side would have given: in epsilon at the frozen delta, or at the order."""
-    found = certificate_of(witness, _perfect(evidence), claim, confidence, certifier)
-    return found.lower if found.epsilon_lower is None else found.epsilon_lower
+    if isinstance(evidence, Binned):
+        return certify(_perfect(evidence), claim, confidence, certifier=certifier).lower
+    delta = claim.delta if witness.tangent is None else witness.tangent.offset
+    certifier = SINGLE.get(certifier, certifier)
+    return ceiling(evidence.runs_p, evidence.runs_q, delta, confidence, certifier=certifier)
 
 
 def refutable(runs_p: int, runs_q: int, claim: Claim, confidence: float, *, certifier: str) -> bool:
@@ -88,25 +92,30 @@ def refutable(runs_p: int, runs_q: int, claim: Claim, confidence: float, *, cert
     >>> [refutable(runs, runs, PureDP(1.0), 0.999, certifier="coin-flip") for runs in (1000, 2)]
     [True, False]
     """
-    return min(runs_p, runs_q) >= 1 and _of_perfect(runs_p, runs_q, claim, confidence, certifier).refuted
+    if min(runs_p, runs_q) < 1:
+        return False
+    certifier = fitting(certifier, claim)
+    if certifier == "binned":
+        return certify(_perfect(Binned((0,), (0,), runs_p, runs_q)), claim, confidence, certifier=certifier).refuted
+    return any(
+        ceiling(runs_p, runs_q, delta, confidence, certifier=certifier) > claim.epsilon_at(delta)
+        for delta in _free_deltas(claim, min(runs_p, runs_q))
+    )
 
 
 def perfect_bound(claim: Claim, runs: int, confidence: float, certifier: str) -> float:
     """The bound in the claim's parameter that outputs which give the dataset away have, with `runs` a side."""
-    return _of_perfect(runs, runs, claim, confidence, certifier).lower
-
-
-def _of_perfect(runs_p: int, runs_q: int, claim: Claim, confidence: float, certifier: str) -> Certificate:
     certifier = fitting(certifier, claim)
     if certifier == "binned":
-        return certify(_perfect(Binned((0,), (0,), runs_p, runs_q)), claim, confidence, certifier=certifier)
-    # where the delta to freeze is free, one of these points has a good one
-    rarest = min(0.25, 10.0 / min(runs_p, runs_q))
-    deltas = {claim.delta_through(q, 1.0 - q) for q in (rarest, 0.01, 0.05, 0.25)}
-    deltas |= {claim.delta_through(q, 0.5) for q in (0.01, 0.1)}
-    evidence = CoinFlip(runs_p, 0, runs_p, runs_q)
-    found = [certify(evidence, claim, confidence, certifier=certifier, delta=delta) for delta in deltas]
-    return max(found, key=lambda each: (each.refuted, each.lower))
+        return certify(_perfect(Binned((0,), (0,), runs, runs)), claim, confidence, certifier=certifier).lower
+    bounds = ((ceiling(runs, runs, d, confidence, certifier=certifier), d) for d in _free_deltas(claim, runs))
+    return max(claim.lower(epsilon, delta) for epsilon, delta in bounds)
+
+
+def _free_deltas(claim: Claim, runs: int) -> Iterator[float]:
+    """Deltas that search might freeze for outputs which give the dataset away; the claim's own where it has one."""
+    points = [(q, p) for q in (min(0.25, 10.0 / runs), 0.01, 0.05, 0.25) for p in (1.0 - q, 0.5)]
+    yield from dict.fromkeys(claim.delta_through(q, p) for q, p in points)
 
 
 def _perfect(evidence: Evidence) -> Evidence:

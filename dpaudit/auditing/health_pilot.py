@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpaudit.sampling import Pilot
 from dpaudit.sampling.columns import Wanted
-from dpaudit.sampling.outputs import Column
+from dpaudit.sampling.outputs import TYPE, Column
 from dpaudit.sampling.watch import PRINTED, Looked, looked, printed, words
 
 MOST_COLUMNS = 8
@@ -78,7 +78,8 @@ def _in_order(pilot: Pilot, first: npt.NDArray[Any], second: npt.NDArray[Any]) -
 
 
 def _states(pilot: Pilot) -> Iterator[tuple[Bools, Bools]]:
-    paths = sorted({*pilot.first.columns, *pilot.second.columns}, key=repr)[:MOST_COLUMNS]
+    # plain numbers may go without their type, so it tells nothing
+    paths = sorted({*pilot.first.columns, *pilot.second.columns} - {(TYPE,)}, key=repr)[:MOST_COLUMNS]
     for path in paths:
         each = [list(_of_column(side.column(path))) for side in (pilot.first, pilot.second)]
         for first, second in zip(*each, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from functools import cache
 from pathlib import Path
 
 
@@ -20,6 +21,11 @@ def short_path(file: str | None) -> str | None:
 
 def versions() -> dict[str, str]:
     """What ran: versions of this project, of Python and of the libraries that decide the numbers."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
     from importlib.metadata import PackageNotFoundError, version
 
     def installed(name: str) -> str:
@@ -31,9 +37,10 @@ def versions() -> dict[str, str]:
     from dpaudit.version import __version__
 
     names = {name: installed(name) for name in ("numpy", "scipy", "joblib", "statsmodels", "scikit-learn")}
-    return {
+    found = {
         "version": __version__,
         "python": platform.python_version(),
         **names,
         "platform": platform.platform(terse=True),
     }
+    return tuple(found.items())

@@ -11,6 +11,7 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
+from dpaudit.events import Partition
 from dpaudit.sampling import Pilot, Progress, Session
 
 PILOT_PART = 0.5  # of a close look at the most, so that learned scores are judged on outputs they have not seen
@@ -72,7 +73,7 @@ def _witness(spec: AuditSpec, pair: int, found: Candidate) -> Witness:
         p_side=found.p_side,
         selector=f"{spec.selector}: {found.family}",
         score=round(found.score, 6),
-        tangent=frozen_tangent(at_pair(spec, pair), found.delta),
+        tangent=None if isinstance(found.event, Partition) else frozen_tangent(at_pair(spec, pair), found.delta),
     )
 
 

@@ -26,7 +26,7 @@ STOPPING, SELECTORS = ("fixed", "anytime"), ("penalised",)
 CERTIFIERS = ("coin-flip", "unconditional", "binned")
 
 
-def suited(claim: Claim) -> Literal["coin-flip", "unconditional", "binned"]:
+def suited(claim: Claim, stopping: str = "fixed") -> Literal["coin-flip", "unconditional", "binned"]:
     """The certifier for a claim where the spec names none: by its form alone, so before anything runs.
 
     >>> from dpaudit.claims import GaussianDP, PureDP
@@ -35,7 +35,7 @@ def suited(claim: Claim) -> Literal["coin-flip", "unconditional", "binned"]:
     """
     if isinstance(claim, PureDP):
         return "coin-flip"
-    return "binned" if isinstance(claim, RenyiDP) else "unconditional"
+    return "binned" if isinstance(claim, RenyiDP) and stopping == "fixed" else "unconditional"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class AuditSpec:
         put("seed", validate.whole("seed", self.seed, least=0))
         if not self.pairs:
             raise InvalidSpec("an audit needs at least one pair of datasets, got none")
-        put("certifier", self.certifier or suited(self.claim))
+        put("certifier", self.certifier or suited(self.claim, self.stopping))
         validate.one_of("stopping", self.stopping, STOPPING)
         validate.one_of("selector", self.selector, SELECTORS)
         validate.one_of("certifier", self.certifier, CERTIFIERS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dpaudit.certify.certificate import plain
 from dpaudit.claims import HalfPlane
 from dpaudit.events import Event, Partition, event_from_dict, partition_from_dict
 
@@ -18,7 +19,7 @@ class Witness:
     `pair` is the index of the pair in the spec, `event` a set of outputs (or, for a Rényi bound, a partition into
     several), `p_side` the dataset that makes it likelier, `score` the selector's uncertified guess of the bound,
     `tangent` the half-plane p <= ratio q + offset that the claim implies and the event is to refute: its offset is
-    the delta at which epsilon is certified.
+    the delta at which epsilon is certified (None for a partition).
     """
 
     pair: int
@@ -26,10 +27,11 @@ class Witness:
     p_side: Side
     selector: str
     score: float
-    tangent: HalfPlane
+    tangent: HalfPlane | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The witness as results store it."""
+        """The witness as results store it; an infinite ratio is the string "inf"."""
+        line = self.tangent
         return {
             "pair": self.pair,
             "event": self.event.to_dict(),
@@ -37,17 +39,18 @@ class Witness:
             "p_side": self.p_side,
             "selector": self.selector,
             "score": self.score,
-            "tangent": {"ratio": self.tangent.ratio, "offset": self.tangent.offset},
+            "tangent": None if line is None else {"ratio": plain(line.ratio), "offset": line.offset},
         }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Witness:
         """The witness of a stored result."""
+        line = stored["tangent"]
         return cls(
             pair=stored["pair"],
             event=(partition_from_dict if "bins" in stored["event"] else event_from_dict)(stored["event"]),
             p_side=stored["p_side"],
             selector=stored["selector"],
             score=stored["score"],
-            tangent=HalfPlane(**stored["tangent"]),
+            tangent=None if line is None else HalfPlane(float(line["ratio"]), line["offset"]),
         )

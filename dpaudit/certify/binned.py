@@ -1,17 +1,24 @@
 """A lower bound on a Rényi divergence from several bins at once, valid at every number of runs.
 
-By data processing D_a(P || Q) is at least the divergence of the bins, ln(sum of p^a q^(1 - a)) / (a - 1), a > 1
-(van Erven & Harremoës 2014, theorem 9). Each term rises in p, falls in q and is at least 0: so with a lower
-Clopper-Pearson limit for p and an upper one for q in each of k bins, alpha divided equally over the 2 k limits,
-    D_a(P || Q) >= ln(sum of pL^a qU^(1 - a)) / (a - 1).
-Bins that hold no runs, and outputs in no bin, drop out. The limits hold for all orders together, so a claim about
-many orders, such as zero-concentrated DP, is held to the order that says most, and nothing is paid for the choice.
+The bins are frozen in order of falling ratio p/q, and what is certified are the first j of them together, T_j: with
+k bins there are k - 1 such events (the last bin, and what no bin holds, are the rest). A lower Clopper-Pearson limit
+A_j of P(T_j) and an upper one B_j of Q(T_j), alpha divided equally over the 2 (k - 1) limits, hold together with
+probability 1 - alpha at least. Let G(q) be the largest P(S) of all randomised events S with Q(S) <= q. G is concave,
+rises from G(0) >= 0 to G(1) = 1, and G(B_j) >= P(T_j) >= A_j: so it is nowhere below H, the least concave curve
+through (0, 0) and (1, 1) that is not below any point (B_j, A_j). A pair of laws with curve H, one outcome for each of
+its straight pieces, is then a post-processing of (P, Q) (Blackwell 1953; Dong, Roth & Su 2022, theorem 2.10), and by
+data processing (van Erven & Harremoës 2014, theorem 9), over the pieces of width dB and height dA and for a > 1,
+    D_a(P || Q) >= ln(sum of dA^a dB^(1 - a)) / (a - 1).
+No two laws with these limits have less: H is itself such a pair. A wrong order of the bins makes the bound smaller,
+never wrong. The limits hold for all orders a together, so a claim about many orders, such as zero-concentrated DP, is
+held to the order that says most, and nothing is paid for the choice.
 
 No epsilon at a delta follows without a model, so these certificates have none.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from dpaudit.certify.binomial import LEAST, SLACK, lower_limit, upper_limit
@@ -20,9 +27,11 @@ from dpaudit.certify.evidence import Binned
 from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 
-METHOD = "Rényi divergence of the bins, Clopper-Pearson limits at equal shares of the error probability"
+METHOD = "Rényi divergence of nested events, Clopper-Pearson limits at equal shares of the error probability"
 ORDERS = (1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 24.0, 32.0, 64.0)
 PRECISION = 1e-9  # of ln alpha, in the search for the p-value
+
+Point = tuple[float, float]  # (q, p)
 
 
 def certify(evidence: Binned, claim: Claim, confidence: float) -> Certificate:
@@ -30,10 +39,14 @@ def certify(evidence: Binned, claim: Claim, confidence: float) -> Certificate:
 
     Raises `InvalidSpec` for a claim that is not stated in Rényi divergences.
     """
+    alpha, promised = error_probability(confidence), claim.promised(0.0)
+    lower, value = parameter_lower(evidence, claim, alpha), p_value(evidence, claim, promised)
+    # one statement in two forms, each rounded to its own safe side: they must not disagree
+    value = min(value, alpha) if lower > promised else max(value, math.nextafter(alpha, 1.0))
     return Certificate(
-        lower=parameter_lower(evidence, claim, error_probability(confidence)),
+        lower=lower,
         epsilon_lower=None,
-        p_value=p_value(evidence, claim, claim.promised(0.0)),
+        p_value=value,
         delta=0.0,
         confidence=confidence,
         method=METHOD,
@@ -44,19 +57,19 @@ def divergence_lower(evidence: Binned, order: float, alpha: float) -> float:
     """The lower bound of D_order(P || Q), `order` above 1; 0 where there is none.
 
     >>> round(divergence_lower(Binned((900, 100), (100, 900), 1000, 1000), order=2.0, alpha=0.05), 3)
-    1.831
+    1.864
     """
-    return _divergence(_limits(evidence, alpha), order)
+    return _divergence(_pieces(evidence, alpha), order)
 
 
 def rho_lower(evidence: Binned, alpha: float, *, xi: float = 0.0, order: float | None = None) -> float:
     """The lower bound of rho in D_a <= xi + rho a: the largest of (D_a - xi) / a over `ORDERS`, or at one order.
 
     >>> round(rho_lower(Binned((900, 100), (100, 900), 1000, 1000), 0.05), 3)
-    1.244
+    1.443
     """
-    limits = _limits(evidence, alpha)
-    return max(0.0, *((_divergence(limits, a) - xi) / a for a in (ORDERS if order is None else (order, order))))
+    pieces = _pieces(evidence, alpha)
+    return max(0.0, *((_divergence(pieces, a) - xi) / a for a in (ORDERS if order is None else (order, order))))
 
 
 def parameter_lower(evidence: Binned, claim: Claim, alpha: float) -> float:
@@ -91,19 +104,34 @@ def ceiling(runs_p: int, runs_q: int, alpha: float) -> float:
     return max(0.0, math.log(most / least)) if most > 0.0 else 0.0
 
 
-def _limits(evidence: Binned, alpha: float) -> list[tuple[float, float]]:
-    share = alpha / (2 * len(evidence.counts_p))
-    return [
-        (math.log(lower_limit(x, evidence.runs_p, share)), math.log(upper_limit(y, evidence.runs_q, share)))
-        for x, y in zip(evidence.counts_p, evidence.counts_q, strict=True)
-        if x > 0 and lower_limit(x, evidence.runs_p, share) > 0.0
+def _pieces(evidence: Binned, alpha: float) -> list[tuple[float, float]]:
+    """(height, width) of the straight pieces of H, steepest first."""
+    events = max(1, len(evidence.counts_p) - 1)  # an event on its own is one bin
+    share = alpha / (2 * events)
+    hits_p, hits_q = (itertools.accumulate(counts[:events]) for counts in (evidence.counts_p, evidence.counts_q))
+    points = [
+        (upper_limit(y, evidence.runs_q, share), lower_limit(x, evidence.runs_p, share))
+        for x, y in zip(hits_p, hits_q, strict=True)
     ]
+    corners = [(0.0, 0.0)]
+    for q, p in [*sorted(points), (1.0, 1.0)]:
+        if p <= corners[-1][1]:
+            continue
+        while len(corners) > 1 and not _bends(corners[-2], corners[-1], (q, p)):
+            corners.pop()
+        corners.append((q, p))
+    return [(after[1] - before[1], after[0] - before[0]) for before, after in itertools.pairwise(corners)]
 
 
-def _divergence(limits: list[tuple[float, float]], order: float) -> float:
-    if not limits:
-        return 0.0
-    terms = [order * p + (1.0 - order) * q for p, q in limits]
+def _bends(first: Point, middle: Point, last: Point) -> bool:
+    """Whether the middle corner lies above the line from the first to the last."""
+    rise, run = last[1] - first[1], last[0] - first[0]
+    return (middle[1] - first[1]) * run > rise * (middle[0] - first[0])
+
+
+def _divergence(pieces: list[tuple[float, float]], order: float) -> float:
+    # slopes fall, so what rounding does to a short piece is small against the pieces before it: SLACK covers it
+    terms = [order * math.log(height) + (1.0 - order) * math.log(width) for height, width in pieces]
     top = max(terms)
     total = top + math.log(math.fsum(math.exp(term - top) for term in terms))
     return max(0.0, (total - SLACK * max(1.0, abs(total))) / (order - 1.0))

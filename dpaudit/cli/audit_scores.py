@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.cli.options import writing
+
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
 
@@ -93,9 +95,11 @@ def command(
         **({"fpr": fpr} if fpr else {}),
     )
     if json_path:
-        result.save(json_path)
+        with writing("--json", json_path):
+            result.save(json_path)
     if plot_path:
-        result.plot(plot_path)
+        with writing("--plot", plot_path):
+            result.plot(plot_path)
     click.echo(str(result))
     return 1 if result.refuted else 0
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.cli.options import check_writable, writing
+
 if TYPE_CHECKING:
     from dpaudit.auditing.calibration import Line
 
@@ -49,7 +51,9 @@ def command(
     known = tuple(dict.fromkeys(case.name for case in cases()))
     for form in forms:
         if form not in known:
-            raise InvalidSpec(f"--form must be one of {', '.join(known)}, got {form!r}")
+            raise InvalidSpec(f"--form must be one of {'; '.join(known)}, got {form!r}")
+    if output is not None:
+        check_writable("--json", output)
     chosen = tuple(case for case in cases() if not forms or case.name in forms)
     click.echo(f"{number:,} whole audits a line, {size:,} runs each, at confidence {CONFIDENCE}, seed {seed}")
     lines: list[Line] = []
@@ -58,7 +62,8 @@ def command(
         lines.append(line)
         click.echo(_row(_cells(line)))
     if output is not None:
-        write_text(output, json.dumps([line.to_dict() for line in lines], indent=1) + "\n")
+        with writing("--json", output):
+            write_text(output, json.dumps([line.to_dict() for line in lines], indent=1) + "\n")
     broken = [line for line in lines if not line.kept]
     if broken:
         worst = ", ".join(f"{line.case.name} ({line.case.certifier}, {line.case.stopping})" for line in broken)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,27 @@ def wishes(
         controls=None if controls is None else validate.whole("--controls", controls, least=0),
         settings=read_settings(Path.cwd()),
     )
+
+
+@contextlib.contextmanager
+def writing(option: str, path: str) -> Iterator[None]:
+    """Turns a file that cannot be written into `InvalidSpec` that names the option."""
+    from dpaudit.errors import InvalidSpec
+
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InvalidSpec(f"{option}: {path} cannot be written ({why}); name another file") from None
+
+
+def check_writable(option: str, path: str) -> None:
+    """Raises `InvalidSpec` where a file cannot be made there: better known before long work than after it."""
+    from dpaudit.errors import InvalidSpec
+
+    folder = Path(path).resolve().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidSpec(f"{option}: {path} cannot be written; name a file in a folder that can")
 
 
 def tagged(questions: list[Question], tags: tuple[str, ...]) -> tuple[Question, ...]:

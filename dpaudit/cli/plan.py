@@ -73,6 +73,7 @@ def _time(question: Question, jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
     from dpaudit.api import time_of_a_run
     from dpaudit.auditing.controls import most_runs
+    from dpaudit.auditing.numerals import counted
     from dpaudit.cli.words import duration
     from dpaudit.sampling import Engine
 
@@ -83,12 +84,13 @@ def _time(question: Question, jobs: int) -> str:
             return f"{question.max_time_s:g} s, as the spec asks"
         spec = question.spec(description, pairs)
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
-        return f"about {duration(runs * run_s / engine.n_jobs)} with {engine.n_jobs} workers, {run_s:.2g} s a run"
+        workers = counted(engine.n_jobs, "worker")
+        return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
 
 
 def _spending(question: Question) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
-    from dpaudit.auditing.certification import rest
+    from dpaudit.auditing.certification import fitting, rest
     from dpaudit.auditing.controls import most_runs
     from dpaudit.auditing.screening import budget
     from dpaudit.auditing.wording import POWER, planned_power
@@ -108,7 +110,8 @@ def _spending(question: Question) -> list[str]:
     lines = [
         f"  runs        {spec.runs:,}: {', '.join(stages)}",
         f"  shards      of {size:,} runs, {-(-parts.certifying // size):,} of them certifying",
-        f"  certifier   {spec.certifier}" + (f", of {spec.certify_pairs} pairs (Holm)" if kept else ""),
+        f"  certifier   {fitting(str(spec.certifier), claim)}"
+        + (f", of {spec.certify_pairs} pairs (Holm)" if kept else ""),
     ]
     if anytime:
         wealth = 1.0 / (spec.sequential_share * error_probability(spec.confidence))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpaudit.claims.projection import growth
 from dpaudit.events.binning import Binning, Counts, Tables
 from dpaudit.events.event import Event
-from dpaudit.events.explore import _binning, _features
+from dpaudit.events.explore import binning_of, features_of
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.selection import event_of
 from dpaudit.sampling.outputs import Outputs, Sample, concatenate
@@ -173,12 +173,12 @@ class Learner:
         first, second = _part(self.held.first), _part(self.held.second)
         look = concatenate([first, second])
         scored = []
-        for feature in _features(look):
-            bins = _binning(feature, look)
+        for feature in features_of(look):
+            bins = binning_of(feature, look)
             tables = Tables(((feature, bins),))
             scored.append((self._promise(tables, tables(Sample(first), Sample(second))), feature))
         scored.sort(key=lambda entry: -entry[0])
-        self.tables = Tables(tuple((feature, _binning(feature, both)) for _, feature in scored[:KEPT]))
+        self.tables = Tables(tuple((feature, binning_of(feature, both)) for _, feature in scored[:KEPT]))
         self.counts = self.tables(Sample(self.held.first), Sample(self.held.second))
 
     def _promise(self, tables: Tables, counts: Counts) -> float:

@@ -56,13 +56,13 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
     glance = _part_of(pilot, SCREENED)
     look = concatenate([glance.first, glance.second])
     scored: list[tuple[float, Feature]] = []
-    for feature in _features(look):
-        found = _on_pilot(feature, _binning(feature, look), glance, goal)
+    for feature in features_of(look):
+        found = _on_pilot(feature, binning_of(feature, look), glance, goal)
         scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
     scored.sort(key=lambda entry: -entry[0])
     # the whole output contains every event there is, so where outputs recur it always gets the longer look
     kept = [
-        (feature, _binning(feature, both))
+        (feature, binning_of(feature, both))
         for rank, (_, feature) in enumerate(scored)
         if rank < keep or isinstance(feature, Whole)
     ]
@@ -116,7 +116,7 @@ def price(feature: Feature, learned: bool) -> float:
 def everything(pilot: Pilot) -> Proposal:
     """The event of last resort, when nothing was seen often enough: the commonest output of the pilot."""
     both = concatenate([pilot.first, pilot.second])
-    bins = _binning(Whole(), both)
+    bins = binning_of(Whole(), both)
     from dpaudit.events.event import Event
 
     return Proposal(Event(Whole(), tokens=bins.tokens[:1]), "first", "last resort", 0.0)
@@ -140,7 +140,8 @@ def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal) -> Prop
     return propose(feature, bins, counts, goal, closely=False, least_z=SOME_Z)
 
 
-def _binning(feature: Feature, both: Outputs) -> Binning:
+def binning_of(feature: Feature, both: Outputs) -> Binning:
+    """The cells of a feature, chosen on these outputs."""
     column = feature.column(both)
     return binning(column, _labels(column, both) if isinstance(feature, Whole) else dict(both.labels))
 
@@ -148,7 +149,8 @@ def _binning(feature: Feature, both: Outputs) -> Binning:
 # --- the features --------------------------------------------------------------------------------------------
 
 
-def _features(both: Outputs) -> Iterator[Feature]:
+def features_of(both: Outputs) -> Iterator[Feature]:
+    """Every feature that outputs like these deserve, the simplest first."""
     varying = [path for path in sorted(both.columns, key=repr) if _varies(both.column(path))]
     for path in varying:
         yield Coordinate(path, _centre(both.column(path)))

@@ -1,9 +1,11 @@
 """The choice of a partition: the bins whose certified Rényi divergence will be largest, errors of search taken off.
 
-The divergence of the bins is ln(sum of p^a q^(1 - a)) / (a - 1). More bins lose less of it, and cost more: each has
-two limits at an equal share of alpha. So neighbouring bins are merged one by one, always those two that lose least,
-and the best number of bins is kept. Neighbours stand side by side on the line of numbers, or, where values are few,
-in the order of their ratios.
+What is certified of bins in order of falling ratio are the first j of them together, for each j: points (q, p), and
+the divergence of the least concave curve above them. More bins lose less of the divergence, and cost more: each event
+has two limits at an equal share of alpha. So cells are put in an order, the limits of the certification to come are
+predicted for all their borders, and borders are taken away one by one, always the one that loses least (one below the
+curve loses nothing); the best number of them is kept. An order that the search learned is judged on runs that did not
+take part in it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ ORDERS = (2.0, 4.0, 8.0)  # tried for a claim about all orders
 FEWEST_BINS, MOST_BINS = 2, 16
 CELLS = 40  # of which bins are made, at the most
 FEWEST_HITS = 10.0  # of both sides in one of them
-LUCK_Z, SORTED_Z = 1.0, 1.5  # deviations of luck taken off; of an order that was learned
+LUCK_Z = 2.5  # deviations of luck taken off each point
+ALIKE = 0.99  # fewer bins are better for a reader where the bound is as good as that
 
 Cells = npt.NDArray[np.intp]
 
@@ -67,21 +70,19 @@ def propose_partition(feature: Feature, bins: Binning, counts: Counts, goal: Goa
     """
     best: PartitionProposal | None = None
     runs = counts.sum(axis=0)
+    if min(runs) == 0:
+        return None
     for p, side in ((0, "first"), (1, "second")):
-        x, y = counts[:, p].astype(float), counts[:, 1 - p].astype(float)
-        cells, sorted_ = _cells(bins, x, y)
-        if len(cells) < FEWEST_BINS or min(runs) == 0:
-            continue
-        sums = np.array([[x[part].sum(), y[part].sum()] for part in cells])
-        for order in orders(goal.claim):
-            sizes = int(runs[p]), int(runs[1 - p])
-            divergence, groups = _merged(sums, sizes, order, goal, SORTED_Z if sorted_ else LUCK_Z)
-            score = _in_parameter(goal, divergence, order)
-            if score > (0.0 if best is None else best.score):
-                parts = [np.sort(np.concatenate(cells[low:high])) for low, high in groups]
-                partition = Partition(feature, tuple(event_of(feature, bins, part) for part in parts))
-                family = "bins in order of their ratio" if sorted_ else "neighbouring bins"
-                best = PartitionProposal(partition, side, family, score, order)  # type: ignore[arg-type]
+        sizes = int(runs[p]), int(runs[1 - p])
+        for ranked in _rankings(bins, counts[:, [p, 1 - p]]):
+            for order in orders(goal.claim):
+                divergence, borders = _chosen(ranked.hits, sizes, order, goal)
+                score = _in_parameter(goal, divergence, order)
+                if score > (0.0 if best is None else best.score):
+                    groups = itertools.pairwise([0, *borders, len(ranked.cells)])
+                    parts = [np.sort(np.concatenate(ranked.cells[low:high])) for low, high in groups]
+                    partition = Partition(feature, tuple(event_of(feature, bins, part) for part in parts))
+                    best = PartitionProposal(partition, side, ranked.family, score, order)  # type: ignore[arg-type]
     return best
 
 
@@ -107,21 +108,46 @@ def _in_parameter(goal: Goal, divergence: float, order: float) -> float:
     return divergence
 
 
-def _cells(bins: Binning, x: Reals, y: Reals) -> tuple[list[Cells], bool]:
-    """The cells that bins are made of, in an order in which neighbours may merge; and whether it was learned."""
-    both = x + y
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """Cells in the order in which they join the events, and the hits of the first 1, 2, ... of them, but not of all."""
+
+    family: str
+    cells: list[Cells]
+    hits: Reals  # (cell, side), P's first
+
+
+def _rankings(bins: Binning, counts: Counts) -> list[_Ranking]:
+    """The orders that are tried: numbers from either end, and all cells by the ratios that the search has seen."""
+    both = counts.sum(axis=1).astype(float)
     filled = np.flatnonzero(both[:-1])  # the last cell, tokens never seen on the pilot, cannot be named
-    if len(filled) == 0:
-        return [], False
     numbers, tokens = filled[filled < bins.bins], filled[filled >= bins.bins]
-    if len(numbers) <= MANY_CELLS:
-        order = filled[falling(np.stack([x[filled], y[filled]]))]
-        return _in_groups(order, both), True
-    order = tokens[falling(np.stack([x[tokens], y[tokens]]))]
-    room = max(CELLS - len(order), CELLS // 2)
-    cuts = _cuts(both[: bins.bins], room)
-    parts = [np.arange(low, high) for low, high in zip([0, *cuts], [*cuts, bins.bins], strict=True)]
-    return [*parts, *(_in_groups(order, both) if len(order) else [])], False
+    few = len(numbers) <= MANY_CELLS
+    cells: list[Cells] = []
+    if len(numbers) and not few:
+        cuts = _cuts(both[: bins.bins], max(CELLS - len(tokens), CELLS // 2))
+        cells = [np.arange(low, high) for low, high in itertools.pairwise([0, *cuts, bins.bins])]
+    singles = filled if few else tokens
+    if len(singles):
+        cells += _in_groups(singles[falling(counts[singles].T)], both)
+    if len(cells) < FEWEST_BINS:
+        return []
+    sums = np.array([counts[part].sum(axis=0) for part in cells])
+    order = falling(sums.T)
+    found = [_Ranking("bins in order of their ratio", [cells[j] for j in order], _judged(sums)[:-1])]
+    if not few and not len(tokens):
+        for way, family in ((1, "bins from the lowest number up"), (-1, "bins from the highest number down")):
+            found.append(_Ranking(family, cells[::way], np.cumsum(sums[::way], axis=0)[:-1].astype(float)))
+    return found
+
+
+def _judged(sums: Counts) -> Reals:
+    """Hits of the first cells by ratio, on runs that did not order them: each random half in the other's order."""
+    half = np.random.default_rng(len(sums)).binomial(sums, 0.5)
+    judged = np.zeros(sums.shape)
+    for one, other in ((half, sums - half), (sums - half, half)):
+        judged += np.cumsum(other[falling(one.T)], axis=0)
+    return judged
 
 
 def _in_groups(order: Cells, both: Reals) -> list[Cells]:
@@ -151,40 +177,63 @@ def _cuts(both: Reals, room: int) -> list[int]:
     return [int(cut) for cut in cuts if cut < len(both)]
 
 
-def _merged(
-    sums: Reals, runs: tuple[int, int], order: float, goal: Goal, z: float
-) -> tuple[float, list[tuple[int, int]]]:
-    """The best predicted divergence, and its bins as ranges of cells."""
-    edges = list(range(len(sums) + 1))
-    totals = np.concatenate([np.zeros((1, 2)), np.cumsum(sums, axis=0)])
-    best: tuple[float, list[tuple[int, int]]] = (-math.inf, [])
-    while True:
-        bins = len(edges) - 1
-        if FEWEST_BINS <= bins <= MOST_BINS:
-            terms, luck = _terms(np.diff(totals[edges], axis=0), runs, order, goal, bins, z)
-            top = float(terms.max())
-            weights = np.exp(terms - top)
-            sure = top + math.log(weights.sum()) - math.sqrt(float(((weights * luck) ** 2).sum())) / weights.sum()
-            if sure / (order - 1.0) > best[0]:
-                best = (sure / (order - 1.0), list(itertools.pairwise(edges)))
-        if bins <= FEWEST_BINS:
-            return best
-        here = np.array(edges)
-        apart, luck = _terms(np.diff(totals[here], axis=0), runs, order, goal, bins - 1, z)
-        merged, together = _terms(totals[here[2:]] - totals[here[:-2]], runs, order, goal, bins - 1, z)
-        apart, merged = apart - luck, merged - together
-        top = max(float(apart.max()), float(merged.max()))
-        gain = np.exp(merged - top) - np.exp(apart[:-1] - top) - np.exp(apart[1:] - top)
-        del edges[int(np.argmax(gain)) + 1]
+def _chosen(hits: Reals, runs: tuple[int, int], order: float, goal: Goal) -> tuple[float, list[int]]:
+    """The best predicted divergence, and the borders of its bins: the numbers of cells before them."""
+    luck = LUCK_Z / math.sqrt(2.0)  # of both rates together
+    rates = (hits + 0.5) / (np.array(runs) + 1.0)
+    p, q = _low(rates[:, 0], runs[0], luck), 1.0 - _low(1.0 - rates[:, 1], runs[1], luck)
+    kept = np.arange(len(hits))
+    found: list[tuple[float, list[int]]] = []
+    while len(kept):
+        points = _predicted(p[kept], q[kept], goal)
+        corners = _corners(points)
+        if len(corners) < len(kept):
+            kept = kept[corners]
+            continue
+        pieces = np.diff(np.concatenate([[[0.0, 0.0]], points, [[1.0, 1.0]]]), axis=0)
+        terms = _terms(pieces, order)
+        if len(kept) < MOST_BINS:
+            found.append((math.log(terms.sum()) / (order - 1.0), [int(j) + 1 for j in kept]))
+        lost = terms[:-1] + terms[1:] - _terms(pieces[:-1] + pieces[1:], order)
+        kept = np.delete(kept, int(np.argmin(lost)))
+    most = max((divergence for divergence, _ in found), default=0.0)
+    return next((each for each in reversed(found) if most > 0.0 and each[0] >= ALIKE * most), (-math.inf, []))
 
 
-def _terms(sums: Reals, runs: tuple[int, int], order: float, goal: Goal, bins: int, z: float) -> tuple[Reals, Reals]:
-    """ln of each bin's term at the limits of the certification to come, and `z` deviations of luck in it."""
+def _predicted(p: Reals, q: Reals, goal: Goal) -> Reals:
+    """The points (q, p) at the limits of the certification to come, where these events share alpha."""
     from scipy.special import ndtri
 
-    x, y = sums[:, 0], sums[:, 1]
-    p, q = (x + 0.5) / (runs[0] + 1.0), (y + 0.5) / (runs[1] + 1.0)
-    final, side = -float(ndtri(goal.alpha / (2.0 * bins))), goal.runs / 2.0
-    low, high = np.log(p) - luck_down(side * p, p, final), np.log(q) + luck_up(side * q, q, final)
-    luck = np.hypot(order * luck_down(x, p, z), (order - 1.0) * luck_up(y, q, z))
-    return order * low + (1.0 - order) * high, luck
+    z, side = -float(ndtri(goal.alpha / (2.0 * len(p)))), goal.runs / 2.0
+    return np.stack([1.0 - _low(1.0 - q, side, z), _low(p, side, z)], axis=1)
+
+
+def _low(rate: Reals, runs: float, z: float) -> Reals:
+    """The lower limit of rates, `z` deviations down: of the rarer of an event and its complement."""
+    rare = np.clip(rate, 0.0, 0.5), np.clip(1.0 - rate, 0.0, 0.5)
+    down = rare[0] * np.exp(-luck_down(runs * rare[0], rare[0], z))
+    up = rare[1] * np.exp(luck_up(runs * rare[1], rare[1], z))
+    return np.asarray(np.where(rate <= 0.5, down, np.maximum(1.0 - up, 0.0)))
+
+
+def _corners(points: Reals) -> list[int]:
+    """Which points, in order of the events, are corners of the least concave curve above them, (0, 0) and (1, 1)."""
+    found: list[int] = []
+    corners = [(0.0, 0.0)]
+    for place, (q, p) in enumerate([*points.tolist(), (1.0, 1.0)]):
+        if p <= corners[-1][1] or q <= 0.0:
+            continue
+        while len(corners) > 1:
+            (a, b), (c, d) = corners[-2], corners[-1]
+            if (d - b) * (q - a) > (p - b) * (c - a):
+                break
+            corners.pop()
+            found.pop()
+        if q > corners[-1][0]:
+            corners.append((q, p))
+            found.append(place)
+    return [place for place in found if place < len(points)]
+
+
+def _terms(pieces: Reals, order: float) -> Reals:
+    return np.asarray(np.exp(order * np.log(pieces[:, 1]) + (1.0 - order) * np.log(pieces[:, 0])))

@@ -19,7 +19,9 @@ SHOWN = 6  # bins that the printed form names
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Disjoint bins of one feature; outputs in none of them are left over. Raises `InvalidSpec` where bins overlap.
+    """Disjoint bins of one feature, in order of falling ratio p/q: the first ones together make the events certified.
+
+    Outputs in none of the bins count as rest, with the last bin. Raises `InvalidSpec` where bins overlap.
 
     >>> from dpaudit.events.features import Coordinate
     >>> from math import inf

@@ -232,6 +232,3 @@ def event_of(feature: Feature, bins: Binning, cells: npt.NDArray[np.intp]) -> Ev
     ends = numbers[np.concatenate([breaks, [len(numbers) - 1]])] if len(numbers) else []
     tokens = tuple(bins.tokens[cell - bins.bins] for cell in cells[cells >= bins.bins])
     return Event(feature, tuple(bins.interval(int(a), int(b)) for a, b in zip(starts, ends, strict=True)), tokens)
-
-
-_event = event_of  # the name that the learner of bets imports

@@ -247,7 +247,8 @@ def _stated_claim(table: ClaimTable, relation: Relation | None) -> Claim:
     keys = {key: value for key in table.__struct_fields__ if (value := getattr(table, key)) is not None}
     for form, needed, more in FORMS:
         if set(needed) <= keys.keys() <= {*needed, *more}:
-            with at("claim"):
+            key = next(iter(FIELDS.keys() & keys.keys()), None)
+            with at("claim" if key is None else f"claim.{key}"):
                 claim: Claim = form(**{FIELDS.get(key, key): value for key, value in keys.items()}, relation=relation)
                 return claim
     known = "; ".join(", ".join((*needed, *(f"[{key}]" for key in more))) for _, needed, more in FORMS)
@@ -272,6 +273,9 @@ def _pairs(
     if table.pattern is not None:
         if table.pair is not None or table.pairs is not None:
             raise InvalidSpec("give pair, pairs or pattern, one of the three")
+        for key in ("pattern", "relation"):
+            if key in table.pattern_parameters:
+                raise InvalidSpec(f"pattern_parameters: {key!r} is no parameter of a pattern; it is a key of the audit")
         return stock_pairs(table.pattern, relation=relation, **table.pattern_parameters)
     if table.pattern_parameters:
         raise InvalidSpec("pattern_parameters needs pattern, the name of a stock pattern")

@@ -159,6 +159,7 @@ _KINDS = {
     "array": "a list",
     "object": "a table",
 }
+_CURVES = ("profile", "trade_off")
 _TABLES: dict[str, type[Struct]] = {
     "mechanism": CommandTable,
     "claim": ClaimTable,
@@ -174,12 +175,16 @@ def _in_words(message: str, raw: Any, into: type[Struct]) -> str:
     names: list[str] = []
     value, table = raw, into
     for key, index in _STEP.findall(path):
+        if index and names[-1] in _CURVES:
+            break
         if index:
             value = value[int(index)] if index.isdigit() and isinstance(value, list) else None
             continue
         value = value.get(key) if isinstance(value, dict) else None
         names.append(key)
         table = _TABLES.get(key, table)
+    if names and names[-1] in _CURVES and value is not None:
+        return f"{'.'.join(names)} must be a list of points, each of two numbers, got {_short(value)}"
     return _sentence(what, ".".join(names), value, table)
 
 
@@ -203,7 +208,7 @@ def _sentence(what: str, key: str, value: Any, table: type[Struct]) -> str:
         return f"{key} must not be empty"
     if what.startswith("Invalid enum value"):
         known = _choices(key.rpartition(".")[2])
-        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{_nearest(str(value), known)}"
+        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{_meant(str(value), known)}"
     return f"{key or 'it'}: {what[:1].lower()}{what[1:]}"
 
 
@@ -218,8 +223,12 @@ def _choices(key: str) -> tuple[str, ...]:
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:
+    return _meant(word, known) or f"; known here: {', '.join(known)}"
+
+
+def _meant(word: str, known: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(word[:100], known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(known)}"
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _short(value: Any) -> str:

@@ -183,3 +183,25 @@ def needs_set_up(data: float) -> float:
     if SET_UP_HERE is None:
         raise RuntimeError("nothing was set up")
     return data + SET_UP_HERE * float(np.random.default_rng().laplace())
+
+
+class OwnKind:
+    """A sound mechanism with randomness of its own, whose outputs are of some type."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __call__(self, data: float) -> Any:
+        noise = float(np.random.default_rng().laplace())
+        return {
+            "numpy float": lambda: np.float64(data + noise),
+            "numpy single": lambda: np.float32(data + noise),
+            "numpy integer": lambda: np.int64(round(data + noise)),
+            "numpy truth": lambda: np.bool_(data + noise > 0.5),
+            "tuple": lambda: (np.float64(data + noise), 1),
+            "array": lambda: np.array([data + noise, 2.0]),
+            "dictionary": lambda: {"sum": np.float64(data + noise)},
+            "text": lambda: "many" if data + noise > 0.5 else "few",
+            "sometimes nothing": lambda: None if data + noise > 1.0 else np.float64(data + noise),
+            "sometimes another type": lambda: 1 if data + noise > 1.0 else np.float64(data + noise),
+        }[self.kind]()

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,6 +52,23 @@ def test_the_bound_covers_the_truth(p: tuple[float, ...], q: tuple[float, ...], 
     assert wrong <= alpha + 1e-5  # what was left out as too unlikely
 
 
+@pytest.mark.parametrize("alpha", [0.2, 0.05])
+@pytest.mark.parametrize(("p", "q"), [(0.7, 0.3), (0.2, 0.05), (0.99, 0.9), (1.0, 0.8), (0.4, 0.4)])
+def test_two_outcomes_on_the_boundary(p: float, q: float, alpha: float) -> None:
+    """All outcomes of 30 runs of one side and 20 of the other: refuted with probability alpha at most."""
+    claim = RenyiDP(2.0, divergence((p, 1.0 - p), (q, 1.0 - q), 2.0))
+    chance_p, chance_q = stats.binom.pmf(range(31), 30, p), stats.binom.pmf(range(21), 20, q)
+    for flipped in (False, True):  # a wrong order of the bins is no less valid
+        wrong = 0.0
+        for x, y in itertools.product(range(31), range(21)):
+            counts = [(x, 30 - x), (y, 20 - y)]
+            found = Binned(*(each[::-1] if flipped else each for each in counts), 30, 20)
+            if chance_p[x] * chance_q[y] > 1e-12 and divergence_lower(found, 2.0, alpha) > claim.epsilon:
+                wrong += chance_p[x] * chance_q[y]
+                assert p_value(found, claim, claim.epsilon) <= alpha * (1.0 + 1e-6)
+        assert wrong <= alpha
+
+
 def test_false_refutations_at_the_boundary() -> None:
     """2,000 seeded runs of each of two mechanisms on the boundary of their claims, at confidence 0.8.
 
@@ -86,6 +104,19 @@ def test_the_p_value_is_the_least_alpha_that_refutes(pairs: list[tuple[int, int]
                 assert (made.epsilon_lower, made.delta) == (None, 0.0)
 
 
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(pairs=counts, order=st.sampled_from([1.1, 2.0, 8.0]), ulps=st.integers(-3, 3))
+def test_bound_and_p_value_agree_to_the_last_digit(pairs: list[tuple[int, int]], order: float, ulps: int) -> None:
+    x, y = (tuple(side) for side in zip(*pairs, strict=True))
+    found = Binned(x, y, sum(x), sum(y))
+    for confidence in (0.95, 0.999):
+        claimed = divergence_lower(found, order, error_probability(confidence))
+        for _ in range(abs(ulps)):
+            claimed = max(0.0, math.nextafter(claimed, math.copysign(math.inf, ulps)))
+        made = certify(found, RenyiDP(order, claimed), confidence, certifier="binned")
+        assert made.refuted == (made.lower > claimed)
+
+
 def test_monotone_in_alpha() -> None:
     found = Binned((500, 300, 200), (200, 300, 500), 1000, 1000)
     for order in (1.5, 2.0, 16.0):
@@ -97,29 +128,65 @@ def test_monotone_in_alpha() -> None:
 # --- tight ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("runs", "bins", "least"), [(10**4, 8, 0.55), (10**5, 8, 0.75), (10**6, 16, 0.88)])
-def test_most_of_the_divergence_of_a_gaussian(runs: int, bins: int, least: float) -> None:
-    """At the expected counts of N(1, 1) against N(0, 1), where D_2 is 1 and rho 1/2."""
-    cuts = np.linspace(-1.5, 2.0 + 0.55 * math.log10(runs), bins - 1)
-    p, q = (np.diff(np.concatenate([[0.0], stats.norm.cdf(cuts - mu), [1.0]])) for mu in (1.0, 0.0))
-    found = Binned(
-        tuple(np.floor(runs * p).astype(int).tolist()), tuple(np.floor(runs * q).astype(int).tolist()), runs, runs
-    )
-    assert least <= divergence_lower(found, 2.0, 0.05) <= 1.0
-    assert rho_lower(found, 0.05) >= divergence_lower(found, 2.0, 0.05) / 2.0
-    assert rho_lower(found, 0.05) <= 0.5
+def gaussians(mu: float, runs: int, cuts: npt.NDArray[np.float64]) -> Binned:
+    """The expected counts of N(mu, 1) against N(0, 1) between falling cuts: bins in order of falling ratio."""
+    sides = (np.diff(np.concatenate([[0.0], stats.norm.sf(cuts - mean), [1.0]])) for mean in (mu, 0.0))
+    x, y = (tuple(np.floor(runs * side).astype(int).tolist()) for side in sides)
+    return Binned(x, y, runs, runs)
+
+
+@pytest.mark.parametrize(
+    ("mu", "order", "runs", "cuts", "least"),
+    [
+        (1.0, 2.0, 10**4, (3.0, -0.6, 7), 0.74),
+        (1.0, 2.0, 10**5, (3.6, -0.9, 9), 0.88),
+        (1.0, 2.0, 10**6, (4.2, -1.2, 15), 0.94),
+        (1.0, 8.0, 10**5, (3.2, 3.2, 1), 0.52),
+        (0.161, 2.0, 450_000, (0.0, 0.0, 1), 0.56),
+        (0.161, 2.0, 450_000, (1.2, -1.0, 3), 0.76),
+        (0.161, 2.0, 450_000, (1.8, -1.6, 9), 0.82),
+    ],
+)
+def test_most_of_the_divergence_of_a_gaussian(
+    mu: float, order: float, runs: int, cuts: tuple[float, float, int], least: float
+) -> None:
+    """At the expected counts, as a part of D_a = a mu^2 / 2; and rho is mu^2 / 2."""
+    found, truth = gaussians(mu, runs, np.linspace(*cuts)), order * mu**2 / 2.0
+    assert least * truth <= divergence_lower(found, order, 0.05) <= truth
+    assert divergence_lower(found, order, 0.05) / order <= rho_lower(found, 0.05) <= mu**2 / 2.0
+
+
+def test_no_two_laws_within_the_limits_have_less() -> None:
+    """Seeded: 3,000 pairs of laws that keep the limits, found apart from the code; and one of them has the bound."""
+    rng = np.random.default_rng(5)
+    for x, y in (((300, 500, 200), (100, 400, 500)), ((40, 30, 20, 10), (5, 10, 35, 50)), ((9, 1, 90), (1, 9, 90))):
+        runs, k = sum(x), len(x)
+        hits_p, hits_q, share = np.cumsum(x)[:-1], np.cumsum(y)[:-1], 0.05 / (2 * (k - 1))
+        low = stats.beta.ppf(share, hits_p, runs - hits_p + 1)
+        high = stats.beta.isf(share, hits_q + 1, runs - hits_q)
+        least = math.inf
+        for _ in range(3000):
+            room = rng.exponential(0.02 * rng.random(), (2, k - 1))
+            p, q = np.minimum(low + room[0], 1.0), np.maximum(high - room[1], 1e-9)
+            p, q = (np.diff(np.concatenate([[0.0], side, [1.0]])) for side in (np.sort(p), np.sort(q)))
+            least = min(least, divergence(tuple(p), tuple(q), 2.0))
+        bound = divergence_lower(Binned(x, y, runs, runs), 2.0, 0.05)
+        assert bound <= least <= bound + 0.05
+
+
+def test_bins_that_say_nothing_cost_their_share_alone() -> None:
+    """A bin whose ratio its neighbours have too: the same curve, at limits for one event more."""
+    two, three = Binned((60, 40), (20, 80), 100, 100), Binned((30, 30, 40), (10, 10, 80), 100, 100)
+    assert divergence_lower(three, 2.0, 0.04) == pytest.approx(divergence_lower(two, 2.0, 0.02), rel=1e-6)
 
 
 def test_several_bins_say_more_than_one_event() -> None:
-    cuts = np.linspace(-1.0, 3.0, 7)
-    p, q = (np.diff(np.concatenate([[0.0], stats.norm.cdf(cuts - mu), [1.0]])) for mu in (1.0, 0.0))
-    x, y = np.floor(10**6 * p).astype(int), np.floor(10**6 * q).astype(int)
-    several = divergence_lower(Binned(tuple(x.tolist()), tuple(y.tolist()), 10**6, 10**6), 2.0, 0.05)
+    found = gaussians(1.0, 10**6, np.linspace(3.0, -1.0, 7))
+    x, y = found.counts_p, found.counts_q
     events = [
-        Binned((int(x[k:].sum()), int(x[:k].sum())), (int(y[k:].sum()), int(y[:k].sum())), 10**6, 10**6)
-        for k in range(1, 8)
+        Binned((sum(x[:k]), sum(x[k:])), (sum(y[:k]), sum(y[k:])), found.runs_p, found.runs_q) for k in range(1, 8)
     ]
-    assert several > 1.2 * max(divergence_lower(event, 2.0, 0.05) for event in events)
+    assert divergence_lower(found, 2.0, 0.05) > 1.2 * max(divergence_lower(event, 2.0, 0.05) for event in events)
 
 
 def test_no_bins_say_more_than_the_ceiling() -> None:
@@ -143,11 +210,13 @@ def test_null_equal_sides_certify_nothing(pairs: list[tuple[int, int]], order: f
 
 
 def test_mirror() -> None:
-    """Sides exchanged where the bins are mirror images of each other: the same bound; and the order of bins is free."""
-    straight = Binned((700, 200, 100), (100, 200, 700), 1000, 1000)
-    other = Binned((100, 200, 700), (700, 200, 100), 1000, 1000)
-    for order in (1.5, 4.0):
-        assert divergence_lower(straight, order, 0.05) == pytest.approx(divergence_lower(other, order, 0.05), rel=1e-12)
+    """Sides exchanged: what the bins in the other order say of D(Q || P), and in this order nothing."""
+    x, y = (500, 400, 100), (50, 150, 800)
+    straight = divergence_lower(Binned(x, y, 1000, 1000), 4.0, 0.05)
+    turned = divergence_lower(Binned(y[::-1], x[::-1], 1000, 1000), 4.0, 0.05)
+    assert 0.0 < straight <= divergence(tuple(a / 1000 for a in x), tuple(b / 1000 for b in y), 4.0)
+    assert 0.0 < turned <= divergence(tuple(b / 1000 for b in y), tuple(a / 1000 for a in x), 4.0)
+    assert divergence_lower(Binned(y, x, 1000, 1000), 4.0, 0.05) == 0.0
 
 
 # --- the ends ---------------------------------------------------------------------------------------------------

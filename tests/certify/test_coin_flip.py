@@ -164,16 +164,25 @@ def test_the_p_value_is_the_least_alpha_that_refutes(x: int, y: int, spare: int,
 
 
 def level_reached(claim: Claim, runs: int, p: float, q: float, alpha: float) -> float:
-    """Pr(refuted) for many runs: hits of Q by hits of Q, the least hits of P that refute found by bisection."""
+    """Pr(refuted) for many runs: hits of Q by hits of Q, the least hits of P that refute found by bisection.
+
+    The least hits rise with y, so each is sought a few above the one before, in steps that double.
+    """
     law = stats.binom(runs, q / 2.0)
-    total = 0.0
+
+    def refuted(x: int, y: int) -> bool:
+        return p_value(evidence(x, y, runs), claim) <= alpha
+
+    total, low = 0.0, 0
     for y in range(int(law.ppf(1e-9)), int(law.ppf(1.0 - 1e-9)) + 1):
-        low, high = 0, runs - y
-        if p_value(evidence(high, y, runs), claim) > alpha:
+        if not refuted(runs - y, y):
             continue
+        high, step = low, 1
+        while high < runs - y and not refuted(high, y):
+            low, high, step = high + 1, min(runs - y, high + step), 2 * step
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if p_value(evidence(middle, y, runs), claim) <= alpha else (middle + 1, high)
+            low, high = (low, middle) if refuted(middle, y) else (middle + 1, high)
         total += law.pmf(y) * stats.binom.sf(low - 1, runs - y, p / (2.0 - q))
     return float(total)
 

@@ -57,7 +57,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-def answer(mechanism: Any, runs: int = 6_000, *, pairs: Any = None, **way: Any) -> str:
+def answer(mechanism: Any, runs: int = 4_000, *, pairs: Any = None, **way: Any) -> str:
     spec = AuditSpec(
         claim=PureDP(0.5),
         mechanism=wrap(mechanism),

@@ -14,13 +14,13 @@ FALSE_ALARM = 1e-6  # of each test of validity or null, by the binomial limit: e
 POWER_ALARM = 1e-6  # of each test that wants refutations: by the margins named there
 
 AUDITS = {  # seeded audits of each mechanism, and the runs of each
-    "laplace": (200, 8_000),
-    "randomised_response": (400, 8_000),
-    "report_noisy_max": (200, 8_000),
+    "laplace": (150, 8_000),
+    "randomised_response": (325, 8_000),
+    "report_noisy_max": (120, 8_000),
     "above_threshold": (100, 4_000),
-    "gaussian": (200, 8_000),
+    "gaussian": (100, 8_000),
 }
-LEAST = {  # that the level is used at all: it is 0.043 (benchmarks/valid.py), and 0.957^400 < 1e-6
+LEAST = {  # that the level is used at all: it is 0.043 (benchmarks/valid.py), and 0.957^325 < 1e-6
     "randomised_response": 1,
 }
 

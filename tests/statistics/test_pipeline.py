@@ -105,7 +105,7 @@ def test_valid_with_any_event_that_the_data_picked(engine: Engine) -> None:
     def mechanism(data: float, runs: int, rng: np.random.Generator) -> Any:
         return rng.integers(0, 300, runs)
 
-    audits = 200
+    audits = 120
     results = [audited(engine, batched(mechanism), (0.0, 1.0), PureDP(0.0), 4_000, seed) for seed in range(audits)]
     assert sum(result.verdict is Verdict.REFUTED for result in results) <= most_refuted(audits)
 

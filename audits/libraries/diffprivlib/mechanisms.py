@@ -1,10 +1,10 @@
-"""Two mechanisms of diffprivlib, as its users call them. The library owns its randomness."""
+"""Three mechanisms of diffprivlib, as its users call them. The library owns its randomness."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from diffprivlib.mechanisms import Geometric
+from diffprivlib.mechanisms import Geometric, Laplace
 from diffprivlib.models import LinearRegression
 
 import dpaudit
@@ -15,6 +15,13 @@ def _make_geometric(epsilon: float, sensitivity: int) -> Callable[[int], int]:
 
 
 geometric = dpaudit.built_by(_make_geometric)
+
+
+def _make_laplace(epsilon: float, sensitivity: float) -> Callable[[float], float]:
+    return Laplace(epsilon=epsilon, sensitivity=sensitivity).randomise
+
+
+laplace = dpaudit.built_by(_make_laplace)
 
 
 def linear_regression(records: list[tuple[float, float]], *, epsilon: float, largest: float) -> float:

@@ -174,7 +174,7 @@ class StoredSets(Stored):
 class StoredTangent(Stored):
     """The half-plane p <= ratio q + offset."""
 
-    ratio: float
+    ratio: Lower
     offset: float
 
 
@@ -187,7 +187,7 @@ class StoredWitness(Stored):
     p_side: Literal["first", "second"]
     selector: str
     score: float
-    tangent: StoredTangent
+    tangent: StoredTangent | None
 
 
 class StoredCoinFlip(Stored, tag_field="kind", tag="coin-flip"):

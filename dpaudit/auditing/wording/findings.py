@@ -7,7 +7,7 @@ import math
 from dpaudit.auditing.numerals import confidence_text, counted, exact, p_text
 from dpaudit.auditing.quoting import LONGEST_DATA, clean
 from dpaudit.auditing.result import AuditResult, Finding
-from dpaudit.auditing.wording.statements import certified_bound
+from dpaudit.auditing.wording.statements import bits_looked_at, certified_bound
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 
@@ -69,6 +69,8 @@ def representation_lines(result: AuditResult) -> tuple[str, ...]:
     if not result.spec["representation"]:
         return ()
     found = result.representation
+    if not bits_looked_at(result):
+        return ("the bits of the outputs were not looked at: the runs were bets, or one in each of many processes",)
     if found is None:
         return (
             "no finding: no event on bits promised more than the rounded values do",

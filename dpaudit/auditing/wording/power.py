@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from dpaudit.auditing.certification import perfect_bound
+from dpaudit.auditing.certification import SINGLE, fitting, perfect_bound
 from dpaudit.auditing.control import Control, smallest_seen
 from dpaudit.auditing.numerals import counted, decimals, exact, up
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.wording.statements import at_delta
+from dpaudit.auditing.wording.statements import at_delta, at_order
 from dpaudit.certify import Binned, smallest_caught
 from dpaudit.certify.power import MASSES
 from dpaudit.claims import Claim
@@ -20,10 +20,12 @@ POWER = 0.95  # of the smallest loss that an audit is said to catch
 def could_see(result: AuditResult) -> tuple[str, ...]:
     """What an audit of this size could have certified, and the losses it would have refuted."""
     name = result.claim.parameter
-    where = at_delta(result.certificate.delta) if result.certificate.epsilon_lower is not None else ""
-    lines = [f"at most epsilon {up(result.ceiling, 2)}{where}: with all hits on one side no more can be certified"]
     if result.evidence.runs == 0:
-        return ("the bets refuted the claim before any run was left for a fixed bound",)
+        return ("the bets refuted the claim before any run was counted for a fixed bound",)
+    most, where = f"epsilon {up(result.ceiling, 2)}", at_delta(result.certificate.delta)
+    if result.certificate.epsilon_lower is None:  # bins bound the claim's own parameter
+        most, where = f"{name} {up(result.ceiling, 2)}", at_order(result.claim)
+    lines = [f"at most {most}{where}: with all hits on one side no more can be certified"]
     caught = {mass: least_caught(result, mass) for mass in MASSES}
     seen = [f"{_up(least)} at {exact(mass)}" for mass, least in caught.items() if least is not None]
     blind = [exact(mass) for mass, least in caught.items() if least is None]
@@ -31,13 +33,13 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
         lines.append(f"refuted with power {exact(POWER)}: a true {name} from here on, by the probability of its event")
         lines.append("; ".join(seen))
     if blind:
-        lines.append(f"nothing is caught on an event of probability {' or '.join(blind)}")
+        lines.append(f"nothing is caught on an event of probability {_either(blind)}")
     return (*lines, *_of_witness(result), *_demanded(result))
 
 
 def planned_power(claim: Claim, runs: int, level: float, spec: AuditSpec) -> list[str]:
     """What so many certifying runs will see: a line for each event probability, the ceiling, the power demanded."""
-    certifier = str(spec.certifier)
+    certifier = fitting(str(spec.certifier), claim)
     lines = []
     for mass in MASSES:
         least = smallest_caught(claim, runs, mass, confidence=level, certifier=certifier, power=POWER)
@@ -54,19 +56,23 @@ def planned_power(claim: Claim, runs: int, level: float, spec: AuditSpec) -> lis
     return lines
 
 
-def least_caught(result: AuditResult, mass: float) -> float | None:
-    """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`."""
-    return smallest_caught(
-        result.claim, result.evidence.runs, mass, confidence=result.level, certifier=result.certifier, power=POWER
-    )
+def least_caught(result: AuditResult, mass: float, *, delta: float | None = None) -> float | None:
+    """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
+
+    `delta` is the one frozen with the event; None: the one that search would freeze for it.
+    """
+    claim, runs, certifier = result.claim, result.evidence.runs, result.certifier
+    if not isinstance(result.evidence, Binned):  # an event, in an audit that may look for bins
+        certifier = SINGLE.get(certifier, certifier)
+    return smallest_caught(claim, runs, mass, confidence=result.level, certifier=certifier, delta=delta, power=POWER)
 
 
 def _of_witness(result: AuditResult) -> tuple[str, ...]:
     e = result.evidence
     if isinstance(e, Binned) or not e.runs_p or not e.hits_p:
         return ()
-    mass = e.hits_p / e.runs_p
-    least = least_caught(result, mass)
+    mass, line = e.hits_p / e.runs_p, result.witness.tangent
+    least = least_caught(result, mass, delta=None if line is None else line.offset)
     if least is None or least == math.inf:
         return ()
     return (f"on an event as probable as the witness ({mass:.3g}): {result.claim.parameter} from {_up(least)}",)
@@ -93,19 +99,26 @@ def control_lines(result: AuditResult) -> tuple[str, ...]:
     lines += [f"missed: {_control(result, control)}" for control in missed]
     if smallest is None:
         needed = result.controls[-1].needed
-        lines.append(f"no control was caught {needed} times of {counted(repeats, 'audit')}: give more runs")
+        lines.append(f"no control was caught in {needed} of {counted(repeats, 'audit')}: give more runs")
     lines.append(
-        "that is what search and certification see of a leak of this kind: outputs far away, or a word instead"
+        "a control is the mechanism with a leak put into it: an output far away, or a word, as telling as stated"
     )
+    lines.append("it shows what search and certification together see of leaks of this kind, and of no other")
     return tuple(lines)
 
 
 def _control(result: AuditResult, control: Control) -> str:
     loss = f"{result.claim.parameter} {control.loss:.4g}"
+    given_up = "" if control.seen or control.repeats == result.spec["controls"] else ", then given up"
     return (
         f"a leak of {loss} on an event of probability {exact(control.mass)}, "
-        f"in {control.caught} of {counted(control.repeats, 'audit')}"
+        f"in {control.caught} of {counted(control.repeats, 'audit')}{given_up}"
     )
+
+
+def _either(words: list[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _up(value: float) -> str:

@@ -8,6 +8,7 @@ from dpaudit.auditing.numerals import counted
 from dpaudit.auditing.quoting import clean, literal, plain_text
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import suited
+from dpaudit.claims import claim_from_dict
 
 LONGEST_CODE = 4_000
 USUAL: dict[str, Any] = {
@@ -39,7 +40,7 @@ def python_form(result: AuditResult) -> tuple[str, ...]:
     keys = ("runs", "confidence", "seed", "run_timeout_s")
     options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
     options += [f"{key}={spec[key]!r}" for key, usual in USUAL.items() if spec[key] != usual]
-    if spec["certifier"] != suited(result.claim):
+    if spec["certifier"] != suited(claim_from_dict(spec["claim"]), spec["stopping"]):
         options.append(f"certifier={spec['certifier']!r}")
     lines = (
         "import dpaudit",

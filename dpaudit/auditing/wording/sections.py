@@ -19,6 +19,7 @@ from dpaudit.auditing.wording.repeating import repeat
 from dpaudit.auditing.wording.statements import (
     NOT_PRIVATE,
     at_delta,
+    confidence,
     headline,
     implied,
     limits,
@@ -30,6 +31,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 
 MOST_NAMES = 12  # of one kind that a sentence lists
+MOST_POINTS = 8  # of a curve
 WIDTH = 16  # of the column of titles
 
 
@@ -82,9 +84,10 @@ def sections(result: AuditResult) -> list[Section]:
 
 
 def _verdict(result: AuditResult) -> tuple[str, ...]:
-    certificate, error = result.certificate, p_text(error_probability(result.certificate.confidence))
+    certificate = result.certificate
+    limit, error = (p_text(error_probability(each)) for each in (certificate.confidence, confidence(result)))
     first = (
-        f"{verdict_text(result.verdict)}: p-value at most {p_text(certificate.p_value)}, and {error} or less refutes"
+        f"{verdict_text(result.verdict)}: p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
     )
     if result.verdict is Verdict.REFUTED:
         return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}")
@@ -103,8 +106,18 @@ def _claim(result: AuditResult) -> tuple[str, ...]:
 
 def _claim_words(stored: dict[str, Any]) -> str:
     """The form and its numbers: `ApproximateDP(epsilon=1, delta=1e-06)`."""
-    values = (f"{key}={exact(value)}" for key, value in stored.items() if isinstance(value, float))
+    values = [f"{key}={exact(value)}" for key, value in stored.items() if isinstance(value, float)]
+    values += [f"{key}={_curve(value)}" for key, value in stored.items() if isinstance(value, list)]
     return f"{stored['form']}({', '.join(values)})"
+
+
+def _curve(points: list[list[float]]) -> str:
+    """The points of a curve; where there are many, the first and the last of them."""
+    told = [f"({', '.join(exact(number) for number in point)})" for point in points]
+    if len(told) <= MOST_POINTS:
+        return f"[{', '.join(told)}]"
+    half = MOST_POINTS // 2
+    return f"[{', '.join(told[:half])}, ..., {', '.join(told[-half:])}: {len(told):,} points]"
 
 
 def _mechanism(result: AuditResult) -> tuple[str, ...]:
@@ -123,10 +136,15 @@ def _mechanism(result: AuditResult) -> tuple[str, ...]:
 
 def _witness(result: AuditResult) -> tuple[str, ...]:
     pair = result.spec["pairs"][result.witness.pair]
-    what = "the partition into" if isinstance(result.witness.event, Partition) else "the event"
+    event, side, name = result.witness.event, result.witness.p_side, clean(pair["name"])
+    if isinstance(event, Partition):
+        what = "the partition into"
+        says = f'tells the {side} dataset of the pair "{name}" from the other: the divergence is of the {side} one'
+    else:
+        what, says = "the event", f'is likelier on the {side} dataset of the pair "{name}"'
     return (
-        f"{what} {clean(result.witness.event, LONGEST_DATA)}",
-        f'is likelier on the {result.witness.p_side} dataset of the pair "{clean(pair["name"])}":',
+        f"{what} {clean(event, LONGEST_DATA)}",
+        f"{says}:",
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
     )
@@ -138,7 +156,7 @@ def evidence_lines(result: AuditResult) -> tuple[str, ...]:
     if isinstance(e, Binned):
         return _bins(result, e)
     if e.runs == 0:
-        return ("none beyond the bets: they refuted the claim before its event was frozen for a fixed bound",)
+        return ("none beyond the bets: they refuted the claim before any run was counted for a fixed bound",)
     sides = [(e.hits_p, e.runs_p), (e.hits_q, e.runs_q)]
     if result.witness.p_side == "second":
         sides.reverse()
@@ -168,7 +186,15 @@ def _bound(result: AuditResult) -> tuple[str, ...]:
         statement(result, digits=6),
         *implied(result.claim, result.certificate),
         *_model_based(result),
-        f"by {clean(result.certificate.method, LONGEST_DATA)}, on fresh runs of a frozen witness",
+        f"by {clean(result.certificate.method, LONGEST_DATA)}, on {_fresh(result)}",
+    )
+
+
+def _fresh(result: AuditResult) -> str:
+    if not result.blocks:
+        return "fresh runs of a frozen witness"
+    return (
+        "runs made after each bet was frozen" if result.stopped_early else "runs made after bet or witness was frozen"
     )
 
 
@@ -181,7 +207,7 @@ def _model_based(result: AuditResult) -> tuple[str, ...]:
 
 
 def _cross_check(result: AuditResult) -> tuple[str, ...]:
-    if result.cross_check is None:
+    if result.cross_check is None or not result.evidence.runs:  # there is nothing to check in no runs
         return ()
     lower = bound(result.cross_check, digits=6)
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
@@ -191,7 +217,7 @@ def _search(result: AuditResult) -> tuple[str, ...]:
     witnesses = counted(len(result.others) + 1, "witness", "witnesses")
     runs, pairs = counted(result.spec["runs"], "run"), counted(len(result.spec["pairs"]), "pair")
     lines = [
-        f"{result.runs_used:,} of {runs} used, {result.evidence.runs:,} of them to certify",
+        f"{result.runs_used:,} of {runs} used, {_certifying(result)}",
         f"{pairs} of datasets; {witnesses} certified, by {clean(result.witness.selector)}",
     ]
     groups: dict[tuple[str, str], list[str]] = {}
@@ -199,8 +225,18 @@ def _search(result: AuditResult) -> tuple[str, ...]:
         groups.setdefault((entry.what, entry.status), []).append(clean(entry.name))
     for (what, status), names in groups.items():
         more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-        lines.append(f"{clean(what)} {', '.join(names[:MOST_NAMES])}{more}: {clean(status, LONGEST_DATA)}")
+        kind = "" if names[0].startswith(f"{clean(what)} ") else f"{clean(what)} "  # no "pair pair 2"
+        lines.append(f"{kind}{', '.join(names[:MOST_NAMES])}{more}: {clean(status, LONGEST_DATA)}")
     return tuple(lines)
+
+
+def _certifying(result: AuditResult) -> str:
+    fixed = result.evidence.runs + sum(finding.evidence.runs for finding in result.others)
+    bets = sum(block.evidence.runs for block in result.blocks)
+    if not bets:
+        return f"{fixed:,} of them to certify"
+    last = f", the last {fixed:,} of these for the fixed bound" if fixed else ""
+    return f"{bets:,} of them to bet on and certify{last}"
 
 
 def _made_with(result: AuditResult) -> tuple[str, ...]:

@@ -23,8 +23,13 @@ NO_BITS = "The low bits of floating-point outputs (representation) were not look
 
 def limits(*results: AuditResult) -> tuple[str, ...]:
     """What the results do not show; the bits of floats are among that unless every audit looked at them."""
-    looked = bool(results) and all(result.spec["representation"] for result in results)
+    looked = bool(results) and all(bits_looked_at(result) for result in results)
     return LIMITS if looked else (*LIMITS[:-1], NO_BITS, LIMITS[-1])
+
+
+def bits_looked_at(result: AuditResult) -> bool:
+    """Whether the event on bits was searched for; bets do not, nor do runs of which each has a process of its own."""
+    return result.representation is not None or any(entry.what == "representation" for entry in result.explored)
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -36,7 +41,7 @@ def claimed(result: AuditResult) -> str:
     """What the claim promises for the witness's pair, in its own parameter; at the frozen delta for a curve."""
     claim = result.claim
     own = getattr(claim, claim.parameter, None)
-    return exact(float(own)) if own is not None else up(claim.promised(result.certificate.delta), 4)
+    return exact(float(own)) if own is not None else exact(float(up(claim.promised(result.certificate.delta), 4)))
 
 
 def certified(result: AuditResult, *, digits: int = 3) -> str:
@@ -45,17 +50,22 @@ def certified(result: AuditResult, *, digits: int = 3) -> str:
 
 
 def certified_bound(claim: Claim, certificate: Certificate, *, digits: int = 3) -> str:
-    """The same of any certificate."""
+    """The same of any certificate.
+
+    Bets may refute the claim and certify no number beyond the claimed one: then it says that the truth is above it.
+    """
     above = claim.promised(certificate.delta) if certificate.refuted else None
     where = at_delta(certificate.delta) if claim.parameter == "epsilon" else ""
-    if hasattr(claim, "order"):
-        where = f" at order {exact(claim.order)}"
+    where = at_order(claim) or where
+    own = getattr(claim, claim.parameter, None)  # a curve has none, and its promise at one delta may well hold
+    if certificate.refuted and own is not None and certificate.lower <= own:
+        return f"{claim.parameter} > {exact(float(own))}{where}"
     return f"{claim.parameter} >= {bound(certificate.lower, digits=digits, above=above)}{where}"
 
 
 def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
     """The epsilon at a delta that the counts show without any model, where the claim's parameter is another."""
-    if claim.parameter == "epsilon" or certificate.epsilon_lower is None:
+    if not certificate.epsilon_lower or (claim.parameter == "epsilon" and not at_order(claim)):
         return ()
     lower = bound(certificate.epsilon_lower, digits=6)
     return (f"whatever the mechanism is: epsilon >= {lower}{at_delta(certificate.delta)}",)
@@ -63,14 +73,24 @@ def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
 
 def statement(result: AuditResult, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, and what was claimed."""
-    confidence = confidence_text(result.certificate.confidence)
-    return f"{certified(result, digits=digits)} with confidence {confidence}, claimed {claimed(result)}"
+    told = confidence_text(confidence(result))
+    return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}"
+
+
+def confidence(result: AuditResult) -> float:
+    """The confidence of what is said of a result: of all its witnesses together, for the best of them is told."""
+    return float(result.spec["confidence"])
 
 
 def headline(result: AuditResult) -> str:
     """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
     line = f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
     return f"{line}; and a representation finding" if result.representation_refuted else line
+
+
+def at_order(claim: Claim) -> str:
+    """Where a Rényi bound is stated: ` at order 2`; nothing for other claims."""
+    return f" at order {exact(claim.order)}" if hasattr(claim, "order") else ""
 
 
 def at_delta(delta: float) -> str:

@@ -16,8 +16,12 @@ def suite_line(entry: SuiteEntry) -> str:
         return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_DATA)}"
     expected = "as expected  " if entry.as_expected else "UNEXPECTED   "
     line = f"{expected}{verdict_text(entry.result.verdict):<11}  {clean(entry.name)}: {statement(entry.result)}"
+    if entry.result.representation_refuted:
+        line += "; and a representation finding"
     if not entry.as_expected:
         line += f", expected {verdict_text(entry.expect)}"
+    if entry.result.power_reached is False:
+        line += "; without the power that the spec demands"
     return f"{line}; {clean(entry.error, LONGEST_DATA)}" if entry.error else line
 
 
@@ -28,6 +32,8 @@ def suite_headline(suite: SuiteResult) -> str:
     odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
     counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
     surprise = "every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"
+    weak = sum(entry.result.power_reached is False for entry in suite.entries if entry.result is not None)
+    surprise += f", {weak} without the power demanded" if weak else ""
     said = f"{counts}; {surprise}" if done else counts
     return f"{counted(len(suite.entries), 'audit')}: {said}; exit code {suite.exit_code}"
 

@@ -155,8 +155,6 @@ def cases() -> tuple[Case, ...]:
     for name, claim in claims().items():
         usual: Any = suited(claim)
         others: list[Any] = ["unconditional"] if usual != "unconditional" else ["coin-flip"]
-        if hasattr(claim, "rho"):
-            others.append("binned")
         single: Any = "unconditional" if usual == "binned" else usual
         found += [
             *(Case(name, claim, certifier) for certifier in (usual, *others)),

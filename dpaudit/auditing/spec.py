@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from dpaudit import validate
 from dpaudit.certify.certificate import divided
-from dpaudit.claims import Claim, PureDP, RenyiDP
+from dpaudit.claims import Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
@@ -35,7 +35,8 @@ def suited(claim: Claim, stopping: str = "fixed") -> Literal["coin-flip", "uncon
     """
     if isinstance(claim, PureDP):
         return "coin-flip"
-    return "binned" if isinstance(claim, RenyiDP) and stopping == "fixed" else "unconditional"
+    several = isinstance(claim, RenyiDP | ZeroConcentratedDP) and stopping == "fixed"
+    return "binned" if several else "unconditional"
 
 
 @dataclass(frozen=True, slots=True)

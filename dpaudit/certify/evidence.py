@@ -98,8 +98,9 @@ class Binned:
     """Runs per bin of a partition that was frozen beforehand, on either side.
 
     `counts_p[b]` of `runs_p` runs fell into bin b on the likelier side, `counts_q[b]` of `runs_q` on the other. The
-    bins are disjoint; they need not hold every run. Raises `InvalidSpec` where counts are negative, do not match, or
-    add up to more than the runs.
+    bins are disjoint and stand in order of falling ratio p/q; another order makes a bound smaller, never wrong. They
+    need not hold every run: what no bin holds counts with the last. Raises `InvalidSpec` where counts are negative, do
+    not match, or add up to more than the runs.
 
     >>> Binned((30, 50), (10, 80), 100, 100) + Binned((1, 0), (0, 1), 1, 2)
     Binned(counts_p=(31, 50), counts_q=(10, 81), runs_p=101, runs_q=102)

@@ -105,7 +105,7 @@ def _search(
             return False
         if certifier == "binned":
             counts = Binned((few, size - few), (many, size - many), size, size)
-            return binned.p_value(counts, claim, claim.promised(0.0)) <= alpha
+            return binned.parameter_lower(counts, claim, alpha) > claim.promised(0.0)
         d = _delta(claim, q, mass, delta)
         if mass <= d:
             return False

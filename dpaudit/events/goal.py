@@ -141,7 +141,7 @@ class Goal:
         """What the certificate loses, as variances of ln p and ln q with its quantile in them."""
         from scipy.special import ndtri
 
-        z = float(ndtri(self.alpha / 4.0 if self.certifier == "binned" else self.alpha))
+        z = float(ndtri(self.alpha / 2.0 if self.certifier == "binned" else self.alpha))
         rest_p, rest_q = (1.0, 1.0) if self.certifier == "coin-flip" else (1.0 - p, 1.0 - q)
         scale = 2.0 * z**2 / self.runs
         with np.errstate(divide="ignore"):

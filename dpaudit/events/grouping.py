@@ -122,23 +122,24 @@ def _rankings(bins: Binning, counts: Counts) -> list[_Ranking]:
     both = counts.sum(axis=1).astype(float)
     filled = np.flatnonzero(both[:-1])  # the last cell, tokens never seen on the pilot, cannot be named
     numbers, tokens = filled[filled < bins.bins], filled[filled >= bins.bins]
+    if len(filled) < FEWEST_BINS:
+        return []
     few = len(numbers) <= MANY_CELLS
     cells: list[Cells] = []
     if len(numbers) and not few:
         cuts = _cuts(both[: bins.bins], max(CELLS - len(tokens), CELLS // 2))
         cells = [np.arange(low, high) for low, high in itertools.pairwise([0, *cuts, bins.bins])]
-    singles = filled if few else tokens
-    if len(singles):
-        cells += _in_groups(singles[falling(counts[singles].T)], both)
-    if len(cells) < FEWEST_BINS:
-        return []
-    sums = np.array([counts[part].sum(axis=0) for part in cells])
+    lines = (
+        [] if few or len(tokens) else [(1, "bins from the lowest number up"), (-1, "bins from the highest number down")]
+    )
+    cells += [np.array([cell]) for cell in (filled if few else tokens)]
+    sums = np.array([counts[part].sum(axis=0) for part in cells]).reshape(-1, 2)
+    found = [_Ranking(family, cells[::way], np.cumsum(sums[::way], axis=0)[:-1].astype(float)) for way, family in lines]
     order = falling(sums.T)
-    found = [_Ranking("bins in order of their ratio", [cells[j] for j in order], _judged(sums)[:-1])]
-    if not few and not len(tokens):
-        for way, family in ((1, "bins from the lowest number up"), (-1, "bins from the highest number down")):
-            found.append(_Ranking(family, cells[::way], np.cumsum(sums[::way], axis=0)[:-1].astype(float)))
-    return found
+    ends = _ends(sums[order].sum(axis=1))
+    together = [np.concatenate([cells[j] for j in order[low:high]]) for low, high in itertools.pairwise([0, *ends])]
+    found.append(_Ranking("bins in order of their ratio", together, _judged(sums)[ends[:-1] - 1]))
+    return [each for each in found if len(each.cells) >= FEWEST_BINS]
 
 
 def _judged(sums: Counts) -> Reals:
@@ -150,21 +151,17 @@ def _judged(sums: Counts) -> Reals:
     return judged
 
 
-def _in_groups(order: Cells, both: Reals) -> list[Cells]:
-    """The cells one by one, those with few hits with the next; at most `CELLS`, of equal mass where there are more."""
-    least = max(FEWEST_HITS, both[order].sum() / CELLS if len(order) > CELLS else 0.0)
-    groups: list[list[int]] = [[]]
+def _ends(hits: Reals) -> Cells:
+    """Where groups of neighbours end: those with few hits go with the next; at most `CELLS`, of about equal mass."""
+    least = max(FEWEST_HITS, hits.sum() / CELLS if len(hits) > CELLS else 0.0)
+    ends: list[int] = []
     mass = 0.0
-    for cell in order:
-        groups[-1].append(int(cell))
-        mass += both[cell]
+    for place, more in enumerate(hits.tolist()):
+        mass += more
         if mass >= least:
-            groups.append([])
+            ends.append(place + 1)
             mass = 0.0
-    if len(groups) > 1:  # what is left over, too little for a group of its own
-        rest = groups.pop()
-        groups[-1].extend(rest)
-    return [np.array(group, np.intp) for group in groups]
+    return np.array([*ends[:-1], len(hits)], np.intp)  # what is left over goes with the last
 
 
 def _cuts(both: Reals, room: int) -> list[int]:
@@ -191,10 +188,12 @@ def _chosen(hits: Reals, runs: tuple[int, int], order: float, goal: Goal) -> tup
             kept = kept[corners]
             continue
         pieces = np.diff(np.concatenate([[[0.0, 0.0]], points, [[1.0, 1.0]]]), axis=0)
-        terms = _terms(pieces, order)
+        terms, merged = _log_terms(pieces, order), _log_terms(pieces[:-1] + pieces[1:], order)
+        top = float(terms.max())
+        terms, merged = np.exp(terms - top), np.exp(merged - top)
         if len(kept) < MOST_BINS:
-            found.append((math.log(terms.sum()) / (order - 1.0), [int(j) + 1 for j in kept]))
-        lost = terms[:-1] + terms[1:] - _terms(pieces[:-1] + pieces[1:], order)
+            found.append(((top + math.log(terms.sum())) / (order - 1.0), [int(j) + 1 for j in kept]))
+        lost = terms[:-1] + terms[1:] - merged
         kept = np.delete(kept, int(np.argmin(lost)))
     most = max((divergence for divergence, _ in found), default=0.0)
     return next((each for each in reversed(found) if most > 0.0 and each[0] >= ALIKE * most), (-math.inf, []))
@@ -235,5 +234,5 @@ def _corners(points: Reals) -> list[int]:
     return [place for place in found if place < len(points)]
 
 
-def _terms(pieces: Reals, order: float) -> Reals:
-    return np.asarray(np.exp(order * np.log(pieces[:, 1]) + (1.0 - order) * np.log(pieces[:, 0])))
+def _log_terms(pieces: Reals, order: float) -> Reals:
+    return np.asarray(order * np.log(pieces[:, 1]) + (1.0 - order) * np.log(pieces[:, 0]))

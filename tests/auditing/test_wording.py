@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.auditing import numerals, quoting, wording
-from dpaudit.auditing.result import SuiteEntry, SuiteResult
+from dpaudit.auditing.result import AuditResult, Explored, Finding, SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
-from dpaudit.certify import CoinFlip, certify
-from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.auditing.wording import power
+from dpaudit.certify import Certificate, CoinFlip, certify
+from dpaudit.certify.certificate import divided
+from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
 from tests.golden import example
 from tests.report import hostile
 
@@ -372,3 +374,80 @@ def test_words_that_are_not_ours_do_not_occur(word: str) -> None:
     texts = [wording.full_text(entry.result) for entry in suite.entries if entry.result is not None]
     texts += [wording.suite_headline(suite), *wording.suite_question(suite)]
     assert not any(word in text.lower() for text in texts)
+
+
+# what is said of bets, of bins and of several witnesses
+
+
+def _finding(result: AuditResult) -> Finding:
+    return Finding(result.claim, result.witness, result.evidence, result.certificate)
+
+
+def test_the_best_of_several_witnesses_is_told_at_the_confidence_of_all() -> None:
+    """Each has a part of the error probability; what is said of the best holds with that of all of them."""
+    one = example.result()
+    level = divided(one.spec["confidence"], 2)
+    certificate = certify(one.evidence, one.claim, level)
+    spec = {**one.spec, "certify_pairs": 2}
+    both = replace(one, spec=spec, certificate=certificate, others=(_finding(replace(one, certificate=certificate)),))
+    assert level == 0.9995
+    text = wording.full_text(both)
+    assert "with confidence 0.999, claimed" in text
+    assert "and 5e-4 or less refutes\n" in text
+    assert "refuted with probability at most 0.001\n" in text
+    assert "0.9995" not in text
+
+
+def test_bets_that_refute_without_a_larger_number_say_that_the_truth_is_above_the_claim() -> None:
+    certificate = Certificate(1.0, 0.4, 0.0004, 0.1, 0.999, "bets")
+    assert wording.statements.certified_bound(GaussianDP(1.0), certificate) == "mu > 1"
+    assert wording.statements.certified_bound(RenyiDP(2.0, 1.0), certificate) == "epsilon > 1 at order 2"
+    # refuted somewhere on its curve: that says nothing of the curve at this delta
+    profile = PrivacyProfile([(0.0, 0.2), (2.0, 0.0)])
+    assert wording.statements.certified_bound(profile, certificate) == "epsilon >= 1.00 at delta 0.1"
+
+
+def test_a_bound_of_nothing_is_not_told_as_one() -> None:
+    certificate = Certificate(1.2, 0.0, 0.0004, 0.1, 0.999, "bets")
+    assert wording.statements.implied(GaussianDP(1.0), certificate) == ()
+    told = wording.statements.implied(RenyiDP(2.0, 1.0), replace(certificate, epsilon_lower=0.5))
+    assert told == ("whatever the mechanism is: epsilon >= 0.500000 at delta 0.1",)
+    assert wording.statements.implied(RenyiDP(2.0, 1.0), replace(certificate, epsilon_lower=None)) == ()
+
+
+def test_bits_that_nothing_looked_at_stay_among_what_is_not_shown() -> None:
+    """A spec may ask for them where the runs were bets, or had a process each: then no event on bits was sought."""
+    asked = replace(example.result(), spec={**example.result().spec, "representation": True})
+    assert wording.NO_BITS in wording.limits(asked)
+    assert "the bits of the outputs were not looked at" in wording.full_text(asked)
+    searched = replace(asked, explored=(Explored("representation", "bits of floats", "nothing"),))
+    assert wording.NO_BITS not in wording.limits(searched)
+    assert "representation  no finding: no event on bits" in wording.full_text(searched)
+
+
+def test_a_long_curve_is_told_by_its_ends() -> None:
+    points = [[float(number), 0.5] for number in range(200)]
+    one = example.result()
+    for few, shown in ((2, "[(0, 0.5), (1, 0.5)])"), (200, "(3, 0.5), ..., (196, 0.5), ")):
+        stored = {"form": "PrivacyProfile", "curve": points[:few], "relation": None}
+        text = wording.full_text(replace(one, spec={**one.spec, "claim": stored}))
+        assert "PrivacyProfile(curve=[(0, 0.5), " in text
+        assert shown in text
+        assert ("200 points])" in text) == (few == 200)
+
+
+def test_a_suite_says_where_power_is_missing_and_where_bits_leak() -> None:
+    one = replace(example.result(), spec={**example.result().spec, "detect": {"epsilon": 1e-9, "mass": 0.5}})
+    assert one.power_reached is False
+    entry = SuiteEntry("it", one.verdict, one, exit_code=4)
+    assert wording.suite_line(entry).endswith("; without the power that the spec demands")
+    assert "every verdict as expected, 1 without the power demanded; exit code 4" in wording.suite_headline(
+        SuiteResult((entry,), 0.999)
+    )
+    refuted = replace(one.certificate, p_value=1e-9)
+    leaking = replace(example.result(), representation=replace(_finding(one), certificate=refuted))
+    assert wording.suite_line(SuiteEntry("it", one.verdict, leaking)).endswith("; and a representation finding")
+
+
+def test_choices_are_listed_as_people_do() -> None:
+    assert [power._either(words) for words in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a or b", "a, b or c"]

@@ -203,6 +203,32 @@ def test_null_equal_laws_give_no_partition(cells: int) -> None:
         assert propose_partition(Coordinate(()), bins, table, goal) is None
 
 
+@pytest.mark.parametrize("words", [100, 2_000])
+def test_null_an_order_of_many_words_is_noise(words: int) -> None:
+    """Seeded: none of 20 tables, though words sorted by their hits seem far apart."""
+    rng = np.random.default_rng(7)
+    bins = Binning(np.empty(0, np.float32), tuple(token("text", str(word)) for word in range(words)))
+    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, "binned")
+    for _ in range(20):
+        law = np.concatenate([[0.0], rng.dirichlet(np.full(words, 1.0)), [0.0]])
+        table = np.stack([rng.multinomial(5_000, law) for _ in range(2)], axis=1)
+        assert propose_partition(Coordinate(()), bins, table, goal) is None
+
+
+@pytest.mark.parametrize("table", [[[0, 0], [0, 0], [90, 90]], [[50, 70], [0, 0], [0, 0]], [[0, 0], [0, 0], [0, 0]]])
+def test_too_little_to_make_bins_of(table: list[list[int]]) -> None:
+    bins, goal = Binning(np.zeros(1, np.float32)), Goal(RenyiDP(2.0, 0.5), 1000, 0.05, "binned")
+    assert propose_partition(Coordinate(()), bins, np.array(table), goal) is None
+
+
+def test_high_orders_do_not_overflow() -> None:
+    bins = Binning(np.array([0.5], np.float32))
+    goal = Goal(RenyiDP(1000.0, 0.5), 10**8, 0.05, "binned")
+    found = propose_partition(Coordinate(()), bins, np.array([[10**6, 1], [10**6, 2 * 10**6], [0, 0]]), goal)
+    assert found is not None
+    assert 5.0 < found.score < 14.6
+
+
 def test_tokens_and_numbers_are_all_in_bins() -> None:
     words = tuple(token("text", word) for word in "abc")
     bins = Binning(np.array([0.0, 1.0], np.float32), words)

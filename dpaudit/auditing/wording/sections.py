@@ -139,7 +139,7 @@ def _witness(result: AuditResult) -> tuple[str, ...]:
     event, side, name = result.witness.event, result.witness.p_side, clean(pair["name"])
     if isinstance(event, Partition):
         what = "the partition into"
-        says = f'tells the {side} dataset of the pair "{name}" from the other: the divergence is of the {side} one'
+        says = f'shows the divergence of the {side} dataset of the pair "{name}" from the other'
     else:
         what, says = "the event", f'is likelier on the {side} dataset of the pair "{name}"'
     return (

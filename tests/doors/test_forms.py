@@ -1,0 +1,200 @@
+"""Specs with every form of claim, stopping early, patterns, power demanded and controls, through the command line.
+
+Mechanisms draw from the seeded rng alone, so each test sees the same counts every time. The leaks are so gross that
+other streams would fail with a chance far below 1e-6.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.doors.conftest import Outcome, spec
+
+Run = Callable[..., Outcome]
+Write = Callable[..., str]
+AT = "error: spec.toml: audit 'it': "
+NOISY = """
+import numpy as np
+import dpaudit
+
+def _gaussian(data, runs, rng):
+    return data + rng.normal(size=runs)
+
+def _laplace(data, runs, rng):
+    return data + rng.laplace(size=runs)
+
+def _vector(data, runs, rng):
+    return 4.0 * np.asarray(data, float) + rng.normal(size=(runs, len(data)))
+
+gaussian = dpaudit.batched(_gaussian)
+laplace = dpaudit.batched(_laplace)
+vector = dpaudit.batched(_vector)
+"""
+FORMS = {
+    "pure": "{ epsilon = 0.5 }",
+    "approximate": "{ epsilon = 0.5, delta = 1e-3 }",
+    "gaussian": "{ mu = 0.5 }",
+    "renyi": "{ order = 2.0, epsilon = 0.3 }",
+    "concentrated": "{ rho = 0.1 }",
+    "concentrated twice": "{ rho = 0.1, xi = 0.01 }",
+    "profile": "{ profile = [[0.0, 0.2], [0.5, 0.1], [2.0, 0.0]] }",
+    "trade-off": "{ trade_off = [[0, 1], [0.2, 0.6], [0.6, 0.2], [1, 0]] }",
+}
+GROSS = {"mechanism": '"noisy:gaussian"', "pair": "{ first = 0.0, second = 4.0 }", "expect": '"refuted"'}
+
+
+@pytest.fixture
+def noisy(folder: Path) -> None:
+    (folder / "noisy.py").write_text(NOISY)
+
+
+def one_result(name: str = "it") -> Path:
+    (path,) = Path("out").glob(f"{name}-*.json")
+    return path
+
+
+def test_every_form_of_claim_is_a_key_of_a_spec(dpaudit: Run, write: Write, noisy: None) -> None:
+    forms = {name: spec(name=f'"{name}"', claim=claim, tags=f'["{name}"]', **GROSS) for name, claim in FORMS.items()}
+    path = write(*forms.values())
+    assert dpaudit("validate", path).out == "spec.toml: 8 audits\n"
+    planned = dpaudit("plan", path, "--tag", "renyi", "--tag", "profile")
+    assert planned.code == 0
+    for told in ("(2, 0.3)-RDP, no", "privacy profile of 3 points, no", "certifier   binned", "epsilon from "):
+        assert told in planned.out
+    ended = dpaudit("run", path, "--report", "out", "--confidence", "0.95", "--no-progress")
+    assert ended.code == 0, ended.out + ended.err
+    assert ended.out.count("as expected  REFUTED") == len(FORMS)
+    schema = json.loads(dpaudit("validate", "--schema", "result").out)
+    for stored in Path("out").glob("*.json"):
+        jsonschema.validate(json.loads(stored.read_text()), schema)
+    report = Path("out", "report.md").read_text()
+    assert "PrivacyProfile(curve=\\[(0, 0.2), (0.5, 0.1), (2, 0)\\])" in report
+    assert "| profile | 0" in report
+    assert "0.0000" not in report
+
+
+def test_an_anytime_spec_stops_and_is_checked_again(dpaudit: Run, write: Write, noisy: None) -> None:
+    write(spec(claim="{ mu = 0.5 }", stopping='"anytime"', **{**GROSS, "runs": "20_000"}))
+    assert "  stopping    anytime: as soon as bets reach a wealth of " in dpaudit("plan", "spec.toml").out
+    ended = dpaudit("run", "spec.toml", "--report", "out", "--no-progress")
+    assert ended.code == 0, ended.err
+    assert "stopped there: the claim was refuted before the runs were spent" in ended.out
+    assert "of them to bet on and certify\n" in ended.out
+    assert dpaudit("recheck", str(one_result())).code == 0
+    fresh = dpaudit("recheck", str(one_result()), "--fresh", "--no-progress")
+    assert fresh.code == 0, fresh.err
+    assert "fresh   REFUTED  it: mu >= " in fresh.out
+
+
+def test_a_pattern_makes_the_pairs_and_the_best_two_are_certified(dpaudit: Run, write: Write, noisy: None) -> None:
+    keys = {"pattern": '"one_differs"', "pattern_parameters": "{ queries = 3 }", "certify_pairs": "2"}
+    write(spec(**{**GROSS, "mechanism": '"noisy:vector"', "pair": None, "runs": "4_000", **keys}))
+    assert "one differs: first up, " in dpaudit("plan", "spec.toml").out
+    ended = dpaudit("run", "spec.toml", "--report", "out", "--no-progress")
+    assert ended.code == 0, ended.err
+    assert "2 witnesses were certified, each at an equal part of the error probability" in ended.out
+    assert "with confidence 0.999, claimed 1\n" in ended.out
+    assert dpaudit("recheck", str(one_result())).code == 0
+
+
+def test_power_that_is_not_reached_ends_with_4_and_says_so(dpaudit: Run, write: Write) -> None:
+    weak = spec(detect="{ epsilon = 1.05, mass = 0.01 }")
+    strong = spec(name='"strong"', detect="{ epsilon = 3.0, mass = 0.5 }")
+    write(weak, strong)
+    planned = dpaudit("plan", "spec.toml").out
+    assert "demanded  epsilon 1.05 at 0.01: OUT OF REACH (exit code 4): give more runs\n" in planned
+    assert "demanded  epsilon 3 at 0.5: within reach\n" in planned
+    ended = dpaudit("run", "spec.toml", "--no-progress")
+    assert ended.code == 4
+    first, second = (line for line in ended.out.splitlines() if line.startswith("as expected"))
+    assert first.endswith("claimed 1; without the power that the spec demands")
+    assert second.endswith("claimed 1")
+    closing = "every verdict as expected, 1 without the power demanded; exit code 4\n"
+    assert ended.out.endswith(closing)
+
+
+def test_controls_are_made_and_told(dpaudit: Run, write: Write, noisy: None) -> None:
+    write(spec(mechanism='"noisy:laplace"', pair="{ first = 0.0, second = 1.0 }"))
+    assert "  controls    1 repeats" not in dpaudit("plan", "spec.toml", "--controls", "2").out
+    ended = dpaudit("run", "spec.toml", "--controls", "2", "--no-progress")
+    assert ended.code == 0, ended.err
+    assert "controls        missed: a leak of epsilon 1.693 on an event of probability 0.0001, " in ended.out
+    assert "in 0 of 1 audit, then given up\n" in ended.out
+    assert "a control is the mechanism with a leak put into it" in ended.out
+    assert ended.out.partition("dpaudit run spec.toml")[2].splitlines()[0].endswith("--controls 2")
+
+
+def test_a_renyi_claim_several_steps_apart_can_be_planned(dpaudit: Run, write: Write) -> None:
+    pair = "{ first = 0.0, second = 4.0, distance = 2 }"
+    ended = dpaudit("plan", write(spec(claim="{ order = 2.0, epsilon = 0.1 }", pair=pair)))
+    assert ended.code == 0, ended.err
+    assert "  certifier   unconditional\n" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"claim": "{ mu = -1.0 }"}, "claim: mu must be finite and at least 0, got -1.0"),
+        ({"claim": "{ profile = [[0.0, 2.0]] }"}, "claim.profile: delta of curve[0] must be in [0, 1], got 2.0"),
+        (
+            {"claim": '{ profile = [["a", 0.2]] }'},
+            "claim.profile must be a list of points, each of two numbers, got [['a', 0.2]]",
+        ),
+        (
+            {"claim": "{ trade_off = [[0.0, 0.1, 0.2]] }"},
+            "claim.trade_off must be a list of points, each of two numbers, got [[0.0, 0.1, 0.2]]",
+        ),
+        (
+            {"claim": "{ trade_off = [[0.0, 1.0], [0.5, 0.9], [1.0, 0.0]] }"},
+            "claim.trade_off: f must be at most 1 - x, got f(0.5) = 0.9; no pair of datasets has such errors",
+        ),
+        ({"stopping": '"x"'}, "stopping must be one of fixed, anytime, got 'x'"),
+        ({"sequential_share": "nan"}, "sequential_share must be a number, got NaN"),
+        ({"certify_pairs": "2"}, "certify_pairs must be at most the number of pairs, 1, got 2"),
+        ({"detect": "{ mu = 1.2, mass = 0.1 }"}, "detect: the parameter of 1-DP is epsilon, got 'mu'"),
+        ({"detect": "{ epsilon = 1.2 }"}, "detect: the key 'mass' is missing"),
+        ({"representation": "1"}, "representation must be true or false, got a whole number 1"),
+        ({"controls": "-1"}, "controls must be at least 0, got -1"),
+        ({"pattern": '"one_differs"'}, "give pair, pairs or pattern, one of the three"),
+        (
+            {"pattern": '"one_differs"', "pair": None, "pattern_parameters": '{ relation = "local" }'},
+            "pattern_parameters: 'relation' is no parameter of a pattern; it is a key of the audit",
+        ),
+        (
+            {"pattern": '"one_differs"', "pair": None, "pattern_parameters": "{ pattern = 3 }"},
+            "pattern_parameters: 'pattern' is no parameter of a pattern; it is a key of the audit",
+        ),
+    ],
+    ids=lambda given: "" if isinstance(given, str) else "-".join(given),
+)
+def test_bad_keys_are_one_line_with_place_and_cure(
+    dpaudit: Run, write: Write, keys: dict[str, str | None], message: str
+) -> None:
+    ended = dpaudit("validate", write(spec(**keys)))
+    assert (ended.code, ended.out, ended.err) == (2, "", f"{AT}{message}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("calibrate", "--repeats", "1", "--json", "no/such.json"), "--json: no/such.json cannot be written"),
+        (("calibrate", "--form", "Nope"), "--form must be one of PureDP; local DP; "),
+        (("audit-scores", "scores.json", "--json", "no/such.json"), "--json: no/such.json cannot be written"),
+        (("audit-scores", "pairs.json", "--plot", "no/such.svg"), "--plot: no/such.svg cannot be written"),
+    ],
+    ids=["calibrate-json", "calibrate-form", "scores-json", "scores-plot"],
+)
+def test_a_file_that_cannot_be_written_is_no_internal_error(
+    dpaudit: Run, folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / "scores.json").write_text(json.dumps({"tp": 90, "fp": 10, "tn": 90, "fn": 10}))
+    (folder / "pairs.json").write_text(json.dumps({"in": [1.0, 2.0, 3.0, 4.0], "out": [0.0, 1.0, 2.0, 3.0]}))
+    ended = dpaudit(*arguments)
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {message}")
+    assert ended.err.count("\n") == 1

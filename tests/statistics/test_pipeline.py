@@ -16,7 +16,7 @@ from dpaudit.certify import certify
 from dpaudit.claims import Claim
 from dpaudit.mechanisms import Mechanism
 from dpaudit.sampling import Engine
-from tests.statistics import AUDITS, CONFIDENCE, FALSE_ALARM, LEAST, most_refuted
+from tests.statistics.rates import AUDITS, CONFIDENCE, FALSE_ALARM, LEAST, most_refuted
 
 PAIRS: dict[str, tuple[Any, Any]] = {  # where the default pair is longer than a test can wait for
     "above_threshold": ([1, 1, -1], [2, 2, -2]),

@@ -12,7 +12,7 @@ from dpaudit import validate
 from dpaudit.auditing import AuditResult, AuditSpec, repeat_witness, run_audit
 from dpaudit.auditing.rechecking import recompute, repeated
 from dpaudit.auditing.spec import FEWEST_RUNS
-from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
+from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair
@@ -128,7 +128,7 @@ def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
     stored = result.spec["pairs"][result.witness.pair]
     first, second = (restored(stored[side]["value"], stored[side]["digest"]) for side in ("first", "second"))
     return AuditSpec(
-        claim=result.claim,
+        claim=claim_from_dict(result.spec["claim"]),
         mechanism=wrap(mechanism),
         pairs=(AdjacentPair(first, second, stored["name"], stored["distance"]),),
         runs=result.spec["runs"],

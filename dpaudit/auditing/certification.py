@@ -12,7 +12,7 @@ from dpaudit.auditing.witness import Witness
 from dpaudit.certify import Binned, Certificate, CoinFlip, ceiling, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Block, certificate, united
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, frozen_delta
 from dpaudit.events import Partition
 
 Evidence = CoinFlip | Binned
@@ -112,10 +112,22 @@ def perfect_bound(claim: Claim, runs: int, confidence: float, certifier: str) ->
     return max(claim.lower(epsilon, delta) for epsilon, delta in bounds)
 
 
+def best_delta(claim: Claim, runs: int, confidence: float, *, certifier: str) -> float:
+    """The delta at which outputs that give the dataset away refute best with so many runs a side."""
+    certifier = fitting(certifier, claim)
+    if certifier == "binned":
+        certifier = SINGLE[certifier]
+
+    def margin(delta: float) -> float:
+        return ceiling(runs, runs, delta, confidence, certifier=certifier) - claim.epsilon_at(delta)
+
+    return max(_free_deltas(claim, runs), key=margin)
+
+
 def _free_deltas(claim: Claim, runs: int) -> Iterator[float]:
     """Deltas that search might freeze for outputs which give the dataset away; the claim's own where it has one."""
     points = [(q, p) for q in (min(0.25, 10.0 / runs), 0.01, 0.05, 0.25) for p in (1.0 - q, 0.5)]
-    yield from dict.fromkeys(claim.delta_through(q, p) for q, p in points)
+    yield from dict.fromkeys(frozen_delta(claim, q, p) for q, p in points)
 
 
 def _perfect(evidence: Evidence) -> Evidence:

@@ -90,7 +90,8 @@ class PairSearch:
         lines = [f"{len(self.tried)} pairs tried; {self.runs_used:,} runs in all. Uncertified scores, the best first:"]
         for each in ranked:
             seen = "too little seen" if each.score is None else f"{each.score:.4g}"
-            lines.append(f"  try {each.number}: {each.name}  {seen}")
+            name = "" if each.name == f"try {each.number}" else f": {each.name}"
+            lines.append(f"  try {each.number}{name}  {seen}")
         return "\n".join([*lines, "", str(self.result)])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpaudit.auditing.certification import Evidence, rest
+from dpaudit.auditing.certification import SINGLE, Evidence, rest
 from dpaudit.auditing.control import Control
 from dpaudit.auditing.health import Health
 from dpaudit.auditing.spec import spec_hash
@@ -119,14 +119,18 @@ class AuditResult:
 
     @property
     def power_reached(self) -> bool | None:
-        """Whether the audit had the power that its spec demands (`detect`); None where it demands none."""
-        if self.spec["detect"] is None:
+        """Whether the audit had the power that its spec demands (`detect`).
+
+        None where it demands none, or where bets refuted the claim before the runs that have this power.
+        """
+        if self.spec["detect"] is None or self.stopped_early:
             return None
+        certifier = self.certifier if isinstance(self.evidence, Binned) else SINGLE.get(self.certifier, self.certifier)
         from dpaudit.certify import smallest_caught
 
         wanted = dict(self.spec["detect"])
         mass = wanted.pop("mass")
-        least = smallest_caught(self.claim, self.evidence.runs, mass, confidence=self.level, certifier=self.certifier)
+        least = smallest_caught(self.claim, self.evidence.runs, mass, confidence=self.level, certifier=certifier)
         return least is not None and least <= next(iter(wanted.values()))
 
     @property

@@ -63,7 +63,7 @@ class Detect:
             raise InvalidSpec(f"detect must read {{epsilon = 1.2, mass = 0.01}}, got {given!r}")
         mass = validate.positive("detect.mass", given["mass"])
         if mass > 1.0:
-            raise InvalidSpec(f"detect.mass must be a probability above 0, got {mass:g}")
+            raise InvalidSpec(f"detect.mass must lie above 0 and be at most 1, got {mass:g}")
         return cls(str(keys[0]), validate.positive(f"detect.{keys[0]}", given[keys[0]]), mass)
 
     def to_dict(self) -> dict[str, float]:
@@ -125,6 +125,8 @@ class AuditSpec:
         self._check_together()
         put("sequential_share", validate.open_probability("sequential_share", self.sequential_share))
         put("certify_pairs", validate.whole("certify_pairs", self.certify_pairs, least=1))
+        if not isinstance(self.representation, bool):
+            raise InvalidSpec(f"representation must be True or False, got {self.representation!r}")
         put("controls", validate.whole("controls", self.controls, least=0))
         if self.certify_pairs > len(self.pairs):
             raise InvalidSpec(
@@ -156,6 +158,10 @@ class AuditSpec:
             raise InvalidSpec(f"certifier 'binned' is for RenyiDP and ZeroConcentratedDP, got the claim {self.claim}")
         if self.stopping == "anytime" and self.certifier == "binned":
             raise InvalidSpec("stopping 'anytime' bets on one event: give certifier 'unconditional', got 'binned'")
+        if self.stopping == "anytime" and self.representation:
+            raise InvalidSpec(
+                "stopping 'anytime' does not look at bits: give representation = false, or stopping 'fixed'"
+            )
         if self.stopping == "anytime" and self.certify_pairs > 1:
             raise InvalidSpec(f"stopping 'anytime' certifies one pair, got certify_pairs = {self.certify_pairs}")
 

@@ -15,6 +15,7 @@ from dpaudit.auditing.certification import (
     SINGLE,
     Evidence,
     anytime_certificate,
+    best_delta,
     ceiling_of,
     certificate_of,
     evidence_of,
@@ -29,7 +30,7 @@ from dpaudit.auditing.provenance import short_path, versions
 from dpaudit.auditing.representation import find_representation
 from dpaudit.auditing.result import AuditResult, Explored, Finding
 from dpaudit.auditing.screening import at_pair, budget, goal, screen
-from dpaudit.auditing.search import find_witness
+from dpaudit.auditing.search import find_witness, frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.sequential import Block
@@ -192,6 +193,9 @@ class _Counting:
     def _in_processes(self, witness: Witness, pilot: Pilot, runs: int) -> Counted:
         claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
         needed = processes_needed(lambda n: refutable(n, n, claim, self.level, certifier=certifier))
+        if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
+            delta = best_delta(claim, 2 * min(needed, runs) // 5, self.level, certifier=certifier)
+            witness = replace(witness, tangent=frozen_tangent(claim, delta))
         self.progress.begin("fresh processes", min(needed, runs))
         found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
         self.progress.end()

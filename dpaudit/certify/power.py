@@ -12,7 +12,7 @@ from dpaudit.certify import binned, coin_flip, unconditional
 from dpaudit.certify.binomial import quantile
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Binned, CoinFlip, FixedSides
-from dpaudit.claims import Claim, PrivacyProfile, TradeOffDP
+from dpaudit.claims import ApproximateDP, Claim, PrivacyProfile, PureDP, TradeOffDP, frozen_delta
 
 MASSES = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 LARGEST_EPSILON = 40.0  # beyond this the rarer side has no hits in any audit
@@ -46,7 +46,7 @@ def smallest_caught(
     if q is None:
         return None
     if isinstance(claim, (PrivacyProfile, TradeOffDP)):  # their parameter is the epsilon at delta
-        return _epsilon(q, mass, _delta(claim, q, mass, delta))
+        return _epsilon(claim, q, mass, delta)
     return float(claim.least_parameter(np.array([q]), np.array([mass]))[0])
 
 
@@ -67,15 +67,25 @@ def smallest_epsilon_caught(
     True
     """
     q = _rarest(claim, runs, mass, confidence, certifier, delta, power)
-    return None if q is None else _epsilon(q, mass, _delta(claim, q, mass, delta))
+    return None if q is None else _epsilon(claim, q, mass, delta)
 
 
-def _epsilon(q: float, mass: float, delta: float) -> float:
-    return math.log((mass - delta) / q)
+def _epsilon(claim: Claim, q: float, mass: float, delta: float | None) -> float:
+    rarer, likelier = _seen(claim, q, mass, delta)
+    return math.log((likelier - _delta(claim, rarer, likelier, delta)) / rarer)
 
 
-def _delta(claim: Claim, q: float, mass: float, delta: float | None) -> float:
-    return claim.delta_through(q, mass) if delta is None else delta
+def _delta(claim: Claim, q: float, p: float, delta: float | None) -> float:
+    return frozen_delta(claim, q, p) if delta is None else delta
+
+
+def _seen(claim: Claim, q: float, mass: float, delta: float | None) -> tuple[float, float]:
+    """The point (q, p) that search would choose: of the event, or of its complement on the other side for a curve.
+
+    Of the two only one has a tangent steeper than 1.
+    """
+    mirrored = delta is None and not isinstance(claim, PureDP | ApproximateDP) and mass + q > 1.0
+    return (1.0 - mass, 1.0 - q) if mirrored else (q, mass)
 
 
 def _rarest(
@@ -96,18 +106,17 @@ def _search(
     coins = certifier == "coin-flip"
     # with coins each run hits a side with half the probability; otherwise half of the runs are those of the side
     size, part = (runs, 0.5) if coins else (runs // 2, 1.0)
-    few = size - quantile(size, 1.0 - part * mass, spared)
 
     def caught(log_q: float, *, guess: bool = False) -> bool:
-        q = math.exp(log_q)
-        many = quantile(size, part * q, spared)
+        q, p = _seen(claim, math.exp(log_q), mass, delta)
+        few, many = size - quantile(size, 1.0 - part * p, spared), quantile(size, part * q, spared)
         if few <= 0 or many > size:
             return False
         if certifier == "binned":
             counts = Binned((few, size - few), (many, size - many), size, size)
             return binned.parameter_lower(counts, claim, alpha) > claim.promised(0.0)
-        d = _delta(claim, q, mass, delta)
-        if mass <= d:
+        d = _delta(claim, q, p, delta)
+        if p <= d:
             return False
         epsilon = claim.epsilon_at(d)
         if coins:
@@ -131,7 +140,7 @@ def _search(
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if caught(middle, guess=True) else (low, middle)
-    step = GUESS * math.sqrt(1.0 / few + 1.0 / (1.0 + size * math.exp(low)))
+    step = GUESS * math.sqrt(1.0 / (1.0 + size * mass) + 1.0 / (1.0 + size * math.exp(low)))
     high = low + step
     while not caught(low):
         if low <= floor:

@@ -16,7 +16,7 @@ from dpaudit.claims.conversion import implies, to_approximate, to_gaussian, to_p
 from dpaudit.claims.forms import FORMS, claim_from_dict
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
-from dpaudit.claims.protocol import Claim
+from dpaudit.claims.protocol import Claim, frozen_delta
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
@@ -43,6 +43,7 @@ __all__ = [
     "compose_optimal",
     "compose_renyi",
     "compose_zcdp",
+    "frozen_delta",
     "implies",
     "subsample_poisson",
     "to_approximate",

@@ -12,6 +12,8 @@ from dpaudit.claims.relation import Relation
 
 Reals = npt.NDArray[np.float64]
 
+FLAT = 1.25  # a ratio of probabilities that bad luck may well turn into none
+
 
 class Claim(Protocol):
     """A promise about every adjacent pair: P(S) <= G(Q(S)) for every set S of outputs, in both orders.
@@ -76,3 +78,23 @@ class Claim(Protocol):
 
     def to_dict(self) -> dict[str, object]:
         """The claim as plain values, as specs and results store it; `claim_from_dict` reads it back."""
+
+
+def frozen_delta(claim: Claim, q: float, p: float) -> float:
+    """The delta to freeze with an event at (q, p), so that what is tested there bounds the claim's region closely.
+
+    It is `delta_through`, but where that tangent is flatter than `FLAT` a delta through (q, p) that leaves some
+    epsilon, though never less than `delta_at(0)`: at that one the claim implies p <= q + delta_at(0), and beyond it
+    a larger delta only weakens what is tested.
+
+    >>> from dpaudit.claims import GaussianDP
+    >>> claim = GaussianDP(0.5)
+    >>> frozen_delta(claim, 0.4, 0.599) == claim.delta_at(0.0) < claim.delta_through(0.4, 0.599)
+    True
+    """
+    through = claim.delta_through(q, p)
+    if through <= claim.delta:
+        return through
+    if p + q > 1.0:  # the mirrored point, of which `delta_through` gives the tangent
+        q, p = 1.0 - p, 1.0 - q
+    return min(through, max(claim.delta_at(0.0), p - FLAT * q))

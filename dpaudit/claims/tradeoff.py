@@ -197,7 +197,10 @@ def _tabulated(f: Callable[[float], float]) -> tuple[Point, ...]:
 
 
 def _value(f: Callable[[float], float], x: float) -> float:
-    value = f(x)
+    try:
+        value = f(x)
+    except Exception as error:
+        raise InvalidSpec(f"f({x!r}) failed with {type(error).__name__}: {error}") from None
     return validate.probability(f"f({x!r})", value.item() if hasattr(value, "item") else value)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.claims import ApproximateDP, Claim, PureDP, frozen_delta
 
 FEWEST_HITS = 10
 STEP = 1e-4  # of ln p and ln q, for the slopes of a claim's parameter
@@ -94,7 +94,7 @@ class Goal:
         there = self.lowered(np.array([p]), np.array([q]), luck)
         if self.certifier != "binned":
             there = self._least(*there, self._final(*there))
-        return float(self.claim.delta_through(float(there[1][0]), float(there[0][0])))
+        return frozen_delta(self.claim, float(there[1][0]), float(there[0][0]))
 
     @property
     def linear(self) -> bool:

@@ -158,7 +158,9 @@ def choose(chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float
                 worth = np.where(likely + rare <= 1.0, worth, -np.inf)
             at = int(np.argmax(worth))
             if best is None or worth[at] > best[0]:
-                offset = delta if not curved(claim) else float(claim.delta_through(float(rare[at]), float(likely[at])))
+                # the tangent where the certificate will end: at the plain rates it may leave no epsilon to certify
+                there = (q[at], p[at]) if p[at] > q[at] else (rare[at], likely[at])
+                offset = delta if not curved(claim) else float(claim.delta_through(float(there[0]), float(there[1])))
                 best = float(worth[at]), Rule(float(curve.thresholds[places][at]), high, event, offset)
     assert best is not None
     return best[1]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpaudit.certify import CERTIFIERS, Binned, CoinFlip, FixedSides, ceiling, certify
 from dpaudit.certify.coin_flip import epsilon_lower
@@ -78,3 +80,23 @@ def test_both_certifiers_of_one_event_agree_about_what_is_seen() -> None:
         assert other >= one + least
         assert other - one < 0.02
         assert one == epsilon_lower(found, 0.0, 0.05)
+
+
+@pytest.mark.parametrize(("delta", "confidence"), [(0.0, 0.9), (0.1, 0.8)])
+def test_valid_the_claim_that_is_tested_never_lifts_a_bound_above_the_truth(delta: float, confidence: float) -> None:
+    """Exact: bound and p-value are made to agree, and the bound still covers, whatever the claim is."""
+    runs_p, runs_q, truth = 8, 7, 0.5
+    q = np.linspace(1e-4, (1.0 - delta) / math.exp(truth), 300)
+    p = np.minimum(1.0, math.exp(truth) * q + delta)
+    weights = binom.pmf(np.arange(runs_p + 1)[:, None], runs_p, p), binom.pmf(np.arange(runs_q + 1)[:, None], runs_q, q)
+    for claimed in (0.3, truth + 1e-3):
+        claim = ApproximateDP(claimed, delta)
+        above = [
+            [
+                certify(FixedSides(x, y, runs_p, runs_q), claim, confidence, certifier="unconditional").epsilon_lower
+                > truth
+                for y in range(runs_q + 1)
+            ]
+            for x in range(runs_p + 1)
+        ]
+        assert np.einsum("iq,ij,jq->q", weights[0], np.array(above, float), weights[1]).max() <= 1.0 - confidence + 1e-9

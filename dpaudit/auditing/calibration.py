@@ -85,7 +85,7 @@ class Line:
     """What the audits of a case came to: `refuted` of `repeats`, and at most `allowed` by chance.
 
     `fraction` is the mean certified bound over that of the true event at the expected counts of the same
-    certifying runs (None where an audit may stop before them); `unsound` audits ended without a verdict.
+    certifying runs (None where an audit may stop before them, or bounds at different deltas); `unsound` audits ended without a verdict.
     """
 
     case: Case
@@ -185,7 +185,8 @@ def calibrate(
             total = sum(each[2] for each in made)
             sound = repeats - unsound
             oracle = oracle_bound(case, runs)
-            fraction = total / sound / oracle if case.stopping == "fixed" and sound and oracle > 0.0 else None
+            one_scale = hasattr(case.claim, case.claim.parameter) and case.stopping == "fixed"
+            fraction = total / sound / oracle if one_scale and sound and oracle > 0.0 else None
             yield Line(case, runs, repeats, refuted, unsound, fraction)
 
 

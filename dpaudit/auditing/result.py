@@ -109,12 +109,12 @@ class AuditResult:
 
     @property
     def mu_lower(self) -> float | None:
-        """The certified lower bound on mu: no GaussianDP claim below it holds; None for other claims."""
+        """The certified lower bound on mu, of the pair's datasets as they are; None for other claims."""
         return self.certificate.lower if self.claim.parameter == "mu" else None
 
     @property
     def rho_lower(self) -> float | None:
-        """The certified lower bound on rho: no ZeroConcentratedDP claim below it holds; None for other claims."""
+        """The certified lower bound on rho, of the pair's datasets as they are; None for other claims."""
         return self.certificate.lower if self.claim.parameter == "rho" else None
 
     @property

@@ -40,7 +40,11 @@ from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, St
 from dpaudit.sampling.watch import Looked
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
-LARGEST_TWINS, TWINS_SHARE = 512, 50  # runs in fresh processes, where a mechanism has randomness of its own
+LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = (
+    512,
+    64,
+    50,
+)  # runs in fresh processes, where a mechanism has randomness of its own
 LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
 
 
@@ -73,16 +77,19 @@ def run_stages(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) 
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
         probe = _probe(spec, session, progress)
-        kept = _kept_for_twins(spec, probe)
+        kept = _kept_back(spec, probe)
         take = _bet if spec.stopping == "anytime" else _search_and_certify
         answer = take(spec, session, progress, probe, probe.runs + kept)
-        twins = compare_twins(session, answer.counted[0].witness.pair, probe, kept) if kept else None
+        findings = tuple(_finding(spec, each, answer) for each in answer.counted)
+        probe, afresh = _looked_again(session, probe, any(each.certificate.refuted for each in findings))
+        twins = None if probe.reproducible else compare_twins(session, findings[0].witness.pair, probe, kept - afresh)
         found = _checked(spec, answer, twins)
-        spent = probe.runs + answer.runs + (0 if twins is None else twins.runs)
+        spent = probe.runs + answer.runs + afresh + (0 if twins is None else twins.runs)
         pools, worked_s = list(session.pool_names), session.worked_s
     return _result(
         spec,
         answer,
+        findings,
         found,
         probe,
         spent,
@@ -113,12 +120,13 @@ def repeat_witness(
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, seed, spec.run_timeout_s) as session:
         probe = _probe(spec, session, progress)
-        kept = _kept_for_twins(spec, probe)
+        kept = _kept_back(spec, probe)
         counting = _Counting(spec, session, progress, spec.confidence)
         runs = spec.runs - probe.runs - kept
         counted = counting.count(witness, None, probe.pilots[witness.pair], runs)
-        twins = compare_twins(session, witness.pair, probe, kept) if kept else None
         answer = Answer((counted,), counted.evidence.runs, (), None)
+        probe, afresh = _looked_again(session, probe, True)
+        twins = None if probe.reproducible else compare_twins(session, witness.pair, probe, kept - afresh)
         return counted.evidence, _checked(spec, answer, twins)
 
 
@@ -226,7 +234,12 @@ def _bet(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, sp
     explored, runs = (*screened.explored, *found.explored), screened.runs + found.runs
     pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
     unspent = left - found.runs
-    if constants(pilot).give_away and unspent:  # the bets won on runs that may all be one
+    if constants(pilot).give_away:  # the runs of the blocks may all be one
+        if unspent <= 0:
+            raise UnsoundAudit(
+                "constant outputs: each dataset always gave its own output in one process, and no run is left for "
+                "fresh processes, which would tell a cache; give more runs"
+            )
         level = rest(spec.confidence, spec.sequential_share)
         counted = _Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
         return Answer((counted,), runs + counted.evidence.runs, explored, pilot)
@@ -237,9 +250,22 @@ def _bet(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, sp
 # --- health, and the whole answer -----------------------------------------------------------------------------------
 
 
-def _kept_for_twins(spec: AuditSpec, probe: Probe) -> int:
-    """Runs that are kept back for shards in fresh processes; none where the rng alone makes the outputs."""
-    return 0 if probe.reproducible else max(2, min(LARGEST_TWINS, spec.runs // TWINS_SHARE))
+def _kept_back(spec: AuditSpec, probe: Probe) -> int:
+    """Runs for fresh processes at the end: shards there, and before them the look of a probe that repeated itself."""
+    if not probe.reproducible:
+        return max(2, min(LARGEST_TWINS, spec.runs // TWINS_SHARE))
+    return len(probe.pilots[0].sides) + max(2, min(FEW_TWINS, spec.runs // TWINS_SHARE))
+
+
+def _looked_again(session: Session, probe: Probe, refuted: bool) -> tuple[Probe, int]:
+    """The probe, `reproducible` only if a fresh process repeats it too, and the runs that took; before a refutation.
+
+    What a process drew before its first run, and keeps, repeats itself there and nowhere else.
+    """
+    if not (probe.reproducible and refuted):
+        return probe, 0
+    pilot = probe.pilots[0]
+    return replace(probe, reproducible=session.repeats_afresh(pilot, 0)), len(pilot.sides)
 
 
 def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None) -> Health:
@@ -264,10 +290,15 @@ def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None) -> Health:
 
 
 def _result(
-    spec: AuditSpec, answer: Answer, found: Health, probe: Probe, spent: int, provenance: dict[str, Any]
+    spec: AuditSpec,
+    answer: Answer,
+    certified: tuple[Finding, ...],
+    found: Health,
+    probe: Probe,
+    spent: int,
+    provenance: dict[str, Any],
 ) -> AuditResult:
-    certifier = str(spec.certifier)
-    findings = [_finding(spec, each, answer) for each in answer.counted]
+    findings = list(certified)
     first = min(range(len(findings)), key=lambda j: findings[j].certificate.p_value)
     main = findings.pop(first)
     explored = answer.explored
@@ -275,7 +306,8 @@ def _result(
         note = "called for one run at a time: a batched call raised, and an exception belongs to one run"
         explored = (*explored, Explored("mechanism", spec.mechanism.name, note))
     bits = answer.counted[0].bits
-    level = main.certificate.confidence
+    anytime = spec.stopping == "anytime"
+    level = rest(spec.confidence, spec.sequential_share) if anytime else main.certificate.confidence
     return AuditResult(
         spec=spec.to_dict(),
         claim=main.claim,
@@ -284,7 +316,7 @@ def _result(
         certificate=main.certificate,
         runs_used=spent,
         explored=explored,
-        ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, certifier),
+        ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, str(spec.certifier)),
         reproducible=probe.reproducible,
         health=found,
         blocks=answer.blocks,

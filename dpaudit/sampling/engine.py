@@ -28,6 +28,7 @@ from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, c
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, run_task
+from dpaudit.sampling.watch import words
 from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Reducer
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
@@ -74,6 +75,7 @@ class Engine:
         self.progress = progress
         self._child = Child()
         self._pools: list[Pool] = []
+        self._made: dict[int, tuple[Mechanism, Any]] = {}
 
     def __enter__(self) -> Engine:
         return self
@@ -84,6 +86,12 @@ class Engine:
         if kind is not None or self.supervised:
             for pool in self._pools:
                 pool.close()
+
+    def as_made(self, mechanism: Mechanism) -> Any:
+        """The mechanism as it was before this engine first ran it, to be sent to other processes."""
+        if id(mechanism) not in self._made:  # held, so that the id stays its own
+            self._made[id(mechanism)] = mechanism, _AsMade.of(mechanism)
+        return self._made[id(mechanism)][1]
 
     def describe(
         self, mechanism: Mechanism, pairs: tuple[Any, ...]
@@ -122,6 +130,7 @@ class Session:
     ) -> None:
         self.engine = engine
         self._contents = (mechanism, pairs)
+        self._sent = (engine.as_made(mechanism), pairs)  # what runs here leave in it must not travel
         self._file: str | None = None
         self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
         self.per_run = True
@@ -180,13 +189,25 @@ class Session:
         """The outputs of each task, made in a process of its own that has run nothing before."""
         before = os.times()
         try:
-            payload = self._payload if self._file is not None else _pickled(self._contents)
+            payload = self._payload if self._file is not None else _pickled(self._sent)
             job = replace(self.job, payload=payload, own_process=True)
             return run_fresh(job, work, at_once=self.engine.n_jobs)
         finally:
             after = os.times()
             self.worked_s += after.children_user + after.children_system
             self.worked_s -= before.children_user + before.children_system
+
+    def repeats_afresh(self, pilot: Pilot, pair: int) -> bool:
+        """Whether the first look of a probe comes out the same in a fresh process; True where it cannot be opened."""
+        work = FreshTask(Shard(Stage.PROBE, pair, 0, len(pilot.sides)), tuple(pilot.sides.tolist()))
+        try:
+            (found,) = self.fresh([work])
+        except InvalidSpec:
+            return True
+        return all(
+            np.array_equal(words(found.take(pilot.sides == side), held.runs), words(held, held.runs))
+            for side, held in ((False, pilot.first), (True, pilot.second))
+        )
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -268,7 +289,7 @@ class Session:
         if isinstance(pool, InProcess) or pool.name == "threading" and not self.engine.supervised:
             return self.job
         if self._file is None and self.job.payload is None:
-            payload = _pickled(self._contents)
+            payload = _pickled(self._sent)
             if len(payload) <= LARGEST_PAYLOAD or pool.name not in ("sequential", "threading", "loky"):
                 self._payload: bytes | str = payload
             else:
@@ -291,6 +312,26 @@ class Session:
         runs = sum(shard.runs for shard, _ in done.results)
         if runs:
             self.run_s = done.seconds / runs
+
+
+class _AsMade:
+    """A pickled mechanism that unpickles to the mechanism."""
+
+    def __init__(self, made: bytes) -> None:
+        self.made = made
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return pickle.loads, (self.made,)
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Any:
+        """The mechanism itself where it cannot be pickled: that is told when it has to be sent."""
+        import cloudpickle
+
+        try:
+            return cls(cloudpickle.dumps(mechanism))
+        except Exception:
+            return mechanism
 
 
 def _pickled(contents: Any) -> bytes:

@@ -179,3 +179,37 @@ def test_sound_outputs_of_every_type_pass(kind: str) -> None:
     result = ask(unsound.OwnKind(kind), runs=4_000)
     assert not result.reproducible
     assert result.verdict is Verdict.NOT_REFUTED, str(result)
+
+
+class _Keeping:
+    """Answers from a memory of its own, which a pickled copy would take along; `jitter` is drawn anew in each run."""
+
+    def __init__(self, jitter: bool) -> None:
+        self.kept: dict[float, float] = {}
+        self.jitter = jitter
+
+    def __call__(self, data: float, rng: np.random.Generator) -> Any:
+        if data not in self.kept:
+            self.kept[data] = data + float(np.random.default_rng().laplace())
+        return {"count": self.kept[data], "sum": data + rng.laplace()} if self.jitter else self.kept[data]
+
+
+@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
+@pytest.mark.parametrize("jitter", [False, True])
+def test_a_memory_that_travels_with_the_mechanism_is_named(jitter: bool, stopping: str) -> None:
+    """What the first runs left in it does not go to the fresh processes, nor does noise drawn anew hide it."""
+    with pytest.raises(UnsoundAudit, match=r"constant outputs|over-dispersion between shards"):
+        ask(_Keeping(jitter), runs=2_000, confidence=0.9, stopping=stopping)
+
+
+@pytest.mark.parametrize("runs", [200, 230])
+def test_bets_that_win_last_on_one_process_are_no_refutation(runs: int) -> None:
+    with pytest.raises(UnsoundAudit, match="constant outputs"):
+        ask(unsound.cached, runs=runs, confidence=0.95, stopping="anytime")
+
+
+def test_a_refutation_is_looked_at_in_a_fresh_process_within_the_runs() -> None:
+    result = ask(unsound.laplace, pair=(0.0, 3.0), runs=3_000)
+    assert result.verdict is Verdict.REFUTED
+    assert result.reproducible
+    assert result.runs_used <= 3_000

@@ -96,7 +96,8 @@ def test_every_try_is_listed_and_every_run_is_counted() -> None:
         return small_sensitivity(rows, rng)
 
     search = found(counted, one_more, bounds=BOUNDS, runs=6_000, tries=10)
-    assert search.runs_used == calls <= 6_000
+    assert 0 <= search.runs_used - calls <= 8  # the last look before a refutation, in a process of its own
+    assert search.runs_used <= 6_000
     assert sum(each.runs for each in search.tried) + search.result.runs_used == search.runs_used
     assert [each.number for each in search.tried] == list(range(10))
     assert all(each.score is not None and 0.0 <= each.parameters["value"] <= 100.0 for each in search.tried)

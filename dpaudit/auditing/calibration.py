@@ -85,7 +85,8 @@ class Line:
     """What the audits of a case came to: `refuted` of `repeats`, and at most `allowed` by chance.
 
     `fraction` is the mean certified bound over that of the true event at the expected counts of the same
-    certifying runs (None where an audit may stop before them, or bounds at different deltas); `unsound` audits ended without a verdict.
+    certifying runs (None where an audit may stop before them, or bounds at different deltas); `unsound` audits ended
+    without a verdict.
     """
 
     case: Case

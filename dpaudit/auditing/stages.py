@@ -40,11 +40,7 @@ from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, St
 from dpaudit.sampling.watch import Looked
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
-LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = (
-    512,
-    64,
-    50,
-)  # runs in fresh processes, where a mechanism has randomness of its own
+LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = 512, 64, 50  # runs in fresh processes at the end, and their part of all
 LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
 
 

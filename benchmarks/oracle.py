@@ -163,8 +163,8 @@ def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], li
 
 def found(case: Case, goal: Any, runs: int, seed: int) -> Any:
     """What search proposes: outputs held up to a bound, then counts, as an audit does with one pair."""
-    from dpaudit.auditing.look import PILOT_RUNS
-    from dpaudit.auditing.search import PILOT_PART
+    from dpaudit.auditing.searching.look import PILOT_RUNS
+    from dpaudit.auditing.searching.search import PILOT_PART
     from dpaudit.events import best, everything, pilot_counts, plan
     from dpaudit.sampling import Pilot, Sample
     from dpaudit.sampling.encode import encode_batch

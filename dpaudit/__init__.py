@@ -13,7 +13,7 @@ from dpaudit.version import __version__
 if TYPE_CHECKING:
     from dpaudit.api import audit, load, recheck, write_report
     from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, Verdict
-    from dpaudit.auditing.pair_search import PairSearch, search_pairs
+    from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
     from dpaudit.claims import (
         ApproximateDP,
         GaussianDP,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "dpaudit.api": ("audit", "load", "recheck", "write_report"),
     "dpaudit.auditing": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
-    "dpaudit.auditing.pair_search": ("PairSearch", "search_pairs"),
+    "dpaudit.auditing.searching.pair_search": ("PairSearch", "search_pairs"),
     "dpaudit.claims": (
         "ApproximateDP",
         "GaussianDP",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.health_pilot import constants
+from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.result import Explored
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness

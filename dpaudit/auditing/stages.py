@@ -24,13 +24,13 @@ from dpaudit.auditing.certification import (
     rest,
 )
 from dpaudit.auditing.health import Health, Twins
-from dpaudit.auditing.health_pilot import constants
-from dpaudit.auditing.health_processes import Processes, compare_twins, processes_needed, run_processes
+from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.health.processes import Processes, compare_twins, processes_needed, run_processes
 from dpaudit.auditing.provenance import short_path, versions
-from dpaudit.auditing.representation import find_representation
 from dpaudit.auditing.result import AuditResult, Explored, Finding
-from dpaudit.auditing.screening import at_pair, budget, goal, screen
-from dpaudit.auditing.search import find_witness, frozen_tangent
+from dpaudit.auditing.searching.representation import find_representation
+from dpaudit.auditing.searching.screening import at_pair, budget, goal, screen
+from dpaudit.auditing.searching.search import find_witness, frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.sequential import Block

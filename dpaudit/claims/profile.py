@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from dpaudit import validate
 from dpaudit.claims.lines import Lines, iterated
-from dpaudit.claims.protocol import Reals
-from dpaudit.claims.region import HalfPlane
+from dpaudit.claims.of_lines import OfLines
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
 
@@ -17,7 +16,7 @@ THINNED = 2e-5  # by which a region at a distance may grow for the sake of fewer
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyProfile:
+class PrivacyProfile(OfLines):
     """(epsilon, delta)-DP at every point of a curve (Balle & Wang 2018, section 2; Koskela et al. 2020).
 
     `curve` holds points (epsilon, delta), in any order, kept sorted; each epsilon is at least 0 and each delta in
@@ -48,36 +47,6 @@ class PrivacyProfile:
     @property
     def delta(self) -> float:
         return self._region.delta[0]
-
-    @property
-    def region(self) -> Lines:
-        """The lines of the curve that bound the region."""
-        return self._region
-
-    def max_probability(self, q: float) -> float:
-        return self._region.max_probability(validate.probability("q", q))
-
-    def tangent(self, q: float) -> HalfPlane:
-        return self._region.plane(validate.probability("q", q))
-
-    def epsilon_at(self, delta: float) -> float:
-        return self._region.epsilon_at(validate.probability("delta", delta))
-
-    def delta_at(self, epsilon: float) -> float:
-        return self._region.delta_at(validate.real("epsilon", epsilon))
-
-    def lower(self, epsilon: float, delta: float) -> float:
-        validate.probability("delta", delta)
-        return max(0.0, validate.real("epsilon", epsilon))
-
-    def promised(self, delta: float) -> float:
-        return self.epsilon_at(delta)
-
-    def least_parameter(self, q: Reals, p: Reals) -> Reals:
-        return self._region.shift(q, p)
-
-    def delta_through(self, q: float, p: float) -> float:
-        return self._region.delta_through(validate.probability("q", q), validate.probability("p", p))
 
     def at_distance(self, distance: int) -> PrivacyProfile:
         """Group privacy: G iterated `distance` times (Dong, Roth & Su 2022, theorem 2.14)."""

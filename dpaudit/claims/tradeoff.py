@@ -12,9 +12,9 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.claims.lines import Line, Lines, iterated
+from dpaudit.claims.of_lines import OfLines
 from dpaudit.claims.profile import THINNED, PrivacyProfile, pair, sequence
 from dpaudit.claims.protocol import Reals
-from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import up
 from dpaudit.errors import InvalidSpec
@@ -28,7 +28,7 @@ COARSER = 1e-4  # by which the region of a function may grow for the sake of a s
 
 
 @dataclass(frozen=True, slots=True)
-class TradeOffDP:
+class TradeOffDP(OfLines):
     """f-DP: a test of level x has a type II error of at least f(x) (Dong, Roth & Su 2022, definition 2.3).
 
     The claim is P(S) <= 1 - f(Q(S)) for both orders, so that f counts as the larger of f and its inverse. `f` is a
@@ -69,36 +69,6 @@ class TradeOffDP:
         """The points (type I error, type II error) that the claim keeps."""
         assert isinstance(self.f, tuple)
         return self.f
-
-    @property
-    def region(self) -> Lines:
-        """The lines that bound the region."""
-        return self._region
-
-    def max_probability(self, q: float) -> float:
-        return self._region.max_probability(validate.probability("q", q))
-
-    def tangent(self, q: float) -> HalfPlane:
-        return self._region.plane(validate.probability("q", q))
-
-    def epsilon_at(self, delta: float) -> float:
-        return self._region.epsilon_at(validate.probability("delta", delta))
-
-    def delta_at(self, epsilon: float) -> float:
-        return self._region.delta_at(validate.real("epsilon", epsilon))
-
-    def lower(self, epsilon: float, delta: float) -> float:
-        validate.probability("delta", delta)
-        return max(0.0, validate.real("epsilon", epsilon))
-
-    def promised(self, delta: float) -> float:
-        return self.epsilon_at(delta)
-
-    def least_parameter(self, q: Reals, p: Reals) -> Reals:
-        return self._region.shift(q, p)
-
-    def delta_through(self, q: float, p: float) -> float:
-        return self._region.delta_through(validate.probability("q", q), validate.probability("p", p))
 
     def at_distance(self, distance: int) -> TradeOffDP | PrivacyProfile:
         """Group privacy: 1 - f iterated `distance` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""

@@ -12,11 +12,11 @@ import click
 
 from dpaudit import report
 from dpaudit.api import planned_runs
-from dpaudit.auditing.numerals import confidence_text
 from dpaudit.auditing.pipeline import run_audit
-from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import full_text, suite_headline, suite_line, verdict_text
+from dpaudit.auditing.wording.numerals import confidence_text
+from dpaudit.auditing.wording.quoting import clean
 from dpaudit.cli.group import INTERNAL, TOO_LITTLE_POWER, Caller, internal_error
 from dpaudit.cli.progress import Watcher, watching
 from dpaudit.cli.words import duration, one_line, version

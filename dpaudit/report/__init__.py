@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import AuditResult, SuiteResult, write_text
 from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.wording.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import json_, markdown, text
 

@@ -10,8 +10,6 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from dpaudit.auditing.numerals import p_text
-from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import (
     NOT_PRIVATE,
@@ -26,6 +24,8 @@ from dpaudit.auditing.wording import (
     suite_question,
     verdict_text,
 )
+from dpaudit.auditing.wording.numerals import p_text
+from dpaudit.auditing.wording.quoting import clean
 
 HEADER = ("audit", "claimed", "certified", "p-value", "Holm", "verdict", "expected")
 REPEAT = "How to repeat it"

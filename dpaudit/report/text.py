@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpaudit.auditing.numerals import p_text
 from dpaudit.auditing.result import AuditResult, SuiteResult
 from dpaudit.auditing.wording import Section, columns, full_text, limits, suite_headline, suite_line, suite_question
+from dpaudit.auditing.wording.numerals import p_text
 
 
 def render_result(result: AuditResult) -> str:

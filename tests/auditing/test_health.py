@@ -10,8 +10,8 @@ import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, batched
 from dpaudit.auditing.health import CHECKS, CURES, LEVEL, Check, Health, Seen, Twins, judge
-from dpaudit.auditing.health_pilot import constants, pilot_looks
-from dpaudit.auditing.health_processes import processes_needed
+from dpaudit.auditing.health.pilot import constants, pilot_looks
+from dpaudit.auditing.health.processes import processes_needed
 from dpaudit.errors import DpAuditError
 from dpaudit.events import Event
 from dpaudit.events.features import Coordinate

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, PureDP, Verdict, batched
-from dpaudit.auditing.pair_moves import Spent, check_bounds, move
-from dpaudit.auditing.pair_search import PairSearch, search_pairs
+from dpaudit.auditing.searching.pair_moves import Spent, check_bounds, move
+from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
 from dpaudit.sampling import Session, Stage
 
 CLAIM = PureDP(1.0, "add_or_remove_one")  # type: ignore[arg-type]

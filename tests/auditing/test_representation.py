@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpaudit.auditing.representation import best, find_representation, tables
+from dpaudit.auditing.searching.representation import best, find_representation, tables
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.catalogue import snapping

@@ -11,9 +11,9 @@ import pytest
 from scipy.special import ndtr
 
 from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
-from dpaudit.auditing.look import PILOT_RUNS, Candidate, excess
-from dpaudit.auditing.screening import budget, cautious, goal, goal_at, screen, screening_share
-from dpaudit.auditing.search import Found, find_witness
+from dpaudit.auditing.searching.look import PILOT_RUNS, Candidate, excess
+from dpaudit.auditing.searching.screening import budget, cautious, goal, goal_at, screen, screening_share
+from dpaudit.auditing.searching.search import Found, find_witness
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP

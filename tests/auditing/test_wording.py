@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.auditing import numerals, quoting, wording
+from dpaudit.auditing import wording
 from dpaudit.auditing.result import AuditResult, Explored, Finding, SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import power
+from dpaudit.auditing.wording import numerals, power, quoting
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP

@@ -9,8 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.wording import LIMITS
+from dpaudit.auditing.wording.quoting import clean
 from dpaudit.report import json_, markdown, record_names, text
 from tests.golden import example
 from tests.report import hostile

@@ -18,13 +18,13 @@ import msgspec
 from dpaudit.auditing.certification import ceiling_of
 from dpaudit.auditing.control import Control
 from dpaudit.auditing.health import Health
-from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.auditing.result import SCHEMA, AuditResult, Explored, Finding
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.stored.models import StoredCertificate, StoredFinding, StoredResult
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
+from dpaudit.auditing.wording.quoting import clean
 from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, evidence_from_dict
 from dpaudit.certify.binomial import lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability

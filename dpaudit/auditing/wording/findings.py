@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dpaudit.auditing.numerals import confidence_text, counted, exact, p_text
-from dpaudit.auditing.quoting import LONGEST_DATA, clean
 from dpaudit.auditing.result import AuditResult, Finding
+from dpaudit.auditing.wording.numerals import confidence_text, counted, exact, p_text
+from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
 from dpaudit.auditing.wording.statements import bits_looked_at, certified_bound
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability

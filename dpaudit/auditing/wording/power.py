@@ -6,9 +6,9 @@ import math
 
 from dpaudit.auditing.certification import SINGLE, fitting, perfect_bound
 from dpaudit.auditing.control import Control, smallest_seen
-from dpaudit.auditing.numerals import counted, decimals, exact, up
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.wording.numerals import counted, decimals, exact, up
 from dpaudit.auditing.wording.statements import at_delta, at_order
 from dpaudit.certify import Binned, smallest_caught
 from dpaudit.certify.power import MASSES

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpaudit.auditing.numerals import counted
-from dpaudit.auditing.quoting import clean, literal, plain_text
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import suited
+from dpaudit.auditing.wording.numerals import counted
+from dpaudit.auditing.wording.quoting import clean, literal, plain_text
 from dpaudit.claims import claim_from_dict
 
 LONGEST_CODE = 4_000

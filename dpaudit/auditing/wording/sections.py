@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.auditing.numerals import bound, counted, exact, p_text
-from dpaudit.auditing.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.wording.findings import bet_lines, health_lines, other_lines, representation_lines
+from dpaudit.auditing.wording.numerals import bound, counted, exact, p_text
 from dpaudit.auditing.wording.power import control_lines, could_see
+from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.auditing.wording.repeating import repeat
 from dpaudit.auditing.wording.statements import (
     NOT_PRIVATE,

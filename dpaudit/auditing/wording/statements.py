@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dpaudit.auditing.numerals import bound, confidence_text, decimals, exact, up
-from dpaudit.auditing.quoting import clean
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording.numerals import bound, confidence_text, decimals, exact, up
+from dpaudit.auditing.wording.quoting import clean
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dpaudit.auditing.numerals import confidence_text, counted, p_text
-from dpaudit.auditing.quoting import LONGEST_DATA, clean
 from dpaudit.auditing.result import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording.numerals import confidence_text, counted, p_text
+from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
 from dpaudit.auditing.wording.statements import statement, verdict_text
 from dpaudit.certify.certificate import error_probability
 

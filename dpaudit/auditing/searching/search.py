@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpaudit.auditing.look import Candidate, Look, excess
 from dpaudit.auditing.result import Explored
-from dpaudit.auditing.screening import Budget, at_pair, budget, goal, screen, screening_share
+from dpaudit.auditing.searching.look import Candidate, Look, excess
+from dpaudit.auditing.searching.screening import Budget, at_pair, budget, goal, screen, screening_share
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.claims import Claim, HalfPlane

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.screening import at_pair
-from dpaudit.auditing.search import frozen_tangent
+from dpaudit.auditing.searching.screening import at_pair
+from dpaudit.auditing.searching.search import frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.certificate import error_probability

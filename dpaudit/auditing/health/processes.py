@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.health import NOTHING, Seen, Twins
+from dpaudit.auditing.health.checks import NOTHING, Seen, Twins
 from dpaudit.certify import independence
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.sampling import FreshTask, Outputs, Pilot, Probe, Session, Shard, Stage

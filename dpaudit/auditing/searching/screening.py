@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dpaudit.auditing.look import PILOT_RUNS, Look, excess
 from dpaudit.auditing.result import Explored
+from dpaudit.auditing.searching.look import PILOT_RUNS, Look, excess
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.health_pilot import constants, ordered, pilot_looks, pilot_prints
+from dpaudit.auditing.health.pilot import constants, ordered, pilot_looks, pilot_prints
 from dpaudit.certify import independence
 from dpaudit.errors import UnsoundAudit
 from dpaudit.sampling import Pilot

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.auditing.look import Look, excess
-from dpaudit.auditing.pair_moves import Bounds, Parameters, Spent, check_bounds, move
 from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.screening import cautious, goal_at
+from dpaudit.auditing.searching.look import Look, excess
+from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, check_bounds, move
+from dpaudit.auditing.searching.screening import cautious, goal_at
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError, InvalidSpec

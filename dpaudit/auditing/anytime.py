@@ -48,7 +48,8 @@ class Sequential:
 
     `blocks` hold each bet with its runs, in order. `stopped`: the bets refuted the claim, at the sequential share of
     the error probability; `witness` then is the last event that was bet on, and `evidence` is None. Otherwise `witness`
-    is the frozen event, and `evidence` its counts since the freeze. `runs` counts all runs of the blocks. Health checks
+    is the frozen event, and `evidence` its counts since the freeze: None where each output gave its dataset away, and
+    the runs that are left belong into fresh processes. `runs` counts all runs of the blocks. Health checks
     look at the outputs that were held (`pilot`) and at what the runs since the freeze told of their order (`watched`).
     """
 
@@ -115,7 +116,7 @@ class _Audit:
                 return self._answer(bet, None)
         self.frozen = self._freeze()
         if self.pilot is not None and constants(self.pilot).give_away:
-            return self._answer(self.frozen, None)  # what is left is for fresh processes
+            return self._answer(self.frozen, None, stopped=False)  # what is left is for fresh processes
         for size in betting:
             bet = self._next()
             self._count(bet, size)
@@ -203,14 +204,14 @@ class _Audit:
         """What the tables say of an event of one of their features."""
         return _evidence(bet, self.learner.seen(bet.event))
 
-    def _answer(self, bet: Bet, evidence: CoinFlip | None) -> Sequential:
+    def _answer(self, bet: Bet, evidence: CoinFlip | None, *, stopped: bool = True) -> Sequential:
         fixed = None if evidence is None else self.proposal
         score, delta = (bet.growth, bet.delta) if fixed is None else (fixed.score, fixed.delta)
         line = HalfPlane(ratio(self.claim.epsilon_at(delta)), delta)
         looked_at = () if self.plan is None else self.plan.looked_at[:SHOWN]
         return Sequential(
             blocks=tuple(self.blocks),
-            stopped=evidence is None,
+            stopped=stopped and evidence is None,
             witness=Witness(self.pair, bet.event, bet.p_side, f"bets: {bet.family}", round(score, 6), line),
             evidence=evidence,
             runs=self.runs,

@@ -114,9 +114,7 @@ def perfect_bound(claim: Claim, runs: int, confidence: float, certifier: str) ->
 
 def best_delta(claim: Claim, runs: int, confidence: float, *, certifier: str) -> float:
     """The delta at which outputs that give the dataset away refute best with so many runs a side."""
-    certifier = fitting(certifier, claim)
-    if certifier == "binned":
-        certifier = SINGLE[certifier]
+    certifier = SINGLE.get(certifier, certifier)
 
     def margin(delta: float) -> float:
         return ceiling(runs, runs, delta, confidence, certifier=certifier) - claim.epsilon_at(delta)

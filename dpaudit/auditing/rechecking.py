@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpaudit.auditing.certification import (
-    SINGLE,
     Evidence,
     anytime_certificate,
     ceiling_of,
@@ -27,8 +26,7 @@ def recompute(result: AuditResult) -> Certificate:
         return anytime_certificate(
             result.blocks, result.witness, result.evidence, result.claim, confidence, result.certifier, share=share
         )
-    level = divided(spec["confidence"], spec["certify_pairs"])
-    return certificate_of(result.witness, result.evidence, result.claim, level, result.certifier)
+    return recompute_other(result, Finding(result.claim, result.witness, result.evidence, result.certificate))
 
 
 def recompute_other(result: AuditResult, finding: Finding) -> Certificate:
@@ -39,8 +37,7 @@ def recompute_other(result: AuditResult, finding: Finding) -> Certificate:
 
 def recompute_representation(result: AuditResult, finding: Finding) -> Certificate:
     """The certificate of the finding on bits again: one event, at the whole confidence, a statement of its own."""
-    certifier = SINGLE.get(result.certifier, result.certifier)
-    return certificate_of(finding.witness, finding.evidence, finding.claim, result.spec["confidence"], certifier)
+    return certificate_of(finding.witness, finding.evidence, finding.claim, result.spec["confidence"], result.certifier)
 
 
 def repeated(result: AuditResult, evidence: Evidence, health: Health, *, seed: int) -> AuditResult:

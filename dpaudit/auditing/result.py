@@ -27,6 +27,7 @@ from dpaudit.errors import ClaimRefuted
 
 SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
+POWER = 0.95  # of the smallest loss that an audit is said to catch
 CROSS_CHECK = "two-interval Clopper-Pearson"
 
 
@@ -125,13 +126,22 @@ class AuditResult:
         """
         if self.spec["detect"] is None or self.stopped_early:
             return None
-        certifier = self.certifier if isinstance(self.evidence, Binned) else SINGLE.get(self.certifier, self.certifier)
+        wanted = dict(self.spec["detect"])
+        least = self.least_caught(wanted.pop("mass"))
+        return least is not None and least <= next(iter(wanted.values()))
+
+    def least_caught(self, mass: float, *, delta: float | None = None) -> float | None:
+        """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
+
+        `delta` is the one frozen with the event; None: the one that search would freeze for it.
+        """
         from dpaudit.certify import smallest_caught
 
-        wanted = dict(self.spec["detect"])
-        mass = wanted.pop("mass")
-        least = smallest_caught(self.claim, self.evidence.runs, mass, confidence=self.level, certifier=certifier)
-        return least is not None and least <= next(iter(wanted.values()))
+        certifier = self.certifier
+        if not isinstance(self.evidence, Binned):  # an event, in an audit that may look for bins
+            certifier = SINGLE.get(certifier, certifier)
+        runs, level = self.evidence.runs, self.level
+        return smallest_caught(self.claim, runs, mass, confidence=level, certifier=certifier, delta=delta, power=POWER)
 
     @property
     def certifier(self) -> str:

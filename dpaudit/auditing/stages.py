@@ -12,7 +12,6 @@ import numpy as np
 from dpaudit.auditing import health
 from dpaudit.auditing.anytime import run_blocks
 from dpaudit.auditing.certification import (
-    SINGLE,
     Evidence,
     anytime_certificate,
     best_delta,
@@ -336,6 +335,6 @@ def _finding(spec: AuditSpec, counted: Counted, answer: Answer) -> Finding:
 
 
 def _of_bits(spec: AuditSpec, witness: Witness, evidence: Evidence) -> Finding:
-    claim, certifier = at_pair(spec, witness.pair), str(spec.certifier)
-    certifier = SINGLE.get(certifier, certifier)
-    return Finding(claim, witness, evidence, certificate_of(witness, evidence, claim, spec.confidence, certifier))
+    claim = at_pair(spec, witness.pair)
+    certificate = certificate_of(witness, evidence, claim, spec.confidence, str(spec.certifier))
+    return Finding(claim, witness, evidence, certificate)

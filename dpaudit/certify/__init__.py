@@ -3,7 +3,7 @@
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifiers import CERTIFIERS, ceiling, certify
 from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides, evidence_from_dict
-from dpaudit.certify.power import smallest_caught, smallest_epsilon_caught
+from dpaudit.certify.power import smallest_caught
 
 __all__ = [
     "CERTIFIERS",
@@ -16,5 +16,4 @@ __all__ = [
     "certify",
     "evidence_from_dict",
     "smallest_caught",
-    "smallest_epsilon_caught",
 ]

@@ -50,26 +50,6 @@ def smallest_caught(
     return float(claim.least_parameter(np.array([q]), np.array([mass]))[0])
 
 
-def smallest_epsilon_caught(
-    claim: Claim,
-    runs: int,
-    mass: float,
-    *,
-    confidence: float,
-    certifier: str = "coin-flip",
-    delta: float | None = None,
-    power: float = 0.95,
-) -> float | None:
-    """The same as an epsilon at delta: of the event itself, ln((mass - delta) / q).
-
-    >>> from dpaudit.claims import PureDP
-    >>> smallest_epsilon_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95) < 1.02
-    True
-    """
-    q = _rarest(claim, runs, mass, confidence, certifier, delta, power)
-    return None if q is None else _epsilon(claim, q, mass, delta)
-
-
 def _epsilon(claim: Claim, q: float, mass: float, delta: float | None) -> float:
     rarer, likelier = _seen(claim, q, mass, delta)
     return math.log((likelier - _delta(claim, rarer, likelier, delta)) / rarer)

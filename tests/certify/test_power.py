@@ -10,7 +10,7 @@ import math
 import pytest
 from scipy import stats
 
-from dpaudit.certify import FixedSides, smallest_caught, smallest_epsilon_caught
+from dpaudit.certify import FixedSides, smallest_caught
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
 from dpaudit.certify.unconditional import p_value
@@ -34,7 +34,7 @@ SIZES: list[tuple[Claim, int, float]] = [
 @pytest.mark.parametrize("confidence", [0.95, 0.999])
 @pytest.mark.parametrize(("claim", "runs", "mass"), SIZES, ids=str)
 def test_what_is_said_to_be_caught_is_caught(claim: Claim, runs: int, mass: float, confidence: float) -> None:
-    least = smallest_epsilon_caught(claim, runs, mass, confidence=confidence)
+    least = smallest_caught(claim, runs, mass, confidence=confidence)
     assert least is not None
     q = max(0.0, mass - claim.delta) * math.exp(-least)
     power = level_reached(claim, runs, mass, q, error_probability(confidence))
@@ -45,7 +45,7 @@ def test_what_is_said_to_be_caught_is_caught(claim: Claim, runs: int, mass: floa
 
 def test_more_runs_and_more_mass_catch_more() -> None:
     def least(runs: int, mass: float, confidence: float = 0.95) -> float:
-        return smallest_epsilon_caught(PureDP(1.0), runs, mass, confidence=confidence) or math.inf
+        return smallest_caught(PureDP(1.0), runs, mass, confidence=confidence) or math.inf
 
     by_runs = [least(runs, 0.1) for runs in (200, 2_000, 20_000, 200_000, 2_000_000)]
     assert by_runs == sorted(by_runs, reverse=True)
@@ -56,13 +56,13 @@ def test_more_runs_and_more_mass_catch_more() -> None:
 
 
 def test_an_event_within_delta_is_never_caught() -> None:
-    assert smallest_epsilon_caught(ApproximateDP(1.0, 0.01), 10**9, 0.01, confidence=0.95) is None
-    assert smallest_epsilon_caught(ApproximateDP(1.0, 0.01), 10**9, 0.001, confidence=0.95) is None
+    assert smallest_caught(ApproximateDP(1.0, 0.01), 10**9, 0.01, confidence=0.95) is None
+    assert smallest_caught(ApproximateDP(1.0, 0.01), 10**9, 0.001, confidence=0.95) is None
 
 
 def test_the_docs_agree_with_the_tables_of_the_field() -> None:
     """Of an event of mass 0.5 and 10^6 runs a side: 1.008 with the best joint test; this one may lose some."""
-    found = smallest_epsilon_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95)
+    found = smallest_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95)
     assert found is not None
     assert 1.008 < found < 1.012
 
@@ -86,7 +86,7 @@ def power_of(claim: Claim, size: int, p: float, q: float, delta: float, alpha: f
     ids=str,
 )
 def test_what_the_unconditional_certifier_is_said_to_catch_is_caught(claim: Claim, size: int, mass: float) -> None:
-    least = smallest_epsilon_caught(claim, 2 * size, mass, confidence=0.95, certifier="unconditional")
+    least = smallest_caught(claim, 2 * size, mass, confidence=0.95, certifier="unconditional")
     assert least is not None
     q = (mass - claim.delta) * math.exp(-least)
     assert power_of(claim, size, mass, q, claim.delta, 0.05) >= 0.95 - 1e-3
@@ -129,7 +129,7 @@ def test_the_unconditional_certifier_catches_no_less() -> None:
     for runs in (20_000, 2_000_000):
         for mass in MASSES:
             one, other = (
-                smallest_epsilon_caught(PureDP(1.0), runs, mass, confidence=0.95, certifier=certifier) or math.inf
+                smallest_caught(PureDP(1.0), runs, mass, confidence=0.95, certifier=certifier) or math.inf
                 for certifier in ("coin-flip", "unconditional")
             )
             assert other <= one + 1e-3

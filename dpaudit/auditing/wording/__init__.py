@@ -4,7 +4,8 @@ Contract: numbers are rounded towards safety (lower bounds down, p-values and de
 that came from a user is made harmless, and all formats print these same sentences.
 """
 
-from dpaudit.auditing.wording.power import POWER, could_see, planned_power
+from dpaudit.auditing.result import POWER
+from dpaudit.auditing.wording.power import could_see, planned_power
 from dpaudit.auditing.wording.repeating import python_form, repeat
 from dpaudit.auditing.wording.sections import Section, columns, evidence_lines, full_text, sections
 from dpaudit.auditing.wording.statements import (

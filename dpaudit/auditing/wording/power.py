@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 
-from dpaudit.auditing.certification import SINGLE, fitting, perfect_bound
+from dpaudit.auditing.certification import fitting, perfect_bound
 from dpaudit.auditing.control import Control, smallest_seen
-from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.result import POWER, AuditResult
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.wording.numerals import counted, decimals, exact, up
 from dpaudit.auditing.wording.statements import at_delta, at_order
 from dpaudit.certify import Binned, smallest_caught
 from dpaudit.certify.power import MASSES
 from dpaudit.claims import Claim
-
-POWER = 0.95  # of the smallest loss that an audit is said to catch
 
 
 def could_see(result: AuditResult) -> tuple[str, ...]:
@@ -26,7 +24,7 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
     if result.certificate.epsilon_lower is None:  # bins bound the claim's own parameter
         most, where = f"{name} {up(result.ceiling, 2)}", at_order(result.claim)
     lines = [f"at most {most}{where}: with all hits on one side no more can be certified"]
-    caught = {mass: least_caught(result, mass) for mass in MASSES}
+    caught = {mass: result.least_caught(mass) for mass in MASSES}
     seen = [f"{_up(least)} at {exact(mass)}" for mass, least in caught.items() if least is not None]
     blind = [exact(mass) for mass, least in caught.items() if least is None]
     if seen:
@@ -56,23 +54,12 @@ def planned_power(claim: Claim, runs: int, level: float, spec: AuditSpec) -> lis
     return lines
 
 
-def least_caught(result: AuditResult, mass: float, *, delta: float | None = None) -> float | None:
-    """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
-
-    `delta` is the one frozen with the event; None: the one that search would freeze for it.
-    """
-    claim, runs, certifier = result.claim, result.evidence.runs, result.certifier
-    if not isinstance(result.evidence, Binned):  # an event, in an audit that may look for bins
-        certifier = SINGLE.get(certifier, certifier)
-    return smallest_caught(claim, runs, mass, confidence=result.level, certifier=certifier, delta=delta, power=POWER)
-
-
 def _of_witness(result: AuditResult) -> tuple[str, ...]:
     e = result.evidence
     if isinstance(e, Binned) or not e.runs_p or not e.hits_p:
         return ()
     mass, line = e.hits_p / e.runs_p, result.witness.tangent
-    least = least_caught(result, mass, delta=None if line is None else line.offset)
+    least = result.least_caught(mass, delta=None if line is None else line.offset)
     if least is None or least == math.inf:
         return ()
     return (f"on an event as probable as the witness ({mass:.3g}): {result.claim.parameter} from {_up(least)}",)

@@ -69,7 +69,7 @@ def cases() -> Iterator[Case]:
     """The pairs are written out: the laws of the discrete mechanisms depend on nothing else but the scales."""
     from scipy.special import ndtr
 
-    from dpaudit.catalogue.exact import below, halting, winning
+    from dpaudit.catalogue.exact.comparisons import below, halting, winning
     from dpaudit.claims import ApproximateDP, PureDP
 
     def laplace(scale: float) -> Callable[[Any, Floats], Floats]:

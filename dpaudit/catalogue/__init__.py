@@ -8,9 +8,9 @@ import importlib
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.errors import InvalidSpec
 
-__all__ = ["Entry", "Parameter", "Source", "Twin", "entries", "find"]
+__all__ = ["Entry", "Parameter", "Source", "Twin", "entries", "find", "rooms"]
 
-_MODULES = ("additive", "snapping", "selection", "sparse", "local")  # in the order of the lecture notes
+_ROOMS = ("additive", "selection", "sparse", "local", "composition", "releases", "learning", "adaptive")
 
 
 def entries() -> tuple[Entry, ...]:
@@ -19,8 +19,19 @@ def entries() -> tuple[Entry, ...]:
     >>> [entry.name for entry in entries()][:2]
     ['laplace', 'laplace_vector']
     """
-    modules = (importlib.import_module(f"{__name__}.{module}") for module in _MODULES)
-    return tuple(entry for module in modules for entry in module.ENTRIES)
+    return tuple(entry for held in rooms().values() for entry in held)
+
+
+def rooms() -> dict[str, tuple[Entry, ...]]:
+    """The entries by room: what the room is about, in one line, and its entries.
+
+    >>> list(rooms())[0]
+    'Additive noise'
+    """
+    modules = [importlib.import_module(f"{__name__}.{room}") for room in _ROOMS]
+    return {
+        str(module.__doc__).splitlines()[0].rstrip("."): module.ENTRIES for module in modules
+    }
 
 
 def find(name: str) -> Entry:

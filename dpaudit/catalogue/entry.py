@@ -24,6 +24,7 @@ from dpaudit.pairs import AdjacentPair
 Program = Callable[..., Any]
 Sampler = Callable[..., Any]
 Loss = Callable[..., float]
+Promise = Callable[..., Claim]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class Source:
 class Twin:
     """What a twin changes in its parent; all else is the parent's. `reason` says in one sentence why that breaks it.
 
-    A harmless mistake is a twin with `broken=False`. `loss` is not inherited: without one, none is known.
+    A harmless mistake is a twin with `broken=False`, and `reason` says why it is none. `loss` is not inherited:
+    without one, none is known. `promise` and `neighbours` are for a claim that is stated too widely.
     """
 
     name: str
@@ -62,6 +64,8 @@ class Twin:
     parameters: tuple[Parameter, ...] = ()
     default_pair: tuple[Any, Any] | None = None
     broken: bool = True
+    promise: Promise | None = None
+    neighbours: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +74,10 @@ class Entry:
 
     `program(data, rng, **parameters)` is one run as the literature writes it, in plain Python;
     `sampler(data, runs, rng, **parameters)` gives many runs at once with the same distribution.
-    `promise(**parameters)` is the claim, `loss(first, second, **parameters)` the exact loss of a pair, and
-    `neighbours` says in words which datasets the claim is made for. `bound` holds the parameters given so far.
+    `promise(**parameters)` is the claim, `loss(first, second, **parameters)` the exact loss of a pair in both orders,
+    in the claim's own parameter (epsilon at its delta, mu, rho), and `neighbours` says in words which datasets the
+    claim is made for. `module` is the room of the catalogue that holds the entry; `bound` are the parameters given
+    so far.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> laplace.half_noise.true_epsilon(10, 9)
@@ -87,7 +93,7 @@ class Entry:
     program: Program
     sampler: Sampler
     parameters: tuple[Parameter, ...]
-    promise: Callable[..., Claim]
+    promise: Promise
     default_pair: tuple[Any, Any]
     loss: Loss | None = None
     broken: bool = False
@@ -131,11 +137,15 @@ class Entry:
         """What the entry promises at these parameters."""
         return self.promise(**self.with_parameters(parameters or {}).values())
 
-    def true_epsilon(self, first: Any, second: Any, parameters: Mapping[str, Any] | None = None) -> float | None:
-        """The exact loss between two datasets, at the claim's delta, in both orders; None where it is not known."""
+    def true_loss(self, first: Any, second: Any, parameters: Mapping[str, Any] | None = None) -> float | None:
+        """The exact loss between two datasets, in the claim's own parameter; None where it is not known."""
         if self.loss is None:
             return None
         return float(self.loss(first, second, **self.with_parameters(parameters or {}).values()))
+
+    def true_epsilon(self, first: Any, second: Any, parameters: Mapping[str, Any] | None = None) -> float | None:
+        """The same at the claim's delta, where the claim is one on epsilon; None where it is not, or not known."""
+        return self.true_loss(first, second, parameters) if self.claim().parameter == "epsilon" else None
 
     def run(self, data: Any, rng: Any) -> Any:
         """One run of the program."""
@@ -146,8 +156,9 @@ class Entry:
         return Opened(functools.partial(self.sampler, **self.values()), per_run=False, takes_rng=True)
 
     def describe(self) -> Description:
-        """Names and places: those of the program; the digest is that of its module, which holds the sampler too."""
-        source = inspect.getsource(sys.modules[self.module])
+        """Names and places: those of the program; the digest is that of the modules of program and sampler."""
+        modules = sorted({self.program.__module__, _function(self.sampler).__module__})
+        source = "".join(inspect.getsource(sys.modules[module]) for module in modules)
         return Description(
             name=self.name,
             kind="batched",
@@ -172,6 +183,8 @@ class Entry:
             loss=twin.loss,
             broken=twin.broken,
             reason=twin.reason,
+            promise=twin.promise or self.promise,
+            neighbours=twin.neighbours or self.neighbours,
         )
 
     def __getattr__(self, name: str) -> Entry:
@@ -194,6 +207,12 @@ class Entry:
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.bound.items())
         return f"<entry {self.reference}{f' with {given}' if given else ''}>"
+
+
+def _function(call: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(call, functools.partial):
+        call = call.func
+    return call
 
 
 def _restore(module: str, name: str, bound: dict[str, Any]) -> Entry:

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from dpaudit.auditing.spec import suited
 from dpaudit.catalogue import Entry
-from dpaudit.catalogue.exact import below, density, halting, panels, winning
+from dpaudit.catalogue.exact.comparisons import below, density, halting, panels, winning
 from dpaudit.certify import smallest_caught
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.mechanisms.resolve import import_reference

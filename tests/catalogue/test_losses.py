@@ -11,8 +11,9 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.additive import gaussian_delta
-from dpaudit.catalogue.exact import halting, largest_log_ratio, winning
+from dpaudit.catalogue.exact.comparisons import halting, winning
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.normal import gaussian_delta
 
 
 def witness(answers: int) -> tuple[list[int], list[int]]:

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import Entry, entries, find
-from dpaudit.catalogue.exact import halting, winning
+from dpaudit.catalogue.exact.comparisons import halting, winning
 
 LEVEL = 1e-8
 SAMPLED, PROGRAMMED = 40_000, 8_000

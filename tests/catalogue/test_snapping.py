@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from dpaudit.catalogue.snapping import snapping
+from dpaudit.catalogue.additive import snapping
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity", "grid"), [(1.0, 1.0, 1.0), (3.0, 1.0, 0.5), (0.5, 3.0, 8.0)])

@@ -109,8 +109,8 @@ REFUSED_ON_READING = {
         AT + "laplace has no parameter 'epsilom'; it has: epsilon, sensitivity",
     ),
     "no entry": (
-        spec(mechanism='"dpaudit.catalogue.additive:Entry"', parameters="{ a = 1 }"),
-        AT + "mechanism 'dpaudit.catalogue.additive:Entry' is no entry; `dpaudit catalogue` lists them",
+        spec(mechanism='"dpaudit.catalogue.additive:ENTRIES"', parameters="{ a = 1 }"),
+        AT + "mechanism 'dpaudit.catalogue.additive:ENTRIES' is no entry; `dpaudit catalogue` lists them",
     ),
     "a requirement that is no module": (
         spec(requires='[""]'),

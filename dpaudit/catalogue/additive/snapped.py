@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.additive import EPSILON, SENSITIVITY
+from dpaudit.catalogue.additive.single import EPSILON, ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.claims import PureDP
 
@@ -87,7 +87,7 @@ def _half_noise_loss(first: float, second: float, epsilon: float, sensitivity: f
 
 
 snapping = Entry(
-    module=__name__,
+    module=ROOM,
     name="snapping",
     title="Laplace noise snapped to a grid of powers of two",
     source=Source(None, "Mironov 2012, On significance of the least significant bits for differential privacy"),

@@ -33,7 +33,7 @@ def _randomised_response_loss(first: int, second: int, keep: float) -> float:
 
 
 randomised_response = Entry(
-    module=__name__,
+    module="dpaudit.catalogue.local",
     name="randomised_response",
     title="Randomised response on one bit",
     source=Source(None, "Warner 1965, Randomized response: a survey technique for eliminating evasive answer bias"),

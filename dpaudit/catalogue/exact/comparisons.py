@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.catalogue.exact.discrete import log_ratios
+
 Floats = npt.NDArray[np.float64]
 
 _REACH = 45.0  # scales of noise beyond the outermost query answer; what is left out is e^-45 of the rest
@@ -73,21 +75,6 @@ def winning(answers: Floats, scale: float) -> Floats:
     others = np.stack([below(level - answer, scale) for answer in answers])
     product = np.prod(others, axis=0)
     return np.array([mass @ (density(level - a, scale) * product / others[j]) for j, a in enumerate(answers)])
-
-
-def largest_log_ratio(first: Floats, second: Floats) -> float:
-    """The loss of a discrete output: the largest |ln(p / p')| over the outcomes that happen at all.
-
-    >>> round(largest_log_ratio(np.array([0.75, 0.25]), np.array([0.25, 0.75])), 4)
-    1.0986
-    """
-    return float(np.max(np.abs(log_ratios(first, second)), initial=0.0, where=(first > 0.0) | (second > 0.0)))
-
-
-def log_ratios(first: Floats, second: Floats) -> Floats:
-    """ln(p / p'); minus infinity where p = 0, whatever p' is."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(first > 0.0, np.log(first) - np.log(second), -np.inf)
 
 
 def epochs(answers: int, most: int, step: Callable[[int], Floats]) -> float:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact import epochs, halting_ratios, releasing_ratios
+from dpaudit.catalogue.exact.comparisons import epochs, halting_ratios, releasing_ratios
 from dpaudit.catalogue.noise import laplace
 from dpaudit.claims import PureDP
 
@@ -161,7 +161,7 @@ def _above_threshold_half_noise(data: Answers, rng: Rng, epsilon: float, thresho
 
 
 above_threshold = Entry(
-    module=__name__,
+    module="dpaudit.catalogue.sparse",
     name="above_threshold",
     title="AboveThreshold: the first answer above a threshold",
     source=Source(
@@ -273,7 +273,7 @@ def _sparse_value_released(data: Answers, rng: Rng, epsilon: float, threshold: f
 
 
 sparse = Entry(
-    module=__name__,
+    module="dpaudit.catalogue.sparse",
     name="sparse",
     title="Sparse: the first c answers above a threshold",
     source=Source("Bassi 2019, notes 001, 'Sparse vector mechanism (cont.)'", "Dwork & Roth 2014, algorithm 2"),

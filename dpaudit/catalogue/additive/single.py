@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.normal import gaussian_epsilon
 from dpaudit.catalogue.noise import laplace as laplace_noise
 from dpaudit.claims import ApproximateDP, PureDP
 
@@ -20,6 +21,7 @@ EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 SENSITIVITY = Parameter(
     "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive
 )
+ROOM = "dpaudit.catalogue.additive"
 BASSI, CHEEMA, SARKAR = "Bassi 2019, notes 001", "Cheema & Huszár, notes 004", "Sarkar, notes 003"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 
@@ -73,7 +75,7 @@ def _unbounded_loss(first: float, second: float, **_: Any) -> float:
 
 
 laplace = Entry(
-    module=__name__,
+    module=ROOM,
     name="laplace",
     title="Laplace noise on a number",
     source=Source(f"{BASSI}, 'Laplace mechanism'; {SARKAR}, 'Simple example' (a count)", DMNS),
@@ -127,7 +129,7 @@ def _laplace_vector_loss(first: list[float], second: list[float], epsilon: float
 
 
 laplace_vector = Entry(
-    module=__name__,
+    module=ROOM,
     name="laplace_vector",
     title="Laplace noise on each of m answers",
     source=Source(f"{BASSI}, 'Laplace mechanism (cont.)'", DMNS),
@@ -172,7 +174,7 @@ def _geometric_loss(first: int, second: int, epsilon: float, sensitivity: float)
 
 
 geometric = Entry(
-    module=__name__,
+    module=ROOM,
     name="geometric",
     title="Two-sided geometric noise on an integer",
     source=Source(None, "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"),
@@ -211,33 +213,11 @@ def _approximate(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
 
 
 def _gaussian_loss(first: float, second: float, epsilon: float, delta: float, sensitivity: float) -> float:
-    """The least epsilon at this delta (Balle & Wang 2018, theorem 5), by bisection."""
-    mu = abs(first - second) / _sigma(epsilon, delta, sensitivity)
-    if gaussian_delta(0.0, mu) <= delta:
-        return 0.0
-    low, high = 0.0, mu * (mu / 2.0 + 40.0)  # at the upper end delta is below 1e-300
-    for _ in range(200):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
-    return high
-
-
-def gaussian_delta(epsilon: float, mu: float) -> float:
-    """The least delta at an epsilon for normal noise and a shift of `mu` standard deviations (Balle & Wang 2018).
-
-    >>> round(gaussian_delta(0.0, 1.0), 6)  # 2 Phi(1/2) - 1
-    0.382925
-    """
-    from scipy.special import log_ndtr
-
-    if mu == 0.0:
-        return 0.0
-    kept, lost = log_ndtr(mu / 2.0 - epsilon / mu), epsilon + log_ndtr(-mu / 2.0 - epsilon / mu)
-    return float(-math.exp(kept) * math.expm1(min(0.0, lost - kept)))
+    return gaussian_epsilon(delta, abs(first - second) / _sigma(epsilon, delta, sensitivity))
 
 
 gaussian = Entry(
-    module=__name__,
+    module=ROOM,
     name="gaussian",
     title="Gaussian noise on a number, the classic calibration",
     source=Source(

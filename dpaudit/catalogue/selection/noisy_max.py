@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact import largest_log_ratio, winning
+from dpaudit.catalogue.exact.comparisons import winning
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.noise import laplace
 from dpaudit.claims import PureDP
 
@@ -56,7 +57,7 @@ def _pure(epsilon: float, **_: Any) -> PureDP:
 
 
 report_noisy_max = Entry(
-    module=__name__,
+    module="dpaudit.catalogue.selection",
     name="report_noisy_max",
     title="Report Noisy Max over counts",
     source=Source(

@@ -1,0 +1,51 @@
+"""A statement of the lecture notes, and what is true of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Verdict = Literal["right and tight", "right and loose", "not provable as argued", "wrong"]
+How = Literal["derived", "computed", "audited"]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a check found: a verdict that follows from its numbers, and the true value in one or two sentences.
+
+    `numbers` are the figures that the text rests on, by name.
+    """
+
+    verdict: Verdict
+    text: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture beside a statement: `draw` fills one set of axes, `caption` says what is to be seen."""
+
+    caption: str
+    draw: Callable[[Axes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A quantitative statement: where the notes make it, what it says in short, and the check that recomputes it.
+
+    `verdict` is what is known; a check that finds another one fails the page. `audits` names the audits of
+    `audits/lectures/` that bear on it, `how` the ways in which the true value was found.
+    """
+
+    name: str
+    place: str
+    quote: str
+    verdict: Verdict
+    how: tuple[How, ...]
+    check: Callable[[], Truth]
+    audits: tuple[str, ...] = ()
+    figure: Figure | None = None

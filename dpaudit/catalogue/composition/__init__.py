@@ -1,0 +1,7 @@
+"""Composition: several releases as one transcript."""
+
+from __future__ import annotations
+
+from dpaudit.catalogue.entry import Entry
+
+ENTRIES: tuple[Entry, ...] = ()

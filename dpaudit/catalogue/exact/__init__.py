@@ -1,0 +1,1 @@
+"""Exact losses: the mathematics that several rooms of the catalogue share."""

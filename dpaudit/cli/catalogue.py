@@ -13,34 +13,54 @@ if TYPE_CHECKING:
 @click.command("catalogue")
 @click.argument("name", required=False)
 def command(name: str | None) -> int:
-    """List the mechanisms of the catalogue, or describe the one called NAME."""
-    from dpaudit.catalogue import entries, find
+    """List the mechanisms of the catalogue by topic, each with its twins, or describe the one called NAME."""
+    from dpaudit.catalogue import find, rooms
 
     if name is not None:
         click.echo("\n".join(_page(find(name))))
         return 0
-    rows = [(each.name, each.title, _keeps(each)) for entry in entries() for each in (entry, *entry.twins.values())]
-    left, middle = (max(len(row[column]) for row in rows) for column in (0, 1))
-    for entry_name, title, keeps in rows:
-        click.echo(f"{entry_name:<{left}}  {title:<{middle}}  {keeps}")
+    held = {
+        topic: [each for entry in room for each in (entry, *entry.twins.values())] for topic, room in rooms().items()
+    }
+    every = [each for room in held.values() for each in room]
+    name_width, title_width = (max(len(text) for text in texts) for texts in zip(*map(_heading, every), strict=True))
+    for topic, room in held.items():
+        click.echo(f"{topic}\n")
+        for each in room:
+            label, title = _heading(each)
+            click.echo(f"  {label:<{name_width}}  {title:<{title_width}}  {_keeps(each)}")
+        click.echo()
+    sound, broken = (sum(each.broken is kind for each in every) for kind in (False, True))
+    click.echo(f"{sound} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
     return 0
 
 
+def _heading(entry: Entry) -> tuple[str, str]:
+    """Its name, indented for a twin, and its title."""
+    return ("  " if entry.reason else "") + entry.name, entry.title
+
+
 def _keeps(entry: Entry) -> str:
-    return "breaks its claim" if entry.broken else "keeps its claim"
+    if entry.broken:
+        return "breaks its claim"
+    return "a harmless mistake" if entry.reason else "keeps its claim"
 
 
 def _page(entry: Entry) -> list[str]:
-    pair = entry.pair
-    loss = entry.true_epsilon(pair.first, pair.second)
+    pair, claim = entry.pair, entry.claim()
+    loss = entry.true_loss(pair.first, pair.second)
+    unit = "" if claim.parameter == "epsilon" else f" ({claim.parameter})"
+    program = entry.program
     lines = [
         f"{entry.name}: {entry.title}",
         "",
         f"formula     {entry.formula}",
-        f"claim       {entry.claim()}; neighbours are {entry.neighbours}",
+        f"claim       {claim}; neighbours are {entry.neighbours}",
         f"verdict     {_keeps(entry)}" + (f": {entry.reason}" if entry.reason else ""),
-        f"pair        {pair.first!r} against {pair.second!r}" + ("" if loss is None else f", exact loss {loss:.6g}"),
+        f"pair        {pair.first!r} against {pair.second!r}"
+        + ("" if loss is None else f", exact loss {loss:.6g}{unit}"),
         f"source      {entry.source.paper}" + (f"; lecture: {entry.source.lecture}" if entry.source.lecture else ""),
+        f"program     {program.__name__} in {program.__module__}, line {program.__code__.co_firstlineno}",
     ]
     for title, parameter in zip(("parameters", *[""] * len(entry.parameters)), entry.parameters, strict=False):
         unit = f" ({parameter.unit})" if parameter.unit else ""

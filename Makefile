@@ -12,11 +12,12 @@ LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit test bench audit-libraries clean
+.PHONY: help audit lectures test bench audit-libraries clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make audit            runs the core audits and writes reports/"
+	@echo "make lectures         audits every mechanism of the lecture notes and writes reports/lectures/claims.html"
 	@echo "make test             lint, types and tests"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
@@ -24,6 +25,13 @@ help:
 
 audit: $(VENV)/.ready-audit
 	$(RUN) -m dpaudit run audits --tag core --report reports
+
+lectures: $(VENV)/.ready-audit
+	@rm -f reports/lectures/*.json
+	@status=0; \
+	$(RUN) -m dpaudit run audits/lectures --confidence 0.99 --report reports/lectures || status=$$?; \
+	$(RUN) -m audits.lectures.claims --results reports/lectures --page reports/lectures/claims.html || status=$$?; \
+	exit $$status
 
 test: $(VENV)/.ready-test
 	$(RUN) -m ruff check .

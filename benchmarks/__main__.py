@@ -5,7 +5,19 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-TABLES = ("valid", "tight", "oracle", "certifiers", "sequential", "pairs", "speed", "memory", "light")
+TABLES = (
+    "valid",
+    "tight",
+    "oracle",
+    "certifiers",
+    "sequential",
+    "pairs",
+    "samplers",
+    "mechanisms",
+    "speed",
+    "memory",
+    "light",
+)
 
 
 def main() -> None:

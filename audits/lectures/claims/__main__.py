@@ -1,0 +1,40 @@
+"""Renders the page; exits with 1 where a statement is not what it is known to be, or an audit it names is missing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from audits.lectures.claims import page
+from audits.lectures.claims.collect import attacks, audited, checked, results_in, topics
+from dpaudit.errors import DpAuditError
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m audits.lectures.claims", description=__doc__)
+    parser.add_argument("--results", type=Path, required=True, help="the folder that `dpaudit run --report` wrote")
+    parser.add_argument("--page", type=Path, required=True, help="the HTML file to write; a JSON record goes beside it")
+    given = parser.parse_args()
+    try:
+        results = results_in(given.results)
+    except DpAuditError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    found = {topic: [checked(each, results) for each in statements] for topic, statements in topics().items()}
+    measured = attacks()
+    given.page.parent.mkdir(parents=True, exist_ok=True)
+    given.page.write_text(page.render(found, audited(results), measured), encoding="utf-8")
+    given.page.with_suffix(".json").write_text(page.record(found, measured), encoding="utf-8")
+    every = [each for statements in found.values() for each in statements]
+    for each in every:
+        if not each.as_known:
+            reason = f"audits not run: {', '.join(each.missing)}" if each.missing else f"found {each.truth.verdict!r}"
+            print(f"UNEXPECTED  {each.statement.name}: known as {each.statement.verdict!r}; {reason}")
+    print(f"{len(every)} statements, {sum(each.as_known for each in every)} as known: {given.page}")
+    return 0 if all(each.as_known for each in every) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

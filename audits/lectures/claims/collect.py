@@ -1,0 +1,103 @@
+"""What the page is made of: the statements by topic, and the results of the audits by name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import dpaudit
+from audits.lectures.claims.statement import Statement, Truth
+from dpaudit.catalogue import Entry, rooms
+
+ROOT = Path(__file__).parents[3]
+TOPICS = (
+    "additive",
+    "selection",
+    "sparse",
+    "composition",
+    "releases",
+    "attacks",
+    "learning",
+    "descent",
+    "adaptive",
+    "holdout",
+)
+
+Results = Mapping[str, dpaudit.AuditResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A statement with what its check found, the results of its audits, and where the check stands."""
+
+    statement: Statement
+    truth: Truth
+    results: tuple[dpaudit.AuditResult, ...]
+    missing: tuple[str, ...]
+    file: str
+    line: int
+
+    @property
+    def as_known(self) -> bool:
+        """Whether the check found what is known, and every audit named was run."""
+        return self.truth.verdict == self.statement.verdict and not self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """One mechanism of the catalogue and the results of its audits."""
+
+    entry: Entry
+    results: tuple[dpaudit.AuditResult, ...]
+
+    def exact(self, result: dpaudit.AuditResult) -> float | None:
+        """The exact loss of the audited pair, where the entry knows it and the claim is the entry's own."""
+        (pair,) = result.spec["pairs"]
+        entry = self.entry.with_parameters(result.spec["mechanism"]["parameters"])
+        if "value" not in pair["first"] or entry.claim().to_dict() != result.spec["claim"]:
+            return None
+        return entry.true_loss(pair["first"]["value"], pair["second"]["value"])
+
+
+def topics() -> dict[str, tuple[Statement, ...]]:
+    """The statements by topic: the first line of a module's docstring, and its `STATEMENTS`."""
+    modules = [importlib.import_module(f"audits.lectures.claims.{topic}") for topic in TOPICS]
+    return {str(module.__doc__).splitlines()[0].rstrip("."): module.STATEMENTS for module in modules}
+
+
+def checked(statement: Statement, results: Results) -> Checked:
+    """Runs the check of a statement and gathers its audits."""
+    place = inspect.getsourcefile(statement.check)
+    assert place is not None
+    return Checked(
+        statement,
+        statement.check(),
+        tuple(results[name] for name in statement.audits if name in results),
+        tuple(name for name in statement.audits if name not in results),
+        str(Path(place).relative_to(ROOT)),
+        inspect.getsourcelines(statement.check)[1],
+    )
+
+
+def audited(results: Results) -> dict[str, list[Audited]]:
+    """The mechanisms of the catalogue by room, twins after their parents, each with its results."""
+    by_reference: dict[str, list[dpaudit.AuditResult]] = {}
+    for result in results.values():
+        by_reference.setdefault(result.spec["mechanism"]["reference"], []).append(result)
+    return {
+        room: [
+            Audited(each, tuple(by_reference.get(each.reference, ())))
+            for entry in entries
+            for each in (entry, *entry.twins.values())
+        ]
+        for room, entries in rooms().items()
+    }
+
+
+def results_in(folder: Path) -> dict[str, dpaudit.AuditResult]:
+    """The results that a folder holds, by the name of the audit; raises `InvalidSpec` for one that does not check."""
+    loaded = [dpaudit.load(path) for path in sorted(folder.glob("*.json"))]
+    return {result.name: result for result in loaded}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from audits.lectures.claims import page
 from audits.lectures.claims.collect import attacks, audited, checked, results_in, topics
-from dpaudit.errors import DpAuditError
+from dpaudit import DpAuditError
 
 
 def main() -> int:

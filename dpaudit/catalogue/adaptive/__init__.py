@@ -1,7 +1,8 @@
 """Adaptive data analysis: holdouts and chosen statistics."""
 
-from __future__ import annotations
+from dpaudit.catalogue.adaptive.average import select_and_average
+from dpaudit.catalogue.adaptive.features import boosted_vote
+from dpaudit.catalogue.adaptive.holdout import thresholdout
+from dpaudit.catalogue.adaptive.subsets import select_subsets
 
-from dpaudit.catalogue.entry import Entry
-
-ENTRIES: tuple[Entry, ...] = ()
+ENTRIES = (boosted_vote, select_subsets, select_and_average, thresholdout)

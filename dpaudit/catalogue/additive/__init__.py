@@ -1,6 +1,39 @@
 """Additive noise."""
 
-from dpaudit.catalogue.additive.single import gaussian, geometric, laplace, laplace_vector
+from dpaudit.catalogue.additive.averages import laplace_average, laplace_sum
+from dpaudit.catalogue.additive.concentrated import gaussian_gdp, gaussian_zcdp
+from dpaudit.catalogue.additive.integers import clamped_geometric, geometric
+from dpaudit.catalogue.additive.normal import (
+    gaussian,
+    gaussian_analytic,
+    gaussian_version_2,
+    gaussian_version_2_corrected,
+)
+from dpaudit.catalogue.additive.norms import gaussian_vector, k_norm_l2, k_norm_linf, norm_l1, norm_l2, norm_linf
+from dpaudit.catalogue.additive.single import laplace
 from dpaudit.catalogue.additive.snapped import snapping
+from dpaudit.catalogue.additive.vectors import counting_queries, histogram, laplace_vector
 
-ENTRIES = (laplace, laplace_vector, geometric, gaussian, snapping)
+ENTRIES = (
+    laplace,
+    laplace_vector,
+    laplace_average,
+    laplace_sum,
+    counting_queries,
+    histogram,
+    geometric,
+    clamped_geometric,
+    norm_l1,
+    norm_l2,
+    norm_linf,
+    k_norm_l2,
+    k_norm_linf,
+    gaussian,
+    gaussian_version_2,
+    gaussian_version_2_corrected,
+    gaussian_analytic,
+    gaussian_zcdp,
+    gaussian_gdp,
+    gaussian_vector,
+    snapping,
+)

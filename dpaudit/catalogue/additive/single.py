@@ -1,36 +1,36 @@
-"""Additive noise: one number or a vector of numbers, and noise that does not depend on the data."""
+"""Laplace noise on one number, the mistakes that break it, and two that do not."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.normal import gaussian_epsilon
-from dpaudit.catalogue.noise import laplace as laplace_noise
-from dpaudit.claims import ApproximateDP, PureDP
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
-SENSITIVITY = Parameter(
-    "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive
+from dpaudit.catalogue.additive.shared import (
+    BASSI,
+    DMNS,
+    EPSILON,
+    HAGHTALAB,
+    ROOM,
+    SARKAR,
+    SENSITIVITY,
+    Floats,
+    Rng,
+    around,
+    pure,
+    unbounded,
 )
-ROOM = "dpaudit.catalogue.additive"
-BASSI, CHEEMA, SARKAR = "Bassi 2019, notes 001", "Cheema & Huszár, notes 004", "Sarkar, notes 003"
-DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss, redrawn_loss
+from dpaudit.catalogue.noise import laplace as laplace_noise
 
+SEED = 2006  # of the noise that is the same in every run
 
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon)
-
-
-# --- Laplace noise on one number ------------------------------------------------------------------------------
+WIDTH = Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive)
+REACH = Parameter("reach", 1.0, "units of the answer", "where the noise is cut off, on both sides", validate.positive)
+LARGEST = Parameter("largest", 10.0, "units of the answer", "the largest answer there can be", validate.positive)
+STEP = Parameter("step", 3.0, "units of the answer", "answers are rounded to its multiples", validate.positive)
 
 
 def _laplace(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -38,13 +38,14 @@ def _laplace(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float
 
 
 def _laplace_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
-    noisy = laplace_noise(rng, sensitivity / epsilon, runs)
-    noisy += data
-    return noisy
+    return around(data, sensitivity / epsilon, runs, rng)
 
 
 def _laplace_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
     return epsilon * abs(first - second) / sensitivity
+
+
+# --- the scale ------------------------------------------------------------------------------------------------
 
 
 def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -59,6 +60,37 @@ def _half_noise_loss(first: float, second: float, epsilon: float, sensitivity: f
     return _laplace_loss(first, second, 2.0 * epsilon, sensitivity)
 
 
+def _deviation_as_scale(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    deviation = sensitivity / epsilon
+    return data + rng.laplace(scale=deviation / math.sqrt(2.0))
+
+
+def _deviation_as_scale_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    return _laplace_runs(data, runs, rng, math.sqrt(2.0) * epsilon, sensitivity)
+
+
+def _deviation_as_scale_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
+    return _laplace_loss(first, second, math.sqrt(2.0) * epsilon, sensitivity)
+
+
+def _relative_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    return data * (1.0 + rng.laplace(scale=sensitivity / epsilon))
+
+
+def _relative_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    noisy = _laplace_runs(1.0, runs, rng, epsilon, sensitivity)
+    noisy *= data
+    return noisy
+
+
+def _relative_noise_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
+    scale = sensitivity / epsilon
+    return centred_loss(first, abs(first) * scale, second, abs(second) * scale)
+
+
+# --- noise of another shape -----------------------------------------------------------------------------------
+
+
 def _uniform(data: float, rng: Rng, epsilon: float, sensitivity: float, width: float) -> float:
     return data + rng.uniform(0.0, width)
 
@@ -70,21 +102,115 @@ def _uniform_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity:
     return noisy
 
 
-def _unbounded_loss(first: float, second: float, **_: Any) -> float:
-    return math.inf if first != second else 0.0
+def _clipped(data: float, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> float:
+    noise = rng.laplace(scale=sensitivity / epsilon)
+    return data + max(-reach, min(reach, noise))
+
+
+def _clipped_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> Floats:
+    noisy = laplace_noise(rng, sensitivity / epsilon, runs)
+    np.clip(noisy, -reach, reach, out=noisy)
+    noisy += data
+    return noisy
+
+
+def _redrawn(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    noisy = -1.0
+    while noisy < 0.0:
+        noisy = data + rng.laplace(scale=sensitivity / epsilon)
+    return noisy
+
+
+def _redrawn_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
+    while len(again := np.flatnonzero(noisy < 0.0)):
+        noisy[again] = _laplace_runs(data, len(again), rng, epsilon, sensitivity)
+    return noisy
+
+
+def _redrawn_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
+    return redrawn_loss(first, second, sensitivity / epsilon)
+
+
+def _fixed_seed(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    return data + np.random.default_rng(SEED).laplace(scale=sensitivity / epsilon)
+
+
+def _fixed_seed_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    return np.full(runs, _fixed_seed(data, rng, epsilon, sensitivity))
+
+
+# --- rounding -------------------------------------------------------------------------------------------------
+
+
+def _rounded_first(data: float, rng: Rng, epsilon: float, sensitivity: float, step: float) -> float:
+    rounded = step * round(data / step)
+    return rounded + rng.laplace(scale=sensitivity / epsilon)
+
+
+def _rounded_first_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, step: float) -> Floats:
+    return _laplace_runs(step * round(data / step), runs, rng, epsilon, sensitivity)
+
+
+def _rounded_first_loss(first: float, second: float, epsilon: float, sensitivity: float, step: float) -> float:
+    return _laplace_loss(step * round(first / step), step * round(second / step), epsilon, sensitivity)
+
+
+def _rounded_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    return data + float(round(rng.laplace(scale=sensitivity / epsilon)))
+
+
+def _rounded_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    noisy = laplace_noise(rng, sensitivity / epsilon, runs)
+    np.rint(noisy, out=noisy)
+    noisy += data
+    return noisy
+
+
+def _rounded_noise_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
+    """Noise on the integers: a whole difference shifts it, and the ratio is that of the tails; others part the two."""
+    return _laplace_loss(first, second, epsilon, sensitivity) if float(first - second).is_integer() else math.inf
+
+
+def _rounded_output(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    return float(round(data + rng.laplace(scale=sensitivity / epsilon)))
+
+
+def _rounded_output_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
+    np.rint(noisy, out=noisy)
+    return noisy
+
+
+def _clamped_output(data: float, rng: Rng, epsilon: float, sensitivity: float, largest: float) -> float:
+    return max(0.0, min(largest, data + rng.laplace(scale=sensitivity / epsilon)))
+
+
+def _clamped_output_runs(
+    data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, largest: float
+) -> Floats:
+    noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
+    np.clip(noisy, 0.0, largest, out=noisy)
+    return noisy
+
+
+def _clamped_output_loss(first: float, second: float, epsilon: float, sensitivity: float, largest: float) -> float:
+    return clamped_loss(first, second, sensitivity / epsilon, 0.0, largest)
 
 
 laplace = Entry(
     module=ROOM,
     name="laplace",
     title="Laplace noise on a number",
-    source=Source(f"{BASSI}, 'Laplace mechanism'; {SARKAR}, 'Simple example' (a count)", DMNS),
+    source=Source(
+        f"{HAGHTALAB}, definition 2.5; {BASSI}, 'Laplace mechanism'; {SARKAR}, 'Simple example' (a count)", DMNS
+    ),
     formula="the answer plus one draw of Lap(sensitivity / epsilon)",
     neighbours="answers at most `sensitivity` apart",
     program=_laplace,
     sampler=_laplace_runs,
     parameters=(EPSILON, SENSITIVITY),
-    promise=_pure,
+    promise=pure,
     loss=_laplace_loss,
     default_pair=(10, 9),
 ).with_twins(
@@ -104,137 +230,97 @@ laplace = Entry(
         formula="the answer plus one draw from the uniform distribution on [0, width]",
         program=_uniform,
         sampler=_uniform_runs,
-        loss=_unbounded_loss,
-        parameters=(Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive),),
+        loss=unbounded,
+        parameters=(WIDTH,),
+    ),
+    Twin(
+        name="deviation_as_scale",
+        title="Laplace noise whose standard deviation is sensitivity / epsilon",
+        reason="Lap(b) has the standard deviation b sqrt(2), so the scale is too small by sqrt(2)",
+        formula="the answer plus one draw of Lap(b), b = sensitivity / (epsilon sqrt(2)), of variance 2 b^2",
+        program=_deviation_as_scale,
+        sampler=_deviation_as_scale_runs,
+        loss=_deviation_as_scale_loss,
+    ),
+    Twin(
+        name="relative_noise",
+        title="Laplace noise in proportion to the answer",
+        reason="the scale is a function of the data: other answers have other tails, and an answer of 0 gets no noise",
+        formula="the answer times 1 + Lap(sensitivity / epsilon)",
+        program=_relative_noise,
+        sampler=_relative_noise_runs,
+        loss=_relative_noise_loss,
+        default_pair=(0, 1),
+    ),
+    Twin(
+        name="clipped_noise",
+        title="Laplace noise cut off at a largest error",
+        reason="the noise ends at `reach`: the outputs beyond the other answer's reach give the dataset away",
+        formula="the answer plus Lap(sensitivity / epsilon) clipped to [-reach, reach]",
+        program=_clipped,
+        sampler=_clipped_runs,
+        loss=unbounded,
+        parameters=(REACH,),
+    ),
+    Twin(
+        name="redrawn",
+        title="Laplace noise drawn again until the noisy count is not negative",
+        reason="how often a draw is kept depends on the data, so the two densities also differ by their normalisers",
+        formula="the answer plus Lap(sensitivity / epsilon), given that the sum is at least 0",
+        program=_redrawn,
+        sampler=_redrawn_runs,
+        loss=_redrawn_loss,
+        default_pair=(0, 1),
+    ),
+    Twin(
+        name="fixed_seed",
+        title="Laplace noise from a generator seeded anew in every run",
+        reason="the noise is a constant that everyone can compute, so the answer is published",
+        formula=f"the answer plus the first draw of Lap(sensitivity / epsilon) after seeding with {SEED}",
+        program=_fixed_seed,
+        sampler=_fixed_seed_runs,
+        loss=unbounded,
+    ),
+    Twin(
+        name="rounded_first",
+        title="The answer rounded to multiples of a step before the noise",
+        reason="rounding can put neighbours a whole step apart, so the sensitivity is `step` where it was 1",
+        formula="the multiple of `step` nearest to the answer, plus one draw of Lap(sensitivity / epsilon)",
+        program=_rounded_first,
+        sampler=_rounded_first_runs,
+        loss=_rounded_first_loss,
+        parameters=(STEP,),
+        default_pair=(10, 11),
+    ),
+    Twin(
+        name="rounded_noise",
+        title="The noise rounded to integers before it is added",
+        reason="the answer keeps its digits behind the point, and outputs show them unchanged",
+        formula="the answer plus the integer nearest to one draw of Lap(sensitivity / epsilon)",
+        program=_rounded_noise,
+        sampler=_rounded_noise_runs,
+        loss=_rounded_noise_loss,
+        default_pair=(10.0, 9.5),
+    ),
+    Twin(
+        name="rounded_output",
+        title="The noisy answer rounded to an integer",
+        reason="harmless: rounding comes after the noise, and what follows the release sees nothing else of the data",
+        formula="the integer nearest to the answer plus one draw of Lap(sensitivity / epsilon)",
+        program=_rounded_output,
+        sampler=_rounded_output_runs,
+        loss=_laplace_loss,
+        broken=False,
+    ),
+    Twin(
+        name="clamped_output",
+        title="The noisy answer clamped to what is possible",
+        reason="harmless: the noisy answer is changed after the noise, by a rule that knows nothing else of the data",
+        formula="the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]",
+        program=_clamped_output,
+        sampler=_clamped_output_runs,
+        loss=_clamped_output_loss,
+        parameters=(LARGEST,),
+        broken=False,
     ),
 )
-
-
-# --- Laplace noise on a vector --------------------------------------------------------------------------------
-
-
-def _laplace_vector(data: list[float], rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    return tuple(answer + rng.laplace(scale=sensitivity / epsilon) for answer in data)
-
-
-def _laplace_vector_runs(data: list[float], runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
-    answers = np.asarray(data, float)
-    noisy = laplace_noise(rng, sensitivity / epsilon, len(answers) * runs).reshape(len(answers), runs)
-    noisy += answers[:, None]
-    return noisy.T
-
-
-def _laplace_vector_loss(first: list[float], second: list[float], epsilon: float, sensitivity: float) -> float:
-    return epsilon * float(np.abs(np.subtract(first, second)).sum()) / sensitivity
-
-
-laplace_vector = Entry(
-    module=ROOM,
-    name="laplace_vector",
-    title="Laplace noise on each of m answers",
-    source=Source(f"{BASSI}, 'Laplace mechanism (cont.)'", DMNS),
-    formula="every answer plus its own draw of Lap(sensitivity / epsilon)",
-    neighbours="vectors at most `sensitivity` apart in the sum of absolute differences",
-    program=_laplace_vector,
-    sampler=_laplace_vector_runs,
-    parameters=(
-        EPSILON,
-        Parameter(
-            "sensitivity",
-            10.0,
-            "units of the answers",
-            "how far one person moves all answers together",
-            validate.positive,
-        ),
-    ),
-    promise=_pure,
-    loss=_laplace_vector_loss,
-    default_pair=([0] * 10, [1] * 10),
-)
-
-
-# --- geometric noise on an integer ----------------------------------------------------------------------------
-
-
-def _geometric(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    stop = -math.expm1(-epsilon / sensitivity)
-    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
-
-
-def _geometric_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> npt.NDArray[np.int64]:
-    stop = -math.expm1(-epsilon / sensitivity)
-    noisy = rng.geometric(stop, runs)
-    noisy -= rng.geometric(stop, runs)
-    noisy += data
-    return noisy
-
-
-def _geometric_loss(first: int, second: int, epsilon: float, sensitivity: float) -> float:
-    return epsilon * abs(first - second) / sensitivity
-
-
-geometric = Entry(
-    module=ROOM,
-    name="geometric",
-    title="Two-sided geometric noise on an integer",
-    source=Source(None, "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"),
-    formula="the answer plus z with probability proportional to e^(-epsilon |z| / sensitivity), z an integer",
-    neighbours="integers at most `sensitivity` apart",
-    program=_geometric,
-    sampler=_geometric_runs,
-    parameters=(EPSILON, SENSITIVITY),
-    promise=_pure,
-    loss=_geometric_loss,
-    default_pair=(10, 9),
-)
-
-
-# --- Gaussian noise on one number -----------------------------------------------------------------------------
-
-
-def _sigma(epsilon: float, delta: float, sensitivity: float) -> float:
-    return sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
-
-
-def _gaussian(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
-    sigma = sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
-    return data + rng.normal(scale=sigma)
-
-
-def _gaussian_runs(data: float, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> Floats:
-    noisy = rng.standard_normal(runs)
-    noisy *= _sigma(epsilon, delta, sensitivity)
-    noisy += data
-    return noisy
-
-
-def _approximate(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
-    return ApproximateDP(epsilon, delta)
-
-
-def _gaussian_loss(first: float, second: float, epsilon: float, delta: float, sensitivity: float) -> float:
-    return gaussian_epsilon(delta, abs(first - second) / _sigma(epsilon, delta, sensitivity))
-
-
-gaussian = Entry(
-    module=ROOM,
-    name="gaussian",
-    title="Gaussian noise on a number, the classic calibration",
-    source=Source(
-        f"{CHEEMA}, 'Gaussian mechanism version 1'", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"
-    ),
-    formula="the answer plus one draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
-    neighbours="answers at most `sensitivity` apart",
-    program=_gaussian,
-    sampler=_gaussian_runs,
-    parameters=(
-        Parameter("epsilon", 0.5, "nats", "the claim; stated for epsilon < 1", validate.positive),
-        Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability),
-        SENSITIVITY,
-    ),
-    promise=_approximate,
-    loss=_gaussian_loss,
-    default_pair=(10, 9),
-)
-
-ENTRIES = (laplace, laplace_vector, geometric, gaussian)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.single import EPSILON, ROOM, SENSITIVITY
+from dpaudit.catalogue.additive.shared import EPSILON, ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.laplace import clamped_loss
 from dpaudit.claims import PureDP
 
 Rng = np.random.Generator
@@ -59,15 +60,7 @@ def _snapping_loss(first: float, second: float, epsilon: float, sensitivity: flo
     grid = _grid(scale)
     edge = (math.ceil(bound / grid) - 0.5) * grid  # all that lies beyond is released as the bound
     answers = [_clamped(float(answer), bound) for answer in (first, second)]
-    ends = [[_log_tail((sign * answer + edge) / scale) for answer in answers] for sign in (1.0, -1.0)]
-    return max(abs(one - other) for one, other in ends)
-
-
-def _log_tail(distance: float) -> float:
-    """ln Pr(Lap(1) > distance)."""
-    if distance >= 0.0:
-        return -distance - math.log(2.0)
-    return math.log1p(-math.exp(distance) / 2.0)
+    return clamped_loss(answers[0], answers[1], scale, -edge, edge)
 
 
 def _promise(epsilon: float, sensitivity: float, bound: float, **_: Any) -> PureDP:
@@ -116,5 +109,3 @@ snapping = Entry(
         loss=_half_noise_loss,
     ),
 )
-
-ENTRIES = (snapping,)

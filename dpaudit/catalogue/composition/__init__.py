@@ -1,7 +1,33 @@
-"""Composition: several releases as one transcript."""
+"""Composition: several releases as one transcript.
+
+Who counts as one step (a person, a group, a record that is replaced) and what may be done to a release afterwards
+belong here too: they are the rules by which claims are put together.
+"""
 
 from __future__ import annotations
 
+from dpaudit.catalogue.composition.bisection import noisy_bisection
+from dpaudit.catalogue.composition.counts import advanced_counts, averaged_count, composed_counts, halving_budget
+from dpaudit.catalogue.composition.members import group_count, parallel_counts, replaced_histogram
+from dpaudit.catalogue.composition.normal import composed_gaussians
+from dpaudit.catalogue.composition.processing import nonnegative_count, rounded_count
+from dpaudit.catalogue.composition.responses import leaky_responses, repeated_response
+from dpaudit.catalogue.composition.subsamples import sampled_counts
 from dpaudit.catalogue.entry import Entry
 
-ENTRIES: tuple[Entry, ...] = ()
+ENTRIES: tuple[Entry, ...] = (
+    composed_counts,
+    halving_budget,
+    averaged_count,
+    noisy_bisection,
+    repeated_response,
+    leaky_responses,
+    advanced_counts,
+    composed_gaussians,
+    parallel_counts,
+    sampled_counts,
+    nonnegative_count,
+    rounded_count,
+    group_count,
+    replaced_histogram,
+)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -42,9 +43,15 @@ def panels(knots: Sequence[float], scale: float, steepness: float) -> tuple[Floa
     low, high = min(knots) - _REACH * scale, max(knots) + _REACH * scale
     cuts = np.linspace(low, high, 2 + math.ceil((high - low) * steepness / _RISE))
     edges = np.unique(np.concatenate([cuts, np.asarray(knots, float)]))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _legendre()
     half = np.diff(edges)[:, None] / 2.0
     return edges, edges[:-1, None] + half * (nodes + 1.0), half * weights
+
+
+@cache  # it takes as long as a panel
+def _legendre() -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
 
 
 def halting(answers: Floats, threshold: float, threshold_scale: float, query_scale: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -32,3 +33,34 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
         middle = (low + high) / 2.0
         low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
     return high
+
+
+@lru_cache(maxsize=256)
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest shift, in standard deviations, whose delta at `epsilon` is at most `delta`: the analytic calibration.
+
+    >>> round(1.0 / gaussian_mu(1.0, 1e-5), 3)
+    3.731
+    """
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon, high) <= delta:
+        low, high = high, 2.0 * high
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if gaussian_delta(epsilon, middle) <= delta else (low, middle)
+    return low
+
+
+def gaussian_mu_of_tail(epsilon: float, delta: float) -> float:
+    """The shift at which the privacy loss, N(mu^2 / 2, mu^2), exceeds `epsilon` with probability exactly `delta`.
+
+    That is asking for more than (epsilon, delta)-DP (Balle & Wang 2018, section 2), so the shift is smaller.
+
+    >>> gaussian_mu_of_tail(1.0, 0.01) < gaussian_mu(1.0, 0.01)
+    True
+    """
+    from scipy.special import ndtri
+
+    z = float(ndtri(delta))
+    root = math.sqrt(z * z + 2.0 * epsilon)
+    return 2.0 * epsilon / (root - z) if z < 0.0 else z + root

@@ -2,6 +2,45 @@
 
 from __future__ import annotations
 
-from dpaudit.catalogue.entry import Entry
+from dpaudit.catalogue.learning.descent import ENTRIES as DESCENT
+from dpaudit.catalogue.learning.descent import dp_gradient_descent, dp_gradient_descent_iterates
+from dpaudit.catalogue.learning.descent_sgd import dp_sgd, dp_sgd_iterates
+from dpaudit.catalogue.learning.grid_fit import exponential_fit
+from dpaudit.catalogue.learning.objective_noise import objective_perturbation
+from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation, output_perturbation
+from dpaudit.catalogue.learning.queries import statistical_queries
+from dpaudit.catalogue.learning.ridge import ridge_output_perturbation
+from dpaudit.catalogue.learning.slopes import noisy_stats
+from dpaudit.catalogue.learning.sums import regression_from_sums
+from dpaudit.catalogue.learning.thresholds import pac_learner
 
-ENTRIES: tuple[Entry, ...] = ()
+__all__ = [
+    "DESCENT",
+    "ENTRIES",
+    "dp_gradient_descent",
+    "dp_gradient_descent_iterates",
+    "dp_sgd",
+    "dp_sgd_iterates",
+    "exponential_fit",
+    "gaussian_output_perturbation",
+    "noisy_stats",
+    "objective_perturbation",
+    "output_perturbation",
+    "pac_learner",
+    "regression_from_sums",
+    "ridge_output_perturbation",
+    "statistical_queries",
+]
+
+ENTRIES = (
+    statistical_queries,
+    pac_learner,
+    output_perturbation,
+    gaussian_output_perturbation,
+    ridge_output_perturbation,
+    objective_perturbation,
+    exponential_fit,
+    regression_from_sums,
+    noisy_stats,
+    *DESCENT,
+)

@@ -1,4 +1,4 @@
-"""Local mechanisms: each person randomises their own value before anyone sees it."""
+"""One bit or one number of one person, told as a single randomised bit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.claims import PureDP, Relation
 
 Rng = np.random.Generator
+Bits = npt.NDArray[np.int8]
+
+ROOM = "dpaudit.catalogue.local"
+
+
+# --- randomised response ------------------------------------------------------------------------------------------
 
 
 def _randomised_response(data: int, rng: Rng, keep: float) -> int:
@@ -20,7 +27,7 @@ def _randomised_response(data: int, rng: Rng, keep: float) -> int:
     return 1 - data
 
 
-def _randomised_response_runs(data: int, runs: int, rng: Rng, keep: float) -> npt.NDArray[np.int8]:
+def _randomised_response_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
     return np.where(rng.random(runs) < keep, np.int8(data), np.int8(1 - data))
 
 
@@ -32,8 +39,71 @@ def _randomised_response_loss(first: int, second: int, keep: float) -> float:
     return 0.0 if first == second else abs(math.log(keep / (1.0 - keep)))
 
 
+def _flipped(data: int, rng: Rng, keep: float) -> int:
+    if rng.random() < keep:
+        return 1 - data
+    return data
+
+
+def _flipped_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
+    return _randomised_response_runs(1 - data, runs, rng, keep)
+
+
+def _applied_twice(data: int, rng: Rng, keep: float) -> int:
+    return _randomised_response(_randomised_response(data, rng, keep), rng, keep)
+
+
+def _applied_twice_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
+    lies = (rng.random(runs) >= keep) ^ (rng.random(runs) >= keep)
+    return np.where(lies, np.int8(1 - data), np.int8(data))
+
+
+def _applied_twice_loss(first: int, second: int, keep: float) -> float:
+    return _randomised_response_loss(first, second, keep**2 + (1.0 - keep) ** 2)
+
+
+def _asked_twice(data: int, rng: Rng, keep: float) -> tuple[int, ...]:
+    return (_randomised_response(data, rng, keep), _randomised_response(data, rng, keep))
+
+
+def _asked_twice_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
+    return np.stack([_randomised_response_runs(data, runs, rng, keep) for _ in range(2)], axis=1)
+
+
+def _asked_twice_loss(first: int, second: int, keep: float) -> float:
+    return 2.0 * _randomised_response_loss(first, second, keep)
+
+
+def _fair_coin(data: int, rng: Rng, keep: float) -> int:
+    if rng.random() < keep:
+        return data
+    return int(rng.integers(2))
+
+
+def _fair_coin_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
+    return _randomised_response_runs(data, runs, rng, (1.0 + keep) / 2.0)
+
+
+def _fair_coin_loss(first: int, second: int, keep: float) -> float:
+    return _randomised_response_loss(first, second, (1.0 + keep) / 2.0)
+
+
+def _one_sided(data: int, rng: Rng, keep: float) -> int:
+    if data == 1 and rng.random() >= keep:
+        return 0
+    return data
+
+
+def _one_sided_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
+    return ((rng.random(runs) < keep) & (data == 1)).astype(np.int8)
+
+
+def _one_sided_loss(first: int, second: int, keep: float) -> float:
+    return 0.0 if first == second else math.inf
+
+
 randomised_response = Entry(
-    module="dpaudit.catalogue.local",
+    module=ROOM,
     name="randomised_response",
     title="Randomised response on one bit",
     source=Source(None, "Warner 1965, Randomized response: a survey technique for eliminating evasive answer bias"),
@@ -45,6 +115,152 @@ randomised_response = Entry(
     promise=_keeping,
     loss=_randomised_response_loss,
     default_pair=(0, 1),
+).with_twins(
+    Twin(
+        name="flipped",
+        title="Randomised response with the reported bit flipped",
+        reason="harmless: 0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
+        formula="the other bit with probability `keep`, otherwise the bit",
+        program=_flipped,
+        sampler=_flipped_runs,
+        loss=_randomised_response_loss,
+        broken=False,
+    ),
+    Twin(
+        name="applied_twice",
+        title="Randomised response to the answer of randomised response",
+        reason="harmless: randomising a report once more is post-processing, and the loss shrinks",
+        formula="the report is randomised again, by the same coin: true with probability keep^2 + (1 - keep)^2",
+        program=_applied_twice,
+        sampler=_applied_twice_runs,
+        loss=_applied_twice_loss,
+        broken=False,
+    ),
+    Twin(
+        name="asked_twice",
+        title="Randomised response asked twice, with fresh coins",
+        reason="two independent reports about the same bit cost epsilon each: 2 epsilon",
+        formula="two reports of randomised response on the same bit",
+        program=_asked_twice,
+        sampler=_asked_twice_runs,
+        loss=_asked_twice_loss,
+    ),
+    Twin(
+        name="fair_coin",
+        title="Randomised response that answers by a fair coin instead of lying",
+        reason="the coin tells the truth half the time: kept with probability (1 + keep) / 2, claimed for `keep`",
+        formula="the bit with probability `keep`, otherwise a fair coin",
+        program=_fair_coin,
+        sampler=_fair_coin_runs,
+        loss=_fair_coin_loss,
+    ),
+    Twin(
+        name="one_sided",
+        title="Randomised response that lies for the value 1 only",
+        reason="whoever has 0 never reports 1, so a report of 1 is the truth for certain",
+        formula="0 if the bit is 0; if it is 1, the bit with probability `keep`, otherwise 0",
+        program=_one_sided,
+        sampler=_one_sided_runs,
+        loss=_one_sided_loss,
+    ),
 )
 
-ENTRIES = (randomised_response,)
+
+# --- a number in [-1, 1], told as one bit -------------------------------------------------------------------------
+
+
+def _pure(epsilon: float, **_: object) -> PureDP:
+    return PureDP(epsilon, Relation.LOCAL)
+
+
+def _slope(epsilon: float) -> float:
+    return math.tanh(epsilon / 2.0)  # (e^epsilon - 1) / (e^epsilon + 1)
+
+
+def _one_bit_mean(data: float, rng: Rng, epsilon: float) -> int:
+    value = min(max(data, -1.0), 1.0)
+    slope = (math.exp(epsilon) - 1.0) / (math.exp(epsilon) + 1.0)
+    return int(rng.random() < (1.0 + slope * value) / 2.0)
+
+
+def _chance(data: float, epsilon: float) -> float:
+    return (1.0 + _slope(epsilon) * min(max(data, -1.0), 1.0)) / 2.0
+
+
+def _told(chance: float, runs: int, rng: Rng) -> Bits:
+    return (rng.random(runs) < chance).view(np.int8)
+
+
+def _ratio(first: float, second: float) -> float:
+    """The loss of a bit that is 1 with these probabilities; 0 below 0, 1 above 1."""
+    return largest_log_ratio(*(np.clip([chance, 1.0 - chance], 0.0, 1.0) for chance in (first, second)))
+
+
+def _one_bit_mean_runs(data: float, runs: int, rng: Rng, epsilon: float) -> Bits:
+    return _told(_chance(data, epsilon), runs, rng)
+
+
+def _one_bit_mean_loss(first: float, second: float, epsilon: float) -> float:
+    return _ratio(_chance(first, epsilon), _chance(second, epsilon))
+
+
+def _full_slope(data: float, rng: Rng, epsilon: float) -> int:
+    value = min(max(data, -1.0), 1.0)
+    return int(rng.random() < (1.0 + value) / 2.0)
+
+
+def _full_slope_runs(data: float, runs: int, rng: Rng, epsilon: float) -> Bits:
+    return _told(_chance(data, math.inf), runs, rng)
+
+
+def _full_slope_loss(first: float, second: float, epsilon: float) -> float:
+    return _ratio(_chance(first, math.inf), _chance(second, math.inf))
+
+
+def _not_clipped(data: float, rng: Rng, epsilon: float) -> int:
+    slope = (math.exp(epsilon) - 1.0) / (math.exp(epsilon) + 1.0)
+    return int(rng.random() < (1.0 + slope * data) / 2.0)
+
+
+def _not_clipped_runs(data: float, runs: int, rng: Rng, epsilon: float) -> Bits:
+    return _told((1.0 + _slope(epsilon) * data) / 2.0, runs, rng)
+
+
+def _not_clipped_loss(first: float, second: float, epsilon: float) -> float:
+    return _ratio(*((1.0 + _slope(epsilon) * data) / 2.0 for data in (first, second)))
+
+
+one_bit_mean = Entry(
+    module=ROOM,
+    name="one_bit_mean",
+    title="A number in [-1, 1] as one randomised bit",
+    source=Source(None, "Duchi, Jordan & Wainwright 2013, Local privacy and statistical minimax rates"),
+    formula="1 with probability (1 + t x) / 2, t = (e^epsilon - 1) / (e^epsilon + 1), x the number clipped to [-1, 1]",
+    neighbours="any two numbers",
+    program=_one_bit_mean,
+    sampler=_one_bit_mean_runs,
+    parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
+    promise=_pure,
+    loss=_one_bit_mean_loss,
+    default_pair=(0.8, -1.0),
+).with_twins(
+    Twin(
+        name="full_slope",
+        title="A number as one bit, 1 with probability (1 + x) / 2",
+        reason="at x = -1 and x = 1 the bit is not random at all: rounding at random is not enough",
+        formula="1 with probability (1 + x) / 2, x the number clipped to [-1, 1]",
+        program=_full_slope,
+        sampler=_full_slope_runs,
+        loss=_full_slope_loss,
+    ),
+    Twin(
+        name="not_clipped",
+        title="A number as one bit, without clipping it first",
+        reason="beyond (e^epsilon + 1) / (e^epsilon - 1) the probability passes 0 or 1, and the bit is certain",
+        formula="1 with probability (1 + t x) / 2, or 0 or 1 where that lies outside [0, 1]; x as it is",
+        program=_not_clipped,
+        sampler=_not_clipped_runs,
+        loss=_not_clipped_loss,
+        default_pair=(3.0, 0.0),
+    ),
+)

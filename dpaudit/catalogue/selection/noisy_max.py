@@ -1,7 +1,9 @@
-"""Selection: which of several answers is the largest, without saying how large any of them is."""
+"""Report Noisy Max over counts: which of several counts is the largest, without saying how large any of them is."""
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,24 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.comparisons import winning
+from dpaudit.catalogue.exact.comparisons import below, winning
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.selecting import releasing
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.selection.draws import Masked, race, with_values
 from dpaudit.claims import PureDP
 
 Rng = np.random.Generator
 Indices = npt.NDArray[np.intp]
+
+HEAD_START = Parameter("head_start", 1.0, "counts", "what the first count is given, known to all", validate.real)
+
+
+def _pure(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon)
+
+
+# --- as the notes have it ---------------------------------------------------------------------------------------
 
 
 def _report_noisy_max(data: list[float], rng: Rng, epsilon: float) -> int:
@@ -24,19 +37,14 @@ def _report_noisy_max(data: list[float], rng: Rng, epsilon: float) -> int:
 
 
 def _report_noisy_max_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
-    best = laplace(rng, 1.0 / epsilon, runs)
-    best += data[0]
-    winner = np.zeros(runs, np.intp)
-    for index in range(1, len(data)):
-        noisy = laplace(rng, 1.0 / epsilon, runs)
-        noisy += data[index]
-        np.putmask(winner, noisy > best, index)
-        np.maximum(best, noisy, out=best)
-    return winner
+    return race(data, runs, partial(laplace, rng, 1.0 / epsilon))[0]
 
 
 def _report_noisy_max_loss(first: list[float], second: list[float], epsilon: float) -> float:
     return largest_log_ratio(*(winning(np.asarray(answers, float), 1.0 / epsilon) for answers in (first, second)))
+
+
+# --- noise of the wrong size, or in the wrong place ---------------------------------------------------------------
 
 
 def _half_noise(data: list[float], rng: Rng, epsilon: float) -> int:
@@ -52,8 +60,110 @@ def _half_noise_loss(first: list[float], second: list[float], epsilon: float) ->
     return _report_noisy_max_loss(first, second, 2.0 * epsilon)
 
 
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon)
+def _recycled_noise(data: list[float], rng: Rng, epsilon: float) -> int:
+    draws = [rng.laplace(scale=1.0 / epsilon), rng.laplace(scale=1.0 / epsilon)]
+    noisy = [answer + draws[index % 2] for index, answer in enumerate(data)]
+    return noisy.index(max(noisy))
+
+
+def _best_of_each_draw(data: list[float]) -> list[int]:
+    """The places that can win: of the answers that share a draw, the first of the largest."""
+    return [start + 2 * int(np.argmax(data[start::2])) for start in (0, 1)]
+
+
+def _recycled_noise_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+    places = _best_of_each_draw(data)
+    return np.array(places)[_report_noisy_max_runs([data[place] for place in places], runs, rng, epsilon)]
+
+
+def _recycled_noise_loss(first: list[float], second: list[float], epsilon: float) -> float:
+    def law(data: list[float]) -> npt.NDArray[np.float64]:
+        places, chances = _best_of_each_draw(data), np.zeros(len(data))
+        chances[places] = winning(np.array([float(data[place]) for place in places]), 1.0 / epsilon)
+        return chances
+
+    return largest_log_ratio(law(first), law(second))
+
+
+def _noise_on_the_leader(data: list[float], rng: Rng, epsilon: float) -> int:
+    leader = data.index(max(data))
+    noisy = list(data)
+    noisy[leader] += rng.laplace(scale=1.0 / epsilon)
+    return noisy.index(max(noisy))
+
+
+def _leader_and_runner_up(data: list[float]) -> tuple[int, int]:
+    leader = int(np.argmax(data))
+    return leader, int(np.argmax([-math.inf if j == leader else answer for j, answer in enumerate(data)]))
+
+
+def _noise_on_the_leader_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+    leader, runner_up = _leader_and_runner_up(data)
+    return np.where(data[leader] + laplace(rng, 1.0 / epsilon, runs) > data[runner_up], leader, runner_up)
+
+
+def _noise_on_the_leader_loss(first: list[float], second: list[float], epsilon: float) -> float:
+    def law(data: list[float]) -> npt.NDArray[np.float64]:
+        leader, runner_up = _leader_and_runner_up(data)
+        falls = float(below(float(data[runner_up] - data[leader]), 1.0 / epsilon))
+        chances = np.zeros(len(data))
+        chances[leader], chances[runner_up] = 1.0 - falls, falls
+        return chances
+
+    return largest_log_ratio(law(first), law(second))
+
+
+# --- more than the index ------------------------------------------------------------------------------------------
+
+
+def _value_released(data: list[float], rng: Rng, epsilon: float) -> dict[int, float]:
+    noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
+    return {noisy.index(max(noisy)): max(noisy)}
+
+
+def _value_released_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Masked:
+    return with_values(*race(data, runs, partial(laplace, rng, 1.0 / epsilon)), len(data))
+
+
+def _value_released_loss(first: list[float], second: list[float], epsilon: float) -> float:
+    return releasing(np.asarray(first, float), np.asarray(second, float), 1.0 / epsilon, index=True)
+
+
+# --- mistakes that are none ---------------------------------------------------------------------------------------
+
+
+def _grouped(data: list[float], rng: Rng, epsilon: float) -> int:
+    noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
+    return noisy.index(max(noisy)) // 2
+
+
+def _grouped_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+    return _report_noisy_max_runs(data, runs, rng, epsilon) // 2
+
+
+def _grouped_loss(first: list[float], second: list[float], epsilon: float) -> float:
+    def law(data: list[float]) -> npt.NDArray[np.float64]:
+        return np.add.reduceat(winning(np.asarray(data, float), 1.0 / epsilon), np.arange(0, len(data), 2))
+
+    return largest_log_ratio(law(first), law(second))
+
+
+def _head_start(data: list[float], rng: Rng, epsilon: float, head_start: float) -> int:
+    noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
+    noisy[0] += head_start
+    return noisy.index(max(noisy))
+
+
+def _ahead(data: list[float], head_start: float) -> list[float]:
+    return [data[0] + head_start, *data[1:]]
+
+
+def _head_start_runs(data: list[float], runs: int, rng: Rng, epsilon: float, head_start: float) -> Indices:
+    return _report_noisy_max_runs(_ahead(data, head_start), runs, rng, epsilon)
+
+
+def _head_start_loss(first: list[float], second: list[float], epsilon: float, head_start: float) -> float:
+    return _report_noisy_max_loss(_ahead(first, head_start), _ahead(second, head_start), epsilon)
 
 
 report_noisy_max = Entry(
@@ -81,6 +191,66 @@ report_noisy_max = Entry(
         sampler=_half_noise_runs,
         loss=_half_noise_loss,
     ),
+    Twin(
+        name="replace_one",
+        title="Report Noisy Max over counts, claimed for replacing one person",
+        reason="one count can rise while another falls, so a margin moves by 2: the proof needs all to move one way",
+        formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon), as for counts",
+        program=_report_noisy_max,
+        sampler=_report_noisy_max_runs,
+        loss=_report_noisy_max_loss,
+        default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
+        neighbours="counts after one person is replaced by another: some rise by 1 and others fall by 1",
+    ),
+    Twin(
+        name="value_released",
+        title="Report Noisy Max that gives away the noisy count with the index",
+        reason="a low value says that all noisy counts were low: each of them costs epsilon, as if all were released",
+        formula="the index of the largest noisy answer, and that noisy answer",
+        program=_value_released,
+        sampler=_value_released_runs,
+        loss=_value_released_loss,
+        default_pair=([0, 0, 0, 0], [1, 1, 1, 1]),
+    ),
+    Twin(
+        name="recycled_noise",
+        title="Report Noisy Max that uses two draws of noise over and over",
+        reason="counts that share a draw are compared exactly: only the largest of them can win",
+        formula="the index of the largest answer after they got, in turn, one of two draws of Lap(1 / epsilon)",
+        program=_recycled_noise,
+        sampler=_recycled_noise_runs,
+        loss=_recycled_noise_loss,
+        default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
+    ),
+    Twin(
+        name="noise_on_the_leader",
+        title="Report Noisy Max with noise on the largest count only",
+        reason="only the exact leader and the exact runner-up can be reported: the others never",
+        formula="the index of the largest answer after the largest alone got a draw of Lap(1 / epsilon)",
+        program=_noise_on_the_leader,
+        sampler=_noise_on_the_leader_runs,
+        loss=_noise_on_the_leader_loss,
+        default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
+    ),
+    Twin(
+        name="grouped",
+        title="Report Noisy Max that says only in which pair of counts the winner is",
+        reason="harmless: the group is computed from the index, and post-processing costs nothing",
+        formula="half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)",
+        program=_grouped,
+        sampler=_grouped_runs,
+        loss=_grouped_loss,
+        broken=False,
+    ),
+    Twin(
+        name="head_start",
+        title="Report Noisy Max with a head start for the first count",
+        reason="harmless: the head start does not depend on the data, so every count still moves by at most 1",
+        formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",
+        program=_head_start,
+        sampler=_head_start_runs,
+        loss=_head_start_loss,
+        parameters=(HEAD_START,),
+        broken=False,
+    ),
 )
-
-ENTRIES = (report_noisy_max,)

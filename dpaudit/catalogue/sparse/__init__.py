@@ -1,5 +1,19 @@
 """The sparse vector technique."""
 
-from dpaudit.catalogue.sparse.family import above_threshold, sparse
+from dpaudit.catalogue.sparse.approximate import sparse_approximate
+from dpaudit.catalogue.sparse.counts import sparse_monotone
+from dpaudit.catalogue.sparse.first import above_threshold
+from dpaudit.catalogue.sparse.lyu import sparse_lyu_1, sparse_lyu_7
+from dpaudit.catalogue.sparse.restarted import sparse
+from dpaudit.catalogue.sparse.values import gap_sparse, numeric_sparse
 
-ENTRIES = (above_threshold, sparse)
+ENTRIES = (
+    above_threshold,
+    sparse,
+    sparse_approximate,
+    sparse_lyu_1,
+    sparse_lyu_7,
+    sparse_monotone,
+    gap_sparse,
+    numeric_sparse,
+)

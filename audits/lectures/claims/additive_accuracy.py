@@ -1,0 +1,261 @@
+"""The accuracy of Laplace noise, the sensitivities it is made with, and how many queries it can answer."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from audits.lectures.claims.statement import Statement, Truth
+from dpaudit.catalogue import find
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import PureDP, compose_optimal
+
+Floats = npt.NDArray[np.float64]
+
+DRAWS, SEED = 400_000, 1
+CLOSE = 1e-9  # relative: what rounding may cost a computed value
+EPSILONS = (0.1, 0.5, 1.0, 2.0)
+
+HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
+SARKAR, CHEEMA = "Sarkar, notes 003", "Cheema & Huszár, notes 004"
+ACCURACY = f"{BASSI}, 'Accuracy of queries under the Laplace mechanism'"
+
+
+def noise(scale: float, draws: int = DRAWS) -> Floats:
+    return laplace(np.random.Generator(np.random.SFC64(SEED)), scale, draws)
+
+
+def within(value: float, truth: float, deviation: float) -> bool:
+    """Six standard deviations of a mean of the simulation: beyond them by chance with less than 1e-8."""
+    return abs(value - truth) <= 6.0 * deviation / math.sqrt(DRAWS)
+
+
+# --- accuracy -------------------------------------------------------------------------------------------------
+
+
+def check_accuracy() -> Truth:
+    scale, drawn = 3.0, np.abs(noise(3.0))
+    shares = {beta: float(np.mean(drawn > scale * math.log(1.0 / beta))) for beta in (0.5, 0.05, 0.001)}
+    tight = all(within(share, beta, math.sqrt(beta * (1.0 - beta))) for beta, share in shares.items())
+    return Truth(
+        "right and tight" if tight else "wrong",
+        "Pr(|Lap(b)| > b ln(1 / beta)) is beta exactly, so the bound cannot be smaller. Simulated for beta = 0.05: "
+        f"exceeded in a share {shares[0.05]:.4f} of {DRAWS:,} draws.",
+        {f"exceeded at {beta:g}": share for beta, share in shares.items()},
+    )
+
+
+def check_average_accuracy() -> Truth:
+    bound, m, epsilon, beta = 100.0, 20, 0.5, 0.05
+    scale = bound / (m * epsilon)
+    alpha = scale * math.log(1.0 / beta)
+    share = float(np.mean(np.abs(noise(scale)) >= alpha))
+    return Truth(
+        "right and tight" if within(share, beta, math.sqrt(beta * (1.0 - beta))) else "wrong",
+        f"With equality. For 20 values in [0, 100], epsilon = 0.5 and beta = 0.05, alpha = {alpha:.2f}, and a share "
+        f"{share:.4f} of {DRAWS:,} simulated releases was further off.",
+        {"alpha": alpha, "share beyond": share},
+    )
+
+
+def distortion(scale: float) -> tuple[float, bool]:
+    """The mean of |Lap(scale)|, simulated, and whether that is the scale."""
+    mean = float(np.mean(np.abs(noise(scale))))
+    return mean, within(mean, scale, scale)
+
+
+def check_distortion() -> Truth:
+    found = {epsilon: distortion(1.0 / epsilon) for epsilon in EPSILONS}
+    return Truth(
+        "right and tight" if all(same for _, same in found.values()) else "wrong",
+        f"E |Lap(b)| = b exactly. Simulated at epsilon = 0.5: {found[0.5][0]:.3f}.",
+        {f"epsilon {epsilon:g}": mean for epsilon, (mean, _) in found.items()},
+    )
+
+
+def check_distortion_of_many() -> Truth:
+    m, epsilon = 20, 1.0
+    mean, same = distortion(m / epsilon)
+    return Truth(
+        "right and tight" if same else "wrong",
+        f"For noise of Lap(m / epsilon) on each of {m} answers: {mean:.2f} simulated. No independent Laplace noise of "
+        "one "
+        "scale does better for m queries that one person can all move, since the loss is m over the scale.",
+        {"simulated": mean},
+    )
+
+
+def check_distortion_advanced() -> Truth:
+    m, delta = 1000, 0.01
+    each = {epsilon: epsilon / math.sqrt(2.0 * m * math.log(1.0 / delta)) for epsilon in (1.0, 8.0)}
+    formula = 1.0 + m * each[1.0] * math.expm1(each[1.0])
+    optimal = {epsilon: compose_optimal(PureDP(one), m).epsilon_at(delta) for epsilon, one in each.items()}
+    true_at_one = optimal[1.0] <= 1.0
+    return Truth(
+        "right and tight" if formula <= 1.0 else "not provable as argued" if true_at_one else "wrong",
+        f"The distortion is 1 / epsilon_0, as said: {1.0 / each[1.0]:.1f} at m = {m}, epsilon = 1, delta = 0.01. But "
+        "the "
+        f"word 'about' hides a term: the notes' advanced composition gives {formula:.4f} for that epsilon_0, always "
+        "above "
+        f"epsilon. It is true for moderate epsilon all the same: optimal composition gives {optimal[1.0]:.4f}. At "
+        f"epsilon = 8 it is not: {optimal[8.0]:.2f}.",
+        {"epsilon_0": each[1.0], "advanced": formula, "optimal at 1": optimal[1.0], "optimal at 8": optimal[8.0]},
+    )
+
+
+def check_variance() -> Truth:
+    scale = 1.5
+    variance = float(np.mean(noise(scale) ** 2))
+    deviation = math.sqrt(20.0) * scale**2  # of a squared draw: E x^4 - (E x^2)^2 = (24 - 4) b^4
+    loss = find("laplace").deviation_as_scale.true_epsilon(10, 9)
+    return Truth(
+        "right and tight" if within(variance, 2.0 * scale**2, deviation) else "wrong",
+        f"Exactly 2 b^2 (simulated at b = 1.5: {variance:.3f}). The standard deviation is b sqrt(2), not b: who "
+        "passes it "
+        f"for the scale has the loss {loss:.4f} where 1 was claimed.",
+        {"variance": variance, "loss with the deviation for the scale": loss or 0.0},
+    )
+
+
+# --- sensitivities, by trying all small datasets --------------------------------------------------------------
+
+
+def check_sensitivity_counts() -> Truth:
+    m = 3
+    rows = list(itertools.product((0, 1), repeat=m))
+    moved = max(sum(row) for row in rows)  # a record more adds its own row to the m counts
+    disjoint = max(sum(row) for row in rows if sum(row) <= 1)
+    one = max(row[0] for row in rows)
+    tight = (one, moved, disjoint) == (1, m, 1)
+    return Truth(
+        "right and tight" if tight else "wrong",
+        f"For a record more or less: {one} for one count, {moved} for {m} counts, {disjoint} for disjoint counts, by "
+        "trying "
+        "every record. For a record replaced the disjoint counts have 2: it leaves one cell and enters another.",
+        {"one count": one, "three counts": moved, "disjoint": disjoint},
+    )
+
+
+def check_sensitivity_average() -> Truth:
+    largest, n = 4, 3
+    data = list(itertools.product(range(largest + 1), repeat=n))
+    replaced = max(abs(value - row[0]) / n for row in data for value in range(largest + 1))
+    removed = max(abs(sum(row) / n - sum(row[1:]) / (n - 1)) for row in data)
+    bound = largest / n
+    tight = max(abs(replaced - bound), abs(removed - bound)) <= CLOSE
+    return Truth(
+        "right and tight" if tight else "right and loose" if max(replaced, removed) <= bound + CLOSE else "wrong",
+        f"By trying all {len(data)} datasets of n = {n} values in 0..{largest}: {replaced:.4f} for a value replaced "
+        "and "
+        f"{removed:.4f} for one removed, both {largest} / {n}. The second is no sensitivity to calibrate noise with: "
+        "n is "
+        "then the larger of two numbers of records, and so a secret.",
+        {"replaced": replaced, "removed": removed, "bound": bound},
+    )
+
+
+# --- how many queries -----------------------------------------------------------------------------------------
+
+
+def check_number_of_queries() -> Truth:
+    """The slopes, in powers of n, of the error of a percentage where m = n^a queries are asked."""
+    epsilon, delta = 1.0, 0.01
+
+    def error(n: float, power: float) -> float:
+        return math.sqrt(2.0 * n**power * math.log(1.0 / delta)) / (epsilon * n)
+
+    slopes = {power: math.log10(error(1e9, power) / error(1e8, power)) for power in (1.0, 1.9, 2.0)}
+    tight = slopes[1.9] < -0.04 and abs(slopes[2.0]) < CLOSE and abs(slopes[1.0] + 0.5) < CLOSE
+    return Truth(
+        "right and tight" if tight else "wrong",
+        "As orders of n, at a fixed epsilon and delta: the error of a percentage is sqrt(2 m ln(1 / delta)) / "
+        "(epsilon n), "
+        f"which goes to 0 if and only if m = o(n^2) (slope {slopes[1.9]:.2f} at m = n^1.9, 0 at n^2), and is below the "
+        f"sampling error n^-1/2 if and only if m = o(n) (slope {slopes[1.0]:.2f} at m = n). It is the error of one "
+        "query: "
+        "for the largest of all m errors ln(m) is to be paid on top.",
+        {f"slope at n^{power:g}": slope for power, slope in slopes.items()},
+    )
+
+
+STATEMENTS: tuple[Statement, ...] = (
+    Statement(
+        name="laplace-theorem-2.6",
+        place=f"{HAGHTALAB}, theorem 2.6",
+        quote="with probability 1 - beta the noise is at most (sensitivity / epsilon) ln(1 / beta)",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_accuracy,
+    ),
+    Statement(
+        name="laplace-average-accuracy",
+        place=f"{HAGHTALAB}, section 2.1",
+        quote="the noisy average is alpha or more off with probability at most beta, alpha = (b / (m epsilon)) ln(1 / "
+        "beta)",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_average_accuracy,
+    ),
+    Statement(
+        name="laplace-variance",
+        place=f"{BASSI}, 'Laplace distribution'; {SARKAR}, 'Solution'",
+        quote="the variance of Lap(b) is 2 b^2",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_variance,
+        audits=("noisy count, noise whose standard deviation was meant to be its scale",),
+    ),
+    Statement(
+        name="sensitivity-of-counts",
+        place=f"{BASSI}, 'Preliminaries (cont.)'; {CHEEMA}, 'Privacy vs utility'",
+        quote="l1 sensitivity: 1 for a counting query, m for m of them, 1 for m disjoint ones",
+        verdict="right and tight",
+        how=("computed", "audited"),
+        check=check_sensitivity_counts,
+        audits=("two counting queries, Laplace", "histogram, Laplace", "histogram, claimed for a record replaced"),
+    ),
+    Statement(
+        name="sensitivity-of-averages",
+        place=f"{HAGHTALAB}, section 2.1; {CHEEMA}, 'Privacy vs utility'",
+        quote="sensitivity of an average: b / m for values in [0, b]; about a_max / n for ages",
+        verdict="right and tight",
+        how=("computed",),
+        check=check_sensitivity_average,
+    ),
+    Statement(
+        name="distortion-of-a-count",
+        place=ACCURACY,
+        quote="the expected distortion of a counting query is 1 / epsilon, whatever the size of the database",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_distortion,
+    ),
+    Statement(
+        name="distortion-of-m-counts",
+        place=ACCURACY,
+        quote="the expected distortion of each of m counting queries is m / epsilon",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_distortion_of_many,
+    ),
+    Statement(
+        name="distortion-advanced",
+        place=ACCURACY,
+        quote="with a small delta each of m queries has epsilon_0, about epsilon / sqrt(2 m ln(1 / delta)), and "
+        "distortion 1 / epsilon_0",
+        verdict="not provable as argued",
+        how=("derived", "computed"),
+        check=check_distortion_advanced,
+    ),
+    Statement(
+        name="number-of-queries",
+        place=f"{BASSI}, after 'Accuracy of queries under the Laplace mechanism'",
+        quote="o(n^2) queries with non-trivial accuracy; with o(n) the error is below the sampling error",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_number_of_queries,
+    ),
+)

@@ -1,0 +1,334 @@
+"""Noise for a norm and normal noise: the calibrations of the notes and what they really give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from audits.lectures.claims.statement import Statement, Truth
+from dpaudit.catalogue import find
+from dpaudit.catalogue.additive.normal import (
+    analytic_sigma,
+    classic_sigma,
+    halved_sigma,
+    printed_sigma,
+    tail_sigma,
+)
+from dpaudit.catalogue.exact.normal import gaussian_delta
+
+Floats = npt.NDArray[np.float64]
+Sigma = Callable[[float, float, float], float]
+
+SEED, CLOSE = 1, 1e-9
+DELTAS = (1e-12, 1e-10, 1e-8, 1e-5, 1e-3, 0.01, 0.1, 0.3, 0.4999)
+LARGE_DELTAS = (0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # version 1 is stated for them too
+
+CS208, CHEEMA = "CS 208 2022, notes 002, section 5.2", "Cheema & Huszár, notes 004"
+VERSION_1, VERSION_2 = f"{CHEEMA}, 'Gaussian mechanism version 1'", f"{CHEEMA}, 'Gaussian mechanism version 2'"
+
+
+def worst(sigma: Sigma, epsilons: Floats, deltas: tuple[float, ...] = DELTAS) -> float:
+    """The largest true delta, as a share of the claimed one, over a grid of both parameters."""
+    return max(gaussian_delta(e, 1.0 / sigma(e, d, 1.0)) / d for e in map(float, epsilons) for d in deltas)
+
+
+def fails_from(sigma: Sigma, delta: float) -> float:
+    """The epsilon above 1 at which the true delta passes the claimed one, by bisection."""
+    low, high = 1.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        keeps = gaussian_delta(middle, 1.0 / sigma(middle, delta, 1.0)) <= delta
+        low, high = (middle, high) if keeps else (low, middle)
+    return low
+
+
+# --- the norm mechanism ---------------------------------------------------------------------------------------
+
+
+def check_norm() -> Truth:
+    """The log ratio of e^(-epsilon |z| / 2) at points in space, and beyond both vectors, in the three norms."""
+    rng, order = np.random.default_rng(SEED), {"l1": 1.0, "l2": 2.0, "linf": math.inf}
+    largest = {}
+    for name, p in order.items():
+        move = rng.normal(size=3)
+        move /= np.linalg.norm(move, p)
+        at = np.concatenate([rng.normal(scale=4.0, size=(20_000, 3)), [-move, 2.0 * move]])
+        largest[name] = float(np.max(np.linalg.norm(at - move, p, axis=1) - np.linalg.norm(at, p, axis=1))) / 2.0
+    loose = all(abs(loss - 0.5) <= CLOSE for loss in largest.values())
+    return Truth(
+        "right and loose" if loose else "right and tight" if max(largest.values()) <= 1.0 else "wrong",
+        "The noise does not depend on the data, so nor does the normaliser, and the factor 2 is not needed: the true "
+        f"loss is exactly epsilon / 2 (computed {largest['l1']:.4f}, {largest['l2']:.4f} and {largest['linf']:.4f} "
+        "for l1, "
+        "l2 and l-infinity). e^(-epsilon |z| / GS) is epsilon-DP. The printed exponent also lacks its minus sign.",
+        largest,
+    )
+
+
+def check_norm_l1() -> Truth:
+    """The norm mechanism's own sampling, a radius times a point of the ball, against independent Laplace noise."""
+    rng, entry = np.random.default_rng(SEED), find("norm_l1")
+    drawn = np.array([entry.run([0.0, 0.0], rng) for _ in range(10_000)])
+    scale = float(np.mean(np.abs(drawn)))
+    dependence = float(np.corrcoef(np.abs(drawn).T)[0, 1])
+    laplace_scale, deviation = 1.0, 2.0 / math.sqrt(drawn.size)
+    twice = abs(scale / laplace_scale - 2.0) < 6.0 * deviation and abs(dependence) < 6.0 / math.sqrt(len(drawn))
+    return Truth(
+        "right and loose" if twice else "right and tight" if abs(scale - 1.0) < 6.0 * deviation else "wrong",
+        "The coordinates are independent Laplace noise, as said, but of scale 2 GS / epsilon, exactly "
+        f"(simulated: {scale:.2f} at GS = epsilon = 1), twice that of the Laplace mechanism. It is equivalent to it "
+        "without the 2.",
+        {"scale": scale, "correlation of sizes": dependence},
+    )
+
+
+# --- Gaussian noise -------------------------------------------------------------------------------------------
+
+
+def check_version_1() -> Truth:
+    share = worst(classic_sigma, np.linspace(0.05, 1.0, 20), DELTAS + LARGE_DELTAS)
+    at = gaussian_delta(1.0, 1.0 / classic_sigma(1.0, 1e-5, 1.0))
+    ends = {delta: fails_from(classic_sigma, delta) for delta in (0.01, 1e-5, 1e-10)}
+    return Truth(
+        "wrong" if share > 1.0 else "right and loose" if share < 0.9 else "right and tight",
+        f"The true delta is at most {share:.2f} of the claimed one. At epsilon = 1, delta = 1e-5 it is {at:.1e}: "
+        "sigma is "
+        f"{classic_sigma(1.0, 1e-5, 1.0):.3f} where {analytic_sigma(1.0, 1e-5, 1.0):.3f} is enough. It holds beyond "
+        f"epsilon = 1 too, up to {ends[0.01]:.2f} at delta = 0.01 and {ends[1e-5]:.2f} at 1e-5, and not further.",
+        {"worst share": share, "delta at (1, 1e-5)": at, **{f"ends at {d:g}": e for d, e in ends.items()}},
+    )
+
+
+def check_version_2() -> Truth:
+    grid = np.geomspace(1e-3, 100.0, 40)
+    shares = {"printed": worst(printed_sigma, grid), "halved": worst(halved_sigma, grid)}
+    sigmas = {f.__name__: f(1.0, 1e-5, 1.0) for f in (printed_sigma, halved_sigma, classic_sigma, analytic_sigma)}
+    at = {name: gaussian_delta(1.0, 1.0 / sigma) for name, sigma in sigmas.items()}
+    return Truth(
+        "wrong" if shares["printed"] > 1.0 else "right and loose" if shares["halved"] <= 1.0 else "right and tight",
+        f"Sound (true delta at most {shares['printed']:.3f} of the claimed one for epsilon from 0.001 to 100), but "
+        f"with a factor 2 too many: c^2 = ln(2 / (sqrt(16 delta + 1) - 1)) is sound as well ({shares['halved']:.3f}). "
+        "At "
+        f"epsilon = 1, delta = 1e-5 sigma is {sigmas['printed_sigma']:.3f} as printed, more than version 1's "
+        f"{sigmas['classic_sigma']:.3f}, {sigmas['halved_sigma']:.3f} without the factor, and the least is "
+        f"{sigmas['analytic_sigma']:.3f}. True deltas: {at['printed_sigma']:.1e} and {at['halved_sigma']:.1e}.",
+        {**shares, **sigmas},
+    )
+
+
+def check_tail_definition() -> Truth:
+    epsilon, delta = 1.0, 1e-5
+    least, tail = analytic_sigma(epsilon, delta, 1.0), tail_sigma(epsilon, delta, 1.0)
+
+    def beyond(sigma: float) -> float:
+        """Pr(loss > epsilon), the loss being N(mu^2 / 2, mu^2)."""
+        return math.erfc((epsilon * sigma - 0.5 / sigma) / math.sqrt(2.0)) / 2.0
+
+    implied = gaussian_delta(epsilon, 1.0 / tail) <= delta
+    return Truth(
+        "wrong" if not implied else "right and loose" if beyond(least) > 1.001 * delta else "right and tight",
+        "Enough for (epsilon, delta)-DP, but more than it asks for: at epsilon = 1, delta = 1e-5 the least sigma is "
+        f"{least:.3f}, and with it the privacy loss exceeds epsilon with probability {beyond(least):.1e}. Asking for "
+        f"probability delta takes sigma = {tail:.3f}.",
+        {"least sigma": least, "sigma of the tail": tail, "tail at the least sigma": beyond(least)},
+    )
+
+
+def check_claim_5_5() -> Truth:
+    """Along the difference of the vectors the noise is one normal number; then the range of the calibration."""
+    rng = np.random.default_rng(SEED)
+    move = rng.normal(size=8)
+    move /= np.linalg.norm(move)
+    vector = find("gaussian_vector").true_epsilon([0.0] * 8, move.tolist())
+    number = find("gaussian").true_epsilon(0.0, 1.0)
+    assert vector is not None
+    assert number is not None
+    share = {e: gaussian_delta(e, 1.0 / classic_sigma(e, 0.01, 1.0)) / 0.01 for e in (1.0, 10.0)}
+    reduced = abs(vector - number) <= 1e-6
+    return Truth(
+        "wrong"
+        if not reduced or share[1.0] > 1.0
+        else "not provable as argued"
+        if share[10.0] > 1.0
+        else "right and loose",
+        f"The reduction to one dimension is exact ({vector:.6f} for eight coordinates, {number:.6f} for one), and for "
+        "epsilon < 1 the claim is right and loose. But it is stated here for every epsilon, and at epsilon = 10, "
+        f"delta = 0.01 the true delta is {share[10.0]:.1f} times delta; it ends at epsilon = "
+        f"{fails_from(classic_sigma, 0.01):.2f}.",
+        {"vector": vector, "number": number, "share at 1": share[1.0], "share at 10": share[10.0]},
+    )
+
+
+def check_theorem_5_6() -> Truth:
+    """The covariance of the coordinates in a turned basis, for two covariances."""
+    half = math.sqrt(0.5)
+    basis = np.array([[half, half], [half, -half]])
+    across = {name: float((basis @ np.diag(c) @ basis.T)[0, 1]) for name, c in {"I": (1, 1), "(1, 4)": (1, 4)}.items()}
+    return Truth(
+        "wrong" if abs(across["(1, 4)"]) > CLOSE else "right and tight",
+        "True of spherical noise, covariance sigma^2 I, which is all that claim 5.5 needs. Of a general multivariate "
+        f"Gaussian it is not: with variances 1 and 4 the coordinates in a basis turned by 45 degrees have covariance "
+        f"{across['(1, 4)']:.1f}.",
+        across,
+    )
+
+
+# --- zero-concentrated DP -------------------------------------------------------------------------------------
+
+
+def renyi(order: float, p: Floats, q: Floats) -> float:
+    terms = np.log(p) * order + np.log(q) * (1.0 - order)
+    return float(np.logaddexp.reduce(terms)) / (order - 1.0)
+
+
+def check_pure_zcdp() -> Truth:
+    """Randomised response and clamped geometric noise: the largest order's divergence against the largest log ratio."""
+    chances = np.exp(-np.abs(np.arange(-20, 22)))
+    pairs = [(np.array([0.75, 0.25]), np.array([0.25, 0.75])), (chances[:-1], chances[1:])]
+    gaps, rising = [], True
+    for first, second in pairs:
+        p, q = first / first.sum(), second / second.sum()
+        loss = float(np.max(np.log(p / q)))
+        curve = [renyi(order, p, q) for order in (1.01, 2.0, 10.0, 1e3, 1e6)]
+        rising = rising and curve == sorted(curve) and curve[-1] <= loss + CLOSE
+        gaps.append(loss - curve[-1])
+    return Truth(
+        "right and tight" if rising and max(gaps) < 1e-4 else "wrong",
+        "The divergence rises with the order towards the largest log ratio and never passes it, so a bound epsilon for "
+        f"all orders is the same as epsilon-DP. At order 1e6 it is within {max(gaps):.0e} of it for two mechanisms.",
+        {"largest gap": max(gaps)},
+    )
+
+
+def quadrature(order: float, mu: float) -> float:
+    """D_order(N(mu, 1), N(0, 1)) by the trapezoidal rule."""
+    at, step = np.linspace(-40.0, 40.0, 80_001, retstep=True)
+    exponent = -order * (at - mu) ** 2 / 2.0 - (1.0 - order) * at**2 / 2.0
+    top = float(np.max(exponent))
+    return (top + math.log(float(np.sum(np.exp(exponent - top)) * step) / math.sqrt(2.0 * math.pi))) / (order - 1.0)
+
+
+def check_gaussian_zcdp() -> Truth:
+    rho, orders = 0.5, (1.5, 2.0, 5.0, 20.0)
+    mu = math.sqrt(2.0 * rho)
+    found = {order: quadrature(order, mu) / order for order in orders}
+    off = max(abs(value / rho - 1.0) for value in found.values())
+    return Truth(
+        "right and tight" if off < 1e-6 else "wrong",
+        f"The divergence of order a is exactly a times sensitivity^2 / (2 sigma^2), at every order (quadrature: within "
+        f"{off:.0e}). No calibration of normal noise loses anything in this form.",
+        {f"rho at order {order:g}": value for order, value in found.items()},
+    )
+
+
+def check_renyi_display() -> Truth:
+    """ln of the mean of P / P' under P, over a - 1, as printed, for N(1, 1) against N(0, 1)."""
+    printed = {order: 1.0 / (order - 1.0) for order in (2.0, 3.0)}  # the mean of e^loss is e^(mu^2), mu = 1
+    true = {order: quadrature(order, 1.0) for order in printed}
+    return Truth(
+        "right and tight" if all(abs(printed[a] - true[a]) < 1e-6 for a in printed) else "wrong",
+        "The first display lacks the exponent a - 1 on P / P'; the second line has it. They agree at a = 2 only: at a "
+        "= 3, "
+        f"for N(1, 1) against N(0, 1), the first gives {printed[3.0]:.2f} and the divergence is {true[3.0]:.2f}.",
+        {"printed at 3": printed[3.0], "true at 3": true[3.0]},
+    )
+
+
+STATEMENTS: tuple[Statement, ...] = (
+    Statement(
+        name="norm-mechanism",
+        place=f"{CS208}, the norm mechanism",
+        quote="noise of density proportional to e^(epsilon |z| / (2 GS)) is epsilon-DP for any norm",
+        verdict="right and loose",
+        how=("derived", "computed", "audited"),
+        check=check_norm,
+        audits=(
+            "norm mechanism as printed, l1",
+            "norm mechanism as printed, l2",
+            "norm mechanism as printed, linf",
+            "norm mechanism without the 2, l2",
+        ),
+    ),
+    Statement(
+        name="norm-mechanism-l1",
+        place=f"{CS208}, the norm mechanism",
+        quote="for the l1 norm it is equivalent to adding independent Laplace noise to each coordinate",
+        verdict="right and loose",
+        how=("derived", "computed", "audited"),
+        check=check_norm_l1,
+        audits=("norm mechanism as printed, l1", "four answers, Laplace"),
+    ),
+    Statement(
+        name="gaussian-version-1",
+        place=VERSION_1,
+        quote="epsilon in (0, 1), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon is (epsilon, delta)-DP",
+        verdict="right and loose",
+        how=("computed", "audited"),
+        check=check_version_1,
+        audits=("Gaussian noise, as approximate DP", "Gaussian noise, analytic"),
+    ),
+    Statement(
+        name="gaussian-version-2",
+        place=VERSION_2,
+        quote="any epsilon, delta < 1/2: c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1)), sigma = (c + sqrt(c^2 + epsilon)) "
+        "/ (epsilon sqrt 2)",
+        verdict="right and loose",
+        how=("computed", "audited"),
+        check=check_version_2,
+        audits=("Gaussian noise, version 2 as printed", "Gaussian noise, version 2 without the extra factor"),
+    ),
+    Statement(
+        name="approximate-dp-as-a-tail",
+        place=f"{CHEEMA}, 'delta-approximate differential privacy'",
+        quote="(epsilon, delta)-DP: the privacy loss is at most epsilon with probability at least 1 - delta",
+        verdict="right and loose",
+        how=("computed", "audited"),
+        check=check_tail_definition,
+        audits=("Gaussian noise, the tail of the loss at delta", "Gaussian noise, analytic"),
+    ),
+    Statement(
+        name="gaussian-vector",
+        place=f"{CS208}, claim 5.5",
+        quote="N(0, 2 (GS / epsilon)^2 ln(1.25 / delta) I) is (epsilon, delta)-DP for the l2 norm",
+        verdict="not provable as argued",
+        how=("derived", "computed", "audited"),
+        check=check_claim_5_5,
+        audits=("sixteen answers, Gaussian", "sixteen answers, Gaussian with the noise of one"),
+    ),
+    Statement(
+        name="gaussian-in-another-basis",
+        place=f"{CS208}, theorem 5.6",
+        quote="the coordinates of a multivariate Gaussian in an orthogonal basis are independent",
+        verdict="wrong",
+        how=("derived", "computed"),
+        check=check_theorem_5_6,
+    ),
+    Statement(
+        name="renyi-divergence-display",
+        place=f"{CHEEMA}, 'Rényi divergence'",
+        quote="D_a(P || P') = ln(integral of (P / P') dP) / (a - 1)",
+        verdict="wrong",
+        how=("computed",),
+        check=check_renyi_display,
+    ),
+    Statement(
+        name="pure-dp-as-zcdp",
+        place=f"{CHEEMA}, 'Zero concentrated DP'",
+        quote="(epsilon, 0)-zCDP if and only if epsilon-DP",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_pure_zcdp,
+    ),
+    Statement(
+        name="gaussian-zcdp",
+        place=f"{CHEEMA}, 'Zero concentrated DP'",
+        quote="zCDP yields nice analyses of the Gaussian mechanism: rho = sensitivity^2 / (2 sigma^2)",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_gaussian_zcdp,
+        audits=("Gaussian noise, calibrated to rho", "Gaussian noise, as zero-concentrated DP"),
+    ),
+)

@@ -1,0 +1,202 @@
+"""The rules beside composition: post-processing, groups, replaced records, and what the definitions say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from audits.lectures.claims.statement import Statement, Truth, Verdict
+from dpaudit.catalogue import find
+from dpaudit.catalogue.exact.composing import responses
+from dpaudit.catalogue.exact.discrete import delta_of, epsilon_of, log_ratios
+from dpaudit.catalogue.exact.normal import gaussian_delta
+from dpaudit.claims import ApproximateDP, PureDP
+
+Floats = npt.NDArray[np.float64]
+
+BASSI, CHEEMA, SARKAR = "Bassi 2019, notes 001", "Cheema & Huszár, notes 004", "Sarkar, notes 003"
+SEED, DRAWS = 5, 400
+
+
+def exact(name: str, first: object, second: object) -> float:
+    """The exact loss of a pair, as the catalogue knows it."""
+    loss = find(name).true_epsilon(first, second)
+    assert loss is not None
+    return loss
+
+
+def tail(first: Floats, second: Floats, epsilon: float) -> float:
+    """The probability that the privacy loss exceeds epsilon, the larger of the two orders."""
+    return float(max(p[log_ratios(p, q) > epsilon].sum() for p, q in ((first, second), (second, first))))
+
+
+# --- post-processing ------------------------------------------------------------------------------------------
+
+
+def check_processing() -> Truth:
+    """Random outputs through random channels: the epsilon at three deltas, before and after."""
+    rng = np.random.default_rng(SEED)
+    worst, kept = 0.0, 0.0
+    for _ in range(DRAWS):
+        p, q = rng.dirichlet(np.ones(6), 2)
+        channel = rng.dirichlet(np.full(4, 0.2), 6)
+        for delta in (0.0, 0.01, 0.1):
+            before = epsilon_of(p, q, delta)
+            worst = max(worst, epsilon_of(p @ channel, q @ channel, delta) / before if before > 0.0 else 0.0)
+            kept = max(kept, epsilon_of(p[::-1], q[::-1], delta) / before if before > 0.0 else 0.0)
+    again = exact("nonnegative_count.drawn_again", 1, 0)
+    verdict: Verdict = "wrong" if worst > 1.0 + 1e-9 else "right and tight" if kept > 0.99 else "right and loose"
+    return Truth(
+        verdict,
+        f"{DRAWS} random channels behind random outputs raise the epsilon nowhere, at deltas of 0, 0.01 and 0.1 "
+        f"(largest ratio {worst:.3f}), and a map that can be undone keeps it ({kept:.3f}). It is no longer "
+        "post-processing where the step looks at the data: a count drawn again until it is not negative loses "
+        f"{again:.3f} for a claim of 1.",
+        {"largest ratio": worst, "a map that can be undone": kept, "drawn again": again},
+    )
+
+
+# --- groups and replaced records ------------------------------------------------------------------------------
+
+
+def check_groups() -> Truth:
+    ratios = {k: exact("laplace", 10, 10 - k) / PureDP(1.0).at_distance(k).epsilon for k in range(1, 11)}
+    short = exact("group_count.noise_of_one_person", [2, 1, 3, 3], [2, 1, 3])
+    verdict: Verdict = "wrong" if max(ratios.values()) > 1.0 + 1e-9 else "right and loose"
+    return Truth(
+        "right and tight" if verdict != "wrong" and min(ratios.values()) > 0.99 else verdict,
+        f"Reached by a count with Lap(1 / epsilon) at every k: the ratio is {min(ratios.values()):.6f} and more for "
+        "k up to 10. So a claim for households cannot be had for the noise of one person: with households of three "
+        f"it loses {short:.0f} epsilon.",
+        {"least ratio": min(ratios.values()), "households of three": short},
+    )
+
+
+def check_replacement() -> Truth:
+    histogram = exact("replaced_histogram.noise_for_removal", [0, 0, 1, 2], [0, 1, 1, 2])
+    removed = exact("replaced_histogram.noise_for_removal", [0, 0, 1, 2], [0, 1, 2])
+    count = exact("replaced_histogram.one_bin", [0, 0, 1, 2], [0, 1, 1, 2])
+    delta = 0.01
+    approximate = ApproximateDP(1.0, delta).at_distance(2)
+    verdict: Verdict = "wrong" if max(histogram, count) > 2.0 * removed + 1e-9 else "right and loose"
+    return Truth(
+        "right and tight" if verdict != "wrong" and histogram > 1.98 * removed else verdict,
+        f"An upper bound, and reached: a histogram loses {removed:.0f} epsilon where a record goes and {histogram:.0f} "
+        f"where one is replaced. But a single count loses {count:.0f} epsilon both ways, so 2 epsilon is no equality. "
+        f"With a delta it is (2 epsilon, (1 + e^epsilon) delta): {approximate.delta / delta:.3f} delta at epsilon = 1. "
+        "The converse does not hold at any factor: the exact number of records hides every value (replace-one: 0) and "
+        "no presence (remove-one: infinite).",
+        {"histogram": histogram, "single count": count, "delta, times": approximate.delta / delta},
+    )
+
+
+# --- the definitions ------------------------------------------------------------------------------------------
+
+
+def check_zero_sets() -> Truth:
+    delta = 1e-6
+    pure = [responses(k, epsilon) for k, epsilon in ((1, 0.1), (4, 1.0), (20, 2.0))]
+    agree = all(bool(np.all((first > 0.0) == (second > 0.0))) for first, second in pure)
+    first, second = responses(1, 1.0, delta)
+    lost = float(first[(first > 0.0) & (second == 0.0)].sum())
+    verdict: Verdict = "right and tight" if agree and lost > 0.0 else "right and loose" if agree else "wrong"
+    return Truth(
+        verdict,
+        "If one side is 0 and the other is not, no finite epsilon bounds the ratio; and so on from neighbour to "
+        f"neighbour, for any two databases. It needs delta = 0: with delta = {delta:g} a response may give the bit "
+        f"away with probability {lost:.1e}, an output that the other bit never has.",
+        {"at delta 1e-6": lost},
+    )
+
+
+def check_tail_definition() -> Truth:
+    """Three examples in which the tail of the loss is not the delta, and random ones for the implication that holds."""
+    from scipy.special import ndtr
+
+    normal_tail, normal = float(ndtr(-0.5)), gaussian_delta(1.0, 1.0)  # the loss is N(1/2, 1) for a shift of one sigma
+    bit = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+    bit_tail, bit_delta = tail(*bit, 1.0), delta_of(*bit, 1.0)
+    p, q = np.array([0.1, 0.3, 0.6]), np.array([0.001, 0.115, 0.884])
+    apart, merged = tail(p, q, 1.0), tail(np.array([0.4, 0.6]), np.array([0.116, 0.884]), 1.0)
+    rng = np.random.default_rng(SEED)
+    drawn = [rng.dirichlet(np.ones(6), 2) for _ in range(DRAWS)]
+    implied = all(delta_of(*pair, 1.0) <= tail(*pair, 1.0) + 1e-12 for pair in drawn)
+    same = math.isclose(normal_tail, normal, rel_tol=0.01) and math.isclose(bit_tail, bit_delta, rel_tol=0.01)
+    return Truth(
+        "right and tight" if same and implied else "wrong",
+        f"It is not (epsilon, delta)-DP but a stronger promise: it implies it ({'all' if implied else 'not all'} of "
+        f"{DRAWS} random pairs), not the other way. Normal noise of one sensitivity at epsilon = 1: the loss exceeds "
+        f"it with probability {normal_tail:.4f}, and the delta is {normal:.4f}. Randomised response that keeps 3/4: "
+        f"{bit_tail:.2f} against {bit_delta:.4f}. Nor does it survive post-processing: two outcomes taken as one "
+        f"raise the probability from {apart:.1f} to {merged:.1f}.",
+        {
+            "normal noise, tail": normal_tail,
+            "normal noise, delta": normal,
+            "response, tail": bit_tail,
+            "response, delta": bit_delta,
+            "merged": merged,
+        },
+    )
+
+
+RULES: tuple[Statement, ...] = (
+    Statement(
+        "post-processing",
+        f"{BASSI}, 'Post-processing'",
+        "f after M is (epsilon, delta)-DP where M is, for any randomised f",
+        "right and tight",
+        ("derived", "computed", "audited"),
+        check_processing,
+        (
+            "a noisy count, zero in place of the negative",
+            "a noisy count, rounded, and small ones suppressed",
+            "a noisy count, drawn again until it is not negative",
+            "a noisy count, rounded towards the truth",
+            "a noisy count, suppressed by the true one",
+        ),
+    ),
+    Statement(
+        "group-privacy",
+        f"{SARKAR}, 'What about privacy other than one person?'",
+        "an epsilon-DP algorithm is k epsilon-DP for any group of size k",
+        "right and tight",
+        ("derived", "computed", "audited"),
+        check_groups,
+        (
+            "group privacy: a noisy count, three people leave",
+            "group privacy: a noisy count of half the noise, three people leave",
+            "a count that protects one person, claimed for households",
+        ),
+    ),
+    Statement(
+        "replace-one",
+        f"{SARKAR}, 'Hiding values'",
+        "epsilon-DP for presence gives 2 epsilon-DP where x is replaced by any x'",
+        "right and tight",
+        ("derived", "computed", "audited"),
+        check_replacement,
+        (
+            "a histogram that hides the value",
+            "a histogram with the noise of remove-one, claimed for replace-one",
+            "one count with the noise of remove-one, claimed for replace-one",
+        ),
+    ),
+    Statement(
+        "zero-sets",
+        f"{BASSI}, 'Definition and properties of DP (cont.)'",
+        "if delta = 0: Pr(M(x) in S) = 0 if and only if Pr(M(y) in S) = 0",
+        "right and tight",
+        ("derived", "computed"),
+        check_zero_sets,
+    ),
+    Statement(
+        "delta-as-a-tail",
+        f"{CHEEMA}, 'delta-approximate differential privacy'",
+        "(epsilon, delta)-DP means Pr(privacy loss <= epsilon) >= 1 - delta",
+        "wrong",
+        ("derived", "computed"),
+        check_tail_definition,
+    ),
+)

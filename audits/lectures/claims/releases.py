@@ -1,0 +1,315 @@
+"""Releases without differential privacy.
+
+Tables without names, tables with groups of k, exact counts and refusals: what the notes say of them, on the notes' own
+tables where they give some.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from audits.lectures.claims.statement import Statement, Truth, Verdict
+from dpaudit.catalogue import find
+from dpaudit.catalogue.attacks import achieves, allowed
+from dpaudit.catalogue.attacks import find as find_attack
+from dpaudit.catalogue.exact.comparisons import density
+from dpaudit.catalogue.exact.discrete import delta_of
+from dpaudit.catalogue.releases.hospital import HOSPITAL_A, HOSPITAL_B, decade, half, k_anonymous
+
+SARKAR, BASSI, CHEEMA = "Sarkar, notes 003", "Bassi 2019, notes 001", "Cheema & Huszár, notes 004"
+SEED, RUNS = 1, 20_000
+
+
+def groups(table: Sequence[str]) -> dict[str, Counter[str]]:
+    """How often each condition stands in each group of a table."""
+    found: dict[str, Counter[str]] = {}
+    for row in table:
+        group, _, condition = row.rpartition(" | ")
+        found.setdefault(group, Counter())[condition] += 1
+    return found
+
+
+def certainty(conditions: Mapping[str, int]) -> Fraction:
+    """How sure the best guess is when every row of the group is as likely to be the person's."""
+    return Fraction(max(conditions.values()), sum(conditions.values()))
+
+
+def both(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, Fraction]:
+    """How likely each condition is for somebody in both groups, each pair of equal rows being as likely."""
+    weights = {condition: count * other.get(condition, 0) for condition, count in one.items()}
+    return {each: Fraction(weight, sum(weights.values())) for each, weight in weights.items() if weight}
+
+
+FOUR, SIX = groups(k_anonymous(HOSPITAL_A, 4, decade)), groups(k_anonymous(HOSPITAL_B, 6, half))
+YOUNG, THIRTIES, OLD = (f"130** | {age} | *" for age in ("<30", "3*", "≥40"))
+BELOW_35, FROM_35 = (f"130** | {age} | *" for age in ("<35", "≥35"))
+
+
+def measured(name: str) -> str:
+    """What an attack achieves on the release with DP, against what that allows, in words."""
+    attack = find_attack(name)
+    claim = attack.private.claim()
+    epsilon, delta = claim.epsilon, claim.delta  # type: ignore[attr-defined]
+    left = achieves(attack, attack.private, min(RUNS, attack.runs), SEED).advantage
+    return (
+        f"from the same release with {epsilon:g}-DP the attack has an advantage of {left:.2f}, where "
+        f"{allowed(epsilon, delta):.2f} is allowed"
+    )
+
+
+def certain(name: str) -> bool:
+    """Whether an attack is always right on the release without DP."""
+    attack = find_attack(name)
+    return achieves(attack, attack.without, 1_000, SEED).advantage == 1.0
+
+
+# --- the checks -----------------------------------------------------------------------------------------------
+
+
+def check_linkage() -> Truth:
+    known = {
+        "zip code, age and nationality": [record[:3] for record in HOSPITAL_A],
+        "zip code and age": [record[:2] for record in HOSPITAL_A],
+        "age and nationality": [record[1:3] for record in HOSPITAL_A],
+        "zip code alone": [record[0] for record in HOSPITAL_A],
+    }
+    alone = {name: sum(count == 1 for count in Counter(keys).values()) for name, keys in known.items()}
+    coarse = groups(find("noisy_table.generalised").run(HOSPITAL_A, None))
+    left_alone = sum(sum(conditions.values()) == 1 for conditions in coarse.values())
+    right = certain("linkage") and alone["zip code, age and nationality"] > 0
+    words = ", ".join(f"{count} of {len(HOSPITAL_A)} by {name}" for name, count in alone.items())
+    return Truth(
+        "right and tight" if right else "wrong",
+        f"In records behind the notes' first table (made up to fit it), with random numbers for names, what is known "
+        f"of a person leads to one row: {words}. Made coarse (three digits of the zip code, decade of the age) the "
+        f"nationality still leaves {left_alone} of {len(HOSPITAL_A)} alone. For a condition told by the row, "
+        f"{measured('linkage')}.",
+        {**{f"alone by {name}": count for name, count in alone.items()}, "alone when coarse": left_alone},
+    )
+
+
+def check_groups() -> Truth:
+    sure = {"4-anonymous": FOUR, "6-anonymous": SIX}
+    found = {name: [certainty(each) for each in table.values()] for name, table in sure.items()}
+    hoped = {"4-anonymous": Fraction(1, 4), "6-anonymous": Fraction(1, 6)}
+    kept = all(each <= hoped[name] for name, table in found.items() for each in table)
+    hidden = all(each < 1 for table in found.values() for each in table)
+    verdict: Verdict = "right and tight" if kept else "right and loose" if hidden else "not provable as argued"
+    four, six = (", ".join(map(str, table)) for table in found.values())
+    few = sum(each <= hoped[name] for name, table in found.items() for each in table)
+    sharp = sum(each == 1 for table in found.values() for each in table)
+    return Truth(
+        verdict,
+        "Being one of k hides which row is yours, not what it says: certainty about the condition is the share of the "
+        f"commonest one in the group. In the groups of the 4-anonymous table that is {four}, in those of the "
+        f"6-anonymous one {six}: at most 1/k in {few} of {len(FOUR) + len(SIX)} groups, and nothing is hidden in "
+        f"{sharp}. No k gives an epsilon, as the table is a function of the data.",
+        {f"{name}, group {i}": float(each) for name, table in found.items() for i, each in enumerate(table, 1)},
+    )
+
+
+def check_homogeneity() -> Truth:
+    all_cancer = dict(FOUR[THIRTIES]) == {"Cancer": 4}
+    right = all_cancer and certainty(FOUR[THIRTIES]) == 1 and certain("homogeneity")
+    return Truth(
+        "right and tight" if right else "wrong",
+        f"Whoever is known to be in the thirties and in the notes' 4-anonymous table has cancer: certainty "
+        f"{float(certainty(FOUR[THIRTIES])):.0%}, rows 9 to 12. In the 6-anonymous table the best guess is right with "
+        f"{float(certainty(SIX[BELOW_35])):.0%} (below 35) and {float(certainty(SIX[FROM_35])):.0%} (35 and over). For "
+        f"one of the four with another condition, {measured('homogeneity')}.",
+        {"certainty in the thirties": float(certainty(FOUR[THIRTIES]))},
+    )
+
+
+def check_background() -> Truth:
+    left = [each for each in FOUR[YOUNG] if each not in ("AIDS", "Heart Disease")]
+    before = certainty(FOUR[YOUNG])
+    right = left == ["Viral Infection"] and certain("background_knowledge") and before < 1
+    return Truth(
+        "right and tight" if right else "wrong",
+        f"In the group below 30 of the 4-anonymous table the best guess, a viral infection, is right with "
+        f"{float(before):.0%}. Who knows that the person has neither AIDS nor a heart disease is left with "
+        f"{' and '.join(left).lower()} alone: certainty. From what an attacker may know no table protects; "
+        f"{measured('background_knowledge')}, whatever the attacker knows.",
+        {"certainty before": float(before), "conditions left": len(left)},
+    )
+
+
+def check_intersection() -> Truth:
+    alone = float(certainty(FOUR[YOUNG])), float(certainty(SIX[BELOW_35]))
+    young, old = both(FOUR[YOUNG], SIX[BELOW_35]), both(FOUR[OLD], SIX[FROM_35])
+    best = all(table["AIDS"] < max(table.values()) for table in (FOUR[YOUNG], SIX[BELOW_35]))
+    right = young == {"AIDS": Fraction(1)} and best and certain("intersection")
+    words = ", ".join(f"{condition.lower()} {float(share):.0%}" for condition, share in sorted(old.items()))
+    return Truth(
+        "right and tight" if right else "wrong",
+        f"A person of 28 who is in both tables has AIDS: it is the only condition that her group of four and her group "
+        f"of six share, though the best guess from either table alone is right with {alone[0]:.0%} and {alone[1]:.0%} "
+        f"and not AIDS. Over 40 {len(old)} conditions are left ({words}). Two k-anonymous tables are no k-anonymous "
+        f"table, while epsilons add up: {measured('intersection')}.",
+        {"young": float(young.get("AIDS", 0)), **{condition: float(share) for condition, share in old.items()}},
+    )
+
+
+def check_all_attended() -> Truth:
+    """An office of 20, each there with probability 1/2: what the count tells of one of them."""
+    office, epsilon = 20, 1.0
+    others = np.array([math.comb(office - 1, k) for k in range(office)]) / 2.0 ** (office - 1)
+
+    def odds(published: float) -> float:
+        there, away = (others @ density(published - np.arange(office) - own, 1.0 / epsilon) for own in (1, 0))
+        return float(there / away)
+
+    with_her, without = np.append(0.0, others), np.append(others, 0.0)  # the laws of the exact count
+    exact = with_her[office] / (with_her[office] + without[office])
+    noisy, largest = odds(float(office)), max(odds(value) for value in np.arange(-20.0, 60.0, 0.25))
+    right = exact == 1.0 and largest <= math.exp(epsilon) * (1.0 + 1e-9)
+    return Truth(
+        "right and tight" if right else "wrong",
+        f"If {office} of {office} are counted, each is known to have been there with probability {exact:.0f}, whatever "
+        f"was believed before. The noisy count with epsilon = 1 moves even odds for one of them to {noisy:.2f} to 1 "
+        f"when it says {office}, and to at most {largest:.3f} to 1 whatever it says, as e^epsilon = {math.e:.3f} "
+        f"allows: a certainty of {largest / (1.0 + largest):.2f}.",
+        {"odds at 20": noisy, "largest odds": largest},
+    )
+
+
+def check_zero_mean_noise() -> Truth:
+    most, base = 2, 3
+    span = np.arange(-most, most + 2)
+    uniform = [
+        np.where((span >= low) & (span <= low + 2 * most), 1.0 / (2 * most + 1), 0.0) for low in (-most, 1 - most)
+    ]
+    whole = {epsilon: delta_of(*uniform, epsilon) for epsilon in (0.0, 1.0, 10.0)}
+    two, three = np.array([1.0 - 2.0 / base, 2.0 / base]), np.array([0.0, 1.0])  # published as 0, published as 3
+    rounded = delta_of(two, three, 10.0)
+    unprotected = min(whole.values()) == max(whole.values()) > 0.0 and rounded > 0.3
+    losses = [find(name).true_epsilon(*find(name).default_pair) for name in BOUNDED]
+    wrong = unprotected and all(loss == math.inf for loss in losses)
+    return Truth(
+        "not provable as argued" if wrong else "right and tight",
+        "That the noise has mean 0 and is independent is not enough: it must have no end. Whole noise from -2 to 2 on "
+        f"a count has mean 0, and its delta is {whole[10.0]:.2f} at every epsilon; rounding at random to multiples of "
+        f"3 has the right mean too, and its delta is {rounded:.2f} at every epsilon, for 3 is always published as 3. "
+        "Laplace noise of the same variance 2 as the whole noise has epsilon = 1 with delta = 0.",
+        {"delta of whole noise": whole[10.0], "delta of random rounding": rounded},
+    )
+
+
+BOUNDED = ("noisy_counts.bounded_noise", "noisy_counts.randomly_rounded")
+
+
+def check_query_auditing() -> Truth:
+    """All data of four values from 1 to 10: what the refusal tells of the last value."""
+    release = find("noisy_maxima.query_auditing")
+    refused = told = 0
+    every = list(itertools.product(range(1, 11), repeat=4))
+    for data in every:
+        answers = release.program(data, None, epsilon=1.0, cap=10.0)
+        if 1 not in answers:
+            refused += 1
+            told += answers[0] == data[-1]
+    right = refused > 0 and told == refused and certain("refusal")
+    return Truth(
+        "right and tight" if right else "wrong",
+        "An auditor of queries answers the largest value of all, and refuses the largest of all but one person where "
+        f"both would give that person's value away. Over all {len(every):,} datasets of four values from 1 to 10 it "
+        f"refuses in {refused / len(every):.0%}, and in {told / refused:.0%} of these the person's value is the first "
+        "answer: the refusal gives away what it was to hide. A sum refused for fewer than five people tells that there "
+        "are fewer than five, with noise in its answers or without. With noise in both answers and no refusals, "
+        f"{measured('refusal')}.",
+        {"refused": refused / len(every), "told": told / refused},
+    )
+
+
+STATEMENTS = (
+    Statement(
+        "linkage",
+        f"{SARKAR}, 'Often used techniques'; {CHEEMA}, 'Why bother?'",
+        "A little side information, such as age and postcode, finds a person in a table without names",
+        "right and tight",
+        ("computed", "audited"),
+        check_linkage,
+        ("a table of conditions, pseudonymised", "a table of conditions, made coarse"),
+    ),
+    Statement(
+        "groups-of-k",
+        f"{SARKAR}, 'K-anonymity'",
+        "In a group of k with equal attributes the adversary is less certain which condition is yours",
+        "not provable as argued",
+        ("computed", "audited"),
+        check_groups,
+        ("the 4-anonymous table of the notes", "the 6-anonymous table of the notes"),
+    ),
+    Statement(
+        "homogeneity",
+        f"{SARKAR}, 'K-anonymity'",
+        "If everyone in a group has the same condition, there is no hiding",
+        "right and tight",
+        ("computed", "audited"),
+        check_homogeneity,
+        ("the 4-anonymous table of the notes", "a table of conditions, noise in every cell"),
+    ),
+    Statement(
+        "background-knowledge",
+        f"{SARKAR}, 'Knowledge'",
+        "What an adversary can learn depends on what is known beforehand",
+        "right and tight",
+        ("computed", "audited"),
+        check_background,
+        ("the 4-anonymous table of the notes",),
+    ),
+    Statement(
+        "two-tables",
+        f"{SARKAR}, 'Examples' and 'K-anonymity'",
+        "A 4-anonymous and a 6-anonymous table are still open to linkage: here, to each other",
+        "right and tight",
+        ("computed", "audited"),
+        check_intersection,
+        (
+            "two hospitals, the 4-anonymous and the 6-anonymous table",
+            "two hospitals, noise in every cell of both tables",
+        ),
+    ),
+    Statement(
+        "all-attended",
+        f"{SARKAR}, 'Simple Example'",
+        "If everybody was at the meeting, the exact count reveals that each of them was",
+        "right and tight",
+        ("computed", "audited"),
+        check_all_attended,
+        ("counts by area, exact", "counts by area, noise in every cell"),
+    ),
+    Statement(
+        "zero-mean-noise",
+        f"{BASSI}, 'A differencing attack' (cont.)",
+        "Zero-mean independent random noise on the answers protects the participants",
+        "not provable as argued",
+        ("computed", "audited"),
+        check_zero_mean_noise,
+        (
+            "counts by area, with noise from -2 to 2",
+            "counts by area, rounded at random to multiples of 3",
+            "counts over six subsets, each off by at most 1",
+        ),
+    ),
+    Statement(
+        "query-auditing",
+        f"{CHEEMA}, 'Why bother?'",
+        "Query auditing is hard: not answering is informative too",
+        "right and tight",
+        ("computed", "audited"),
+        check_query_auditing,
+        (
+            "largest salaries, with query auditing",
+            "sum of salaries, refused for fewer than 5 people",
+            "sum of salaries with noise, refused for fewer than 5 people",
+        ),
+    ),
+)

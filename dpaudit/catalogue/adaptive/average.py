@@ -1,0 +1,245 @@
+"""The whole of the unrealistic example: subsets are chosen, and then the average over the chosen ones is released."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.adaptive.splitting import (
+    BOUND,
+    GROUP,
+    LECTURE,
+    PAPER,
+    PER_GROUP,
+    SIZE,
+    choices,
+    chosen,
+    replaced,
+    split,
+)
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import log_ratios
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Sample = Sequence[float]
+Floats = npt.NDArray[np.float64]
+Budgets = tuple[float, float]
+
+HALVES, WHOLES, EXACT = (0.5, 0.5), (1.0, 1.0), (1.0, 0.0)
+
+
+def _scales(data: Sample, epsilon: float, size: int, per_group: int, bound: float, budgets: Budgets) -> Budgets:
+    """The noise of the choice and that of the average, where the two stages have these shares of epsilon."""
+    groups = len(split(data, size, per_group, bound))
+    choice, last = (replaced(len(data), taken, bound) / epsilon for taken in (size, size * groups))
+    return choice / budgets[0], last / budgets[1] if budgets[1] else 0.0
+
+
+def _runs(
+    data: Sample,
+    runs: int,
+    rng: Rng,
+    epsilon: float,
+    size: int,
+    per_group: int,
+    bound: float,
+    *,
+    budgets: Budgets = HALVES,
+    of_all: bool = False,
+    clip_answer: bool = True,
+) -> Floats:
+    groups = split(data, size, per_group, bound)
+    answers = groups if clip_answer else split(data, size, per_group, math.inf)
+    choice, last = _scales(data, epsilon, size, per_group, bound, budgets)
+    places = chosen(groups, choice, runs, rng)[0]
+    released = np.empty((len(groups) + 1, runs))
+    released[:-1] = places
+    released[-1] = laplace(rng, _of_all(last, data, size, groups) if of_all else last, runs)
+    for means, picks in zip(answers, places, strict=True):
+        released[-1] += means[picks] / len(groups)
+    return released.T
+
+
+def _of_all(scale: float, data: Sample, size: int, groups: Sequence[Floats]) -> float:
+    return scale * size * len(groups) / len(data)
+
+
+def _loss(
+    first: Sample,
+    second: Sample,
+    epsilon: float,
+    size: int,
+    per_group: int,
+    bound: float,
+    *,
+    budgets: Budgets = HALVES,
+    of_all: bool = False,
+    clip_answer: bool = True,
+) -> float:
+    """For every choice: its log ratio, and the whole shift of the average over it, which Laplace tails show."""
+    groups = split(first, size, per_group, bound)
+    choice, last = _scales(first, epsilon, size, per_group, bound, budgets)
+    scale = _of_all(last, first, size, groups) if of_all else last
+    p, q = (choices(split(data, size, per_group, bound), choice) for data in (first, second))
+    a, b = (split(data, size, per_group, bound if clip_answer else math.inf) for data in (first, second))
+    largest = 0.0
+    for places in itertools.product(*(range(len(group)) for group in groups)):
+        here, there = (math.prod(law[j] for law, j in zip(side, places, strict=True)) for side in (p, q))
+        moved = sum(float(y[j] - x[j]) for x, y, j in zip(a, b, places, strict=True)) / len(groups)
+        shown = abs(moved) / scale if scale else math.inf if moved else 0.0
+        largest = max(largest, abs(float(log_ratios(np.array(here), np.array(there)))) + shown)
+    return largest
+
+
+# --- the programs ---------------------------------------------------------------------------------------------
+
+
+def _select_and_average(
+    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
+) -> tuple[float, ...]:
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
+    picks = []
+    for group in groups:
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / (epsilon / 2.0)) for mean in group]
+        picks.append(noisy.index(max(noisy)))
+    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
+    answer = average + rng.laplace(scale=2.0 * bound / (size * len(groups)) / (epsilon / 2.0))
+    return (*map(float, picks), answer)
+
+
+def _final_answer_exact(
+    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
+) -> tuple[float, ...]:
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
+    picks = []
+    for group in groups:
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
+        picks.append(noisy.index(max(noisy)))
+    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
+    return (*map(float, picks), average)
+
+
+def _budget_spent_twice(
+    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
+) -> tuple[float, ...]:
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
+    picks = []
+    for group in groups:
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
+        picks.append(noisy.index(max(noisy)))
+    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
+    answer = average + rng.laplace(scale=2.0 * bound / (size * len(groups)) / epsilon)
+    return (*map(float, picks), answer)
+
+
+def _average_of_all(
+    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
+) -> tuple[float, ...]:
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
+    picks = []
+    for group in groups:
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / (epsilon / 2.0)) for mean in group]
+        picks.append(noisy.index(max(noisy)))
+    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
+    answer = average + rng.laplace(scale=2.0 * bound / len(data) / (epsilon / 2.0))
+    return (*map(float, picks), answer)
+
+
+def _final_answer_unclipped(
+    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
+) -> tuple[float, ...]:
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    starts = range(0, len(data) - size + 1, size)
+    means = [sum(clipped[i : i + size]) / size for i in starts]
+    as_they_are = [sum(data[i : i + size]) / size for i in starts]
+    picks, answers = [], []
+    for start in range(0, len(means), per_group):
+        group = means[start : start + per_group]
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / (epsilon / 2.0)) for mean in group]
+        picks.append(noisy.index(max(noisy)))
+        answers.append(as_they_are[start + picks[-1]])
+    scale = 2.0 * bound / (size * len(picks)) / (epsilon / 2.0)
+    return (*map(float, picks), sum(answers) / len(answers) + rng.laplace(scale=scale))
+
+
+def _pure(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, Relation.REPLACE_ONE)
+
+
+select_and_average = Entry(
+    module="dpaudit.catalogue.adaptive",
+    name="select_and_average",
+    title="The average over the subsets that were chosen",
+    source=Source(LECTURE, PAPER),
+    formula=(
+        "clip the samples; of every group the subset of the largest mean after Lap(2 bound / (size epsilon / 2)); "
+        "then the average of the chosen means plus Lap(2 bound / (size groups epsilon / 2))"
+    ),
+    neighbours="samples of the same size that differ in one value",
+    program=_select_and_average,
+    sampler=_runs,
+    parameters=(
+        Parameter("epsilon", 1.0, "nats", "the claim, half of it for the choice", validate.positive),
+        SIZE,
+        PER_GROUP,
+        BOUND,
+    ),
+    promise=_pure,
+    loss=_loss,
+    default_pair=([3.0, 3.0, *[0.0] * 4, *GROUP], [3.0, -3.0, *[0.0] * 4, *GROUP]),
+).with_twins(
+    Twin(
+        name="final_answer_exact",
+        title="The last query answered without noise",
+        reason="that nobody adapts to the last answer saves the generalisation, not the privacy: it is exact",
+        formula="the choice as in select_subsets at epsilon; then the average of the chosen means as it is",
+        program=_final_answer_exact,
+        sampler=partial(_runs, budgets=EXACT),
+        loss=partial(_loss, budgets=EXACT),
+    ),
+    Twin(
+        name="budget_spent_twice",
+        title="The whole epsilon for the choice, and again for the average",
+        reason="a choice at epsilon and then an answer at epsilon compose to 2 epsilon",
+        formula="as select_and_average with Lap(2 bound / (size epsilon)) and Lap(2 bound / (size groups epsilon))",
+        program=_budget_spent_twice,
+        sampler=partial(_runs, budgets=WHOLES),
+        loss=partial(_loss, budgets=WHOLES),
+    ),
+    Twin(
+        name="average_of_all",
+        title="The noise of an average of all samples",
+        reason="the average is over the chosen subsets only, so a sample in one weighs per_group times as much",
+        formula="as select_and_average with Lap(2 bound / (n epsilon / 2)) on the average, n the number of all samples",
+        program=_average_of_all,
+        sampler=partial(_runs, of_all=True),
+        loss=partial(_loss, of_all=True),
+    ),
+    Twin(
+        name="final_answer_unclipped",
+        title="The average taken over the samples as they are",
+        reason="only the choice saw clipped samples: from 15 to -15 one moves the average five times as far as 3 to -3",
+        formula="as select_and_average, but the average is over the samples before clipping",
+        program=_final_answer_unclipped,
+        sampler=partial(_runs, clip_answer=False),
+        loss=partial(_loss, clip_answer=False),
+        default_pair=([3.0, 15.0, *[0.0] * 4, *GROUP], [3.0, -15.0, *[0.0] * 4, *GROUP]),
+    ),
+)

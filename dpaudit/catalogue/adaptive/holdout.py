@@ -1,0 +1,266 @@
+"""Thresholdout: a holdout set that is used again and again, and answers for itself only where it must.
+
+A record of the holdout set holds the value of each query on it, a number in [0, 1]. The training set is fixed: all
+that is used of it is its average, one number for all queries. An output holds the answers of the holdout set by the
+place of their query; all other queries are answered with the average of the training set.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.catalogue.adaptive.holdout_runs import Design, Records, loss_of, runs_of
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+THRESHOLD = Parameter("threshold", 0.3, "of the average", "how far holdout and training may differ", validate.real)
+TRAINED = Parameter("trained", 0.2, "of the average", "every query on the training set", validate.probability)
+BUDGET = Parameter("budget", 2, "answers", "the answers of the holdout set", partial(validate.whole, least=1))
+
+
+def _promise(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, Relation.REPLACE_ONE)
+
+
+def _thresholdout(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * n)
+    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
+            output[query] = holdout + rng.laplace(scale=sigma)
+            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+        if len(output) >= budget:
+            break
+    return output
+
+
+def _comparison_noise_released(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * n)
+    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        noise = rng.laplace(scale=sigma)
+        if abs(holdout - trained) + noise > noisy_threshold:
+            output[query] = holdout + noise
+            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+        if len(output) >= budget:
+            break
+    return output
+
+
+def _budget_not_counted(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * n)
+    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
+            output[query] = holdout + rng.laplace(scale=sigma)
+            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    return output
+
+
+def _exact_value(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * n)
+    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
+            output[query] = holdout
+            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+        if len(output) >= budget:
+            break
+    return output
+
+
+def _one_noise(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * n)
+    noise = rng.laplace(scale=sigma)
+    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
+            output[query] = holdout + noise
+            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+        if len(output) >= budget:
+            break
+    return output
+
+
+def _training_set_counted(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * 2.0 * n)
+    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
+            output[query] = holdout + rng.laplace(scale=sigma)
+            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+        if len(output) >= budget:
+            break
+    return output
+
+
+def _no_threshold_noise(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * n)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > threshold:
+            output[query] = holdout + rng.laplace(scale=sigma)
+        if len(output) >= budget:
+            break
+    return output
+
+
+def _threshold_kept(
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+) -> dict[int, float]:
+    n = len(data)
+    sigma = 2.0 * budget / (epsilon * n)
+    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    output: dict[int, float] = {}
+    for query in range(len(data[0])):
+        holdout = sum(record[query] for record in data) / n
+        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
+            output[query] = holdout + rng.laplace(scale=sigma)
+        if len(output) >= budget:
+            break
+    return output
+
+
+def _ones(*sums: int) -> Records:
+    """Nine records: query j holds for the first sums[j] of them."""
+    return [[float(place < count) for count in sums] for place in range(9)]
+
+
+def _pair(sums: tuple[int, ...], moved: tuple[int, ...]) -> tuple[Records, Records]:
+    """The nine records and a tenth, on which query j holds in the second dataset where moved[j] is 1, else first."""
+    rest = _ones(*sums)
+    return [*rest, [1.0 - move for move in moved]], [*rest, [float(move) for move in moved]]
+
+
+def _form(design: Design) -> dict[str, Any]:
+    return {"sampler": partial(runs_of, design=design), "loss": partial(loss_of, design=design)}
+
+
+UP, DOWN = 1, 0  # what the tenth record does to a query, from the first dataset to the second
+
+thresholdout = Entry(
+    module="dpaudit.catalogue.adaptive",
+    name="thresholdout",
+    title="Thresholdout, the reusable holdout",
+    source=Source(
+        "Bassi 2019, notes 001, 'Thresholdout'",
+        "Dwork, Feldman, Hardt, Pitassi, Reingold & Roth 2015, Generalization in adaptive data analysis and holdout "
+        "reuse",
+    ),
+    formula=(
+        "with sigma = 2 B / (epsilon n): where |holdout - training| + Lap(4 sigma) is above the threshold with its "
+        "draw of Lap(2 sigma), the answer is that of the holdout set + Lap(sigma), and the threshold gets a new draw; "
+        "else it is that of the training set; halt after B answers of the holdout set"
+    ),
+    neighbours="holdout sets of n records, one of which is replaced",
+    program=_thresholdout,
+    parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET),
+    promise=_promise,
+    default_pair=_pair((6, 6, 6, 3) * 2, (UP, UP, UP, DOWN) * 2),
+    **_form(Design()),
+).with_twins(
+    Twin(
+        name="comparison_noise_released",
+        title="Thresholdout that gives away the noise of its comparison",
+        reason="a low value betrays a low threshold, and then every query before it costs epsilon / (2 B) of its own",
+        formula="as Thresholdout, but with one draw of Lap(sigma) for the comparison and for the value released",
+        program=_comparison_noise_released,
+        default_pair=_pair((4,) * 8, (UP,) * 8),
+        **_form(Design("that of the comparison")),
+    ),
+    Twin(
+        name="budget_not_counted",
+        title="Thresholdout that never halts",
+        reason="only B answers of the holdout set are paid for: each further one costs up to epsilon / B",
+        formula="as Thresholdout, but every query is answered: there is no halt",
+        program=_budget_not_counted,
+        default_pair=_pair((9,) * 6, (UP,) * 6),
+        **_form(Design(counted=False)),
+    ),
+    Twin(
+        name="exact_value",
+        title="Thresholdout without noise on the values",
+        reason="that a query is above the threshold is hidden by noise, but its average is given away as it is",
+        formula="as Thresholdout, but the value is released without noise",
+        program=_exact_value,
+        default_pair=_pair((5, 5), (UP, UP)),
+        **_form(Design("none")),
+    ),
+    Twin(
+        name="one_noise",
+        title="Thresholdout with one draw for all values",
+        reason="the difference of two values is exact, and tells a record on which only one of the queries holds",
+        formula="as Thresholdout, but one draw of Lap(sigma) is added to all values",
+        program=_one_noise,
+        default_pair=([*_ones(6, 6), [0.0, 0.0]], [*_ones(6, 6), [1.0, 0.0]]),
+        **_form(Design("one draw")),
+    ),
+    Twin(
+        name="training_set_counted",
+        title="Thresholdout with n taken as the size of both sets",
+        reason="only the holdout set is protected: with 2 n in the place of n all noise is halved",
+        formula="as Thresholdout with sigma = 2 B / (epsilon 2 n)",
+        program=_training_set_counted,
+        **_form(Design(share=0.5)),
+    ),
+    Twin(
+        name="no_threshold_noise",
+        title="Thresholdout with an exact threshold",
+        reason="nothing that the comparisons share is random, so every query below costs epsilon / (8 B) of its own",
+        formula="as Thresholdout, but the threshold gets no noise",
+        program=_no_threshold_noise,
+        default_pair=_pair((5,) * 12 + (4,) * 2, (UP,) * 12 + (DOWN,) * 2),
+        **_form(Design(threshold_noise=False)),
+    ),
+    Twin(
+        name="threshold_kept",
+        title="Thresholdout with one noisy threshold for all queries",
+        reason="harmless: kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer",
+        formula="as Thresholdout, but the threshold keeps its one draw of Lap(2 sigma)",
+        program=_threshold_kept,
+        default_pair=_pair((6, 6, 6, 6, 6, 6, 3, 3), (UP, UP, UP, UP, UP, UP, DOWN, DOWN)),
+        broken=False,
+        **_form(Design(redrawn=False)),
+    ),
+)

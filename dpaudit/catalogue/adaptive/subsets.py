@@ -1,0 +1,328 @@
+"""Subsets of a sample, chosen by their own means: the notes' unrealistic example, without and with privacy.
+
+A sample is cut into subsets of `size` values, and the subsets into groups. From every group the subset of the
+largest mean is taken: an adaptive choice, since what is asked next depends on what the data answered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.adaptive.splitting import (
+    BOUND,
+    GROUP,
+    LECTURE,
+    PAPER,
+    PER_GROUP,
+    SIZE,
+    choices,
+    chosen,
+    price,
+    replaced,
+    split,
+)
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import log_ratios
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Sample = Sequence[float]
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
+Split = Callable[[Sample, int, int, float], list[Floats]]
+Moves = Callable[[int, int, float], float]
+
+BETA = Parameter(
+    "beta", 0.05, "probability", "how often a subset fixed in advance may be a bad one", validate.open_probability
+)
+
+
+def _half(samples: int, size: int, bound: float) -> float:
+    return bound / size
+
+
+def _of_all(samples: int, size: int, bound: float) -> float:
+    return 2.0 * bound / samples
+
+
+def _none(samples: int, size: int, bound: float) -> float:
+    return 0.0
+
+
+def _not_clipped(data: Sample, size: int, per_group: int, bound: float) -> list[Floats]:
+    return split(data, size, per_group, math.inf)
+
+
+def _with_rest(data: Sample, size: int, per_group: int, bound: float) -> list[Floats]:
+    """The samples that fill no subset make a small one, in the last group."""
+    groups, rest = split(data, size, per_group, bound), data[len(data) // size * size :]
+    mean = split(rest, max(1, len(rest)), per_group, bound)
+    return [*groups[:-1], np.concatenate([groups[-1], *mean])]
+
+
+def _overlapping(data: Sample, size: int, per_group: int, bound: float) -> list[Floats]:
+    """A group for each subset: itself and the next ones, around."""
+    means = np.concatenate(split(data, size, per_group, bound))
+    return [np.roll(means, -first)[:per_group] for first in range(len(means))]
+
+
+def _scale(data: Sample, beta: float, size: int, bound: float, moves: Moves) -> float:
+    return moves(len(data), size, bound) / price(beta, size)
+
+
+def _runs(
+    data: Sample,
+    runs: int,
+    rng: Rng,
+    beta: float,
+    size: int,
+    per_group: int,
+    bound: float,
+    *,
+    cut: Split = split,
+    moves: Moves = replaced,
+) -> Places:
+    groups = cut(data, size, per_group, bound)
+    return chosen(groups, _scale(data, beta, size, bound, moves), runs, rng)[0].T
+
+
+def _loss(
+    first: Sample,
+    second: Sample,
+    beta: float,
+    size: int,
+    per_group: int,
+    bound: float,
+    *,
+    cut: Split = split,
+    moves: Moves = replaced,
+) -> float:
+    """The groups draw noise of their own: the sum over them of the largest log ratio, in the worse order."""
+    p, q = (
+        choices(cut(data, size, per_group, bound), _scale(data, beta, size, bound, moves)) for data in (first, second)
+    )
+
+    def one_way(here: list[Floats], there: list[Floats]) -> float:
+        return sum(float(np.max(log_ratios(*pair))) for pair in zip(here, there, strict=True))
+
+    return max(one_way(p, q), one_way(q, p))
+
+
+def _noisy_value_runs(
+    data: Sample, runs: int, rng: Rng, beta: float, size: int, per_group: int, bound: float
+) -> Floats:
+    groups = split(data, size, per_group, bound)
+    places, best = chosen(groups, _scale(data, beta, size, bound, replaced), runs, rng)
+    released = np.empty((2 * len(groups), runs))
+    released[::2], released[1::2] = places, best
+    return released.T
+
+
+def _noisy_value_loss(first: Sample, second: Sample, beta: float, size: int, per_group: int, bound: float) -> float:
+    """The density of a winner falls by e^(move / scale), and so does the chance of a loser to stay below a low one.
+
+    Exact where one mean of a group moves, as between neighbours.
+    """
+    before, after = (np.concatenate(split(data, size, per_group, bound)) for data in (first, second))
+    return float(np.abs(before - after).sum()) / _scale(first, beta, size, bound, replaced)
+
+
+# --- the programs ---------------------------------------------------------------------------------------------
+
+
+def _select_subsets(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
+    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    picks = []
+    for start in range(0, len(means), per_group):
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in means[start : start + per_group]]
+        picks.append(noisy.index(max(noisy)))
+    return tuple(picks)
+
+
+def _exact_maximum(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
+    return tuple(int(rng.choice([j for j, mean in enumerate(group) if mean == max(group)])) for group in groups)
+
+
+def _half_sensitivity(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
+    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    picks = []
+    for start in range(0, len(means), per_group):
+        noisy = [mean + rng.laplace(scale=bound / size / epsilon) for mean in means[start : start + per_group]]
+        picks.append(noisy.index(max(noisy)))
+    return tuple(picks)
+
+
+def _unclipped(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
+    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
+    means = [sum(data[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    picks = []
+    for start in range(0, len(means), per_group):
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in means[start : start + per_group]]
+        picks.append(noisy.index(max(noisy)))
+    return tuple(picks)
+
+
+def _sensitivity_of_all(
+    data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float
+) -> tuple[int, ...]:
+    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    scale = 2.0 * bound / len(data) / epsilon
+    picks = []
+    for start in range(0, len(means), per_group):
+        noisy = [mean + rng.laplace(scale=scale) for mean in means[start : start + per_group]]
+        picks.append(noisy.index(max(noisy)))
+    return tuple(picks)
+
+
+def _small_subset(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
+    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    subsets = [clipped[i : i + size] for i in range(0, len(data), size)]
+    means = [sum(subset) / len(subset) for subset in subsets]
+    starts = range(0, len(data) // size, per_group)
+    picks = []
+    for start in starts:
+        group = means[start:] if start == starts[-1] else means[start : start + per_group]
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
+        picks.append(noisy.index(max(noisy)))
+    return tuple(picks)
+
+
+def _groups_overlap(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
+    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    picks = []
+    for start in range(len(means)):
+        group = [means[(start + step) % len(means)] for step in range(per_group)]
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
+        picks.append(noisy.index(max(noisy)))
+    return tuple(picks)
+
+
+def _noisy_value(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[float, ...]:
+    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
+    clipped = [min(max(sample, -bound), bound) for sample in data]
+    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
+    released: list[float] = []
+    for start in range(0, len(means), per_group):
+        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in means[start : start + per_group]]
+        released += [float(noisy.index(max(noisy))), max(noisy)]
+    return tuple(released)
+
+
+def _pure(beta: float, size: int, **_: Any) -> PureDP:
+    return PureDP(price(beta, size), Relation.REPLACE_ONE)
+
+
+def _one_sample(value: float, rest: list[float]) -> tuple[list[float], list[float]]:
+    """Two samples of two groups: the first value, or the negative of it."""
+    return [value, *rest, *GROUP], [-value, *rest, *GROUP]
+
+
+select_subsets = Entry(
+    module="dpaudit.catalogue.adaptive",
+    name="select_subsets",
+    title="From every group, the subset of the largest mean",
+    source=Source(LECTURE, PAPER),
+    formula=(
+        "clip the samples to [-bound, bound], average each subset, add Lap(2 bound / (size epsilon)) to each mean; of "
+        "every group the index of the largest, with epsilon = sqrt(ln(1 / beta) / (2 size))"
+    ),
+    neighbours="samples of the same size that differ in one value",
+    program=_select_subsets,
+    sampler=_runs,
+    parameters=(BETA, SIZE, PER_GROUP, BOUND),
+    promise=_pure,
+    loss=_loss,
+    default_pair=_one_sample(3.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
+).with_twins(
+    Twin(
+        name="exact_maximum",
+        title="The subset of the largest mean, without noise",
+        reason="the choice is a function of the data: one sample decides which of two subsets is the larger",
+        formula="clip the samples, average each subset; of every group the index of the largest mean, ties by chance",
+        program=_exact_maximum,
+        sampler=partial(_runs, moves=_none),
+        loss=partial(_loss, moves=_none),
+        default_pair=_one_sample(1.0, [0.5, 0.0, 1.0, -1.0, 0.0]),
+    ),
+    Twin(
+        name="half_sensitivity",
+        title="The sensitivity of the notes: bound / size",
+        reason="a sample that is replaced goes from -bound to bound, which moves a mean by twice bound / size",
+        formula="as select_subsets with Lap(bound / (size epsilon)): 3 / ln(n) is what the notes take",
+        program=_half_sensitivity,
+        sampler=partial(_runs, moves=_half),
+        loss=partial(_loss, moves=_half),
+    ),
+    Twin(
+        name="not_clipped",
+        title="Samples beyond the bound left as they are",
+        reason="a normal sample has no bound: from 9 to -9 it moves a mean three times as far as the noise hides",
+        formula="as select_subsets, but the samples are not clipped",
+        program=_unclipped,
+        sampler=partial(_runs, cut=_not_clipped),
+        loss=partial(_loss, cut=_not_clipped),
+        default_pair=_one_sample(9.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
+    ),
+    Twin(
+        name="sensitivity_of_all",
+        title="Noise for the average of all samples",
+        reason="a subset averages `size` samples, not all of them: each weighs as many times more as there are subsets",
+        formula="as select_subsets with Lap(2 bound / (n epsilon)), n the number of all samples",
+        program=_sensitivity_of_all,
+        sampler=partial(_runs, moves=_of_all),
+        loss=partial(_loss, moves=_of_all),
+        default_pair=([1.0, 0.5, *[0.0] * 4, *GROUP], [-2.0, 0.5, *[0.0] * 4, *GROUP]),
+    ),
+    Twin(
+        name="small_subset",
+        title="The samples left over make a smaller subset",
+        reason="a subset of one sample moves `size` times as far as the others, and its noise is theirs",
+        formula="as select_subsets, and the samples that fill no subset make one of their own, in the last group",
+        program=_small_subset,
+        sampler=partial(_runs, cut=_with_rest),
+        loss=partial(_loss, cut=_with_rest),
+        default_pair=([0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, 3.0], [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, -3.0]),
+    ),
+    Twin(
+        name="groups_overlap",
+        title="Overlapping groups, each with the whole epsilon",
+        reason="every subset competes in `per_group` groups with noise of its own in each, and the losses add up",
+        formula="as select_subsets, with a group for each subset: itself and the next per_group - 1, around",
+        program=_groups_overlap,
+        sampler=partial(_runs, cut=_overlapping),
+        loss=partial(_loss, cut=_overlapping),
+        default_pair=([3.0, -3.0, *[0.0] * 10], [-3.0, -3.0, *[0.0] * 10]),
+    ),
+    Twin(
+        name="noisy_value",
+        title="The largest noisy mean released with its index",
+        reason=(
+            "harmless: the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function "
+            "of them"
+        ),
+        formula="as select_subsets, and of every group also the noisy mean that won",
+        program=_noisy_value,
+        sampler=_noisy_value_runs,
+        loss=_noisy_value_loss,
+        broken=False,
+    ),
+)

@@ -1,0 +1,236 @@
+"""Geometric noise on an integer: Laplace noise for counts, whose outputs are counts again."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.catalogue.additive.shared import EPSILON, ROOM, SENSITIVITY, Integers, Rng, pure, unbounded
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+
+GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
+
+WIDTH = Parameter("width", 5, "units of the answer", "the largest noise", partial(validate.whole, least=1))
+LARGEST = Parameter("largest", 10, "people", "counts run from 0 to this", partial(validate.whole, least=1))
+
+
+def _two_sided(data: int, stop: float, runs: int, rng: Rng) -> Integers:
+    """The difference of two geometric draws that stop with this probability."""
+    noisy = rng.geometric(stop, runs)
+    noisy -= rng.geometric(stop, runs)
+    noisy += data
+    return noisy
+
+
+# --- on all integers ------------------------------------------------------------------------------------------
+
+
+def _geometric(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    stop = -math.expm1(-epsilon / sensitivity)
+    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+
+
+def _geometric_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
+    return _two_sided(data, -math.expm1(-epsilon / sensitivity), runs, rng)
+
+
+def _geometric_loss(first: int, second: int, epsilon: float, sensitivity: float) -> float:
+    return epsilon * abs(first - second) / sensitivity
+
+
+def _half_noise(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    stop = -math.expm1(-2.0 * epsilon / sensitivity)
+    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+
+
+def _half_noise_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
+    return _geometric_runs(data, runs, rng, 2.0 * epsilon, sensitivity)
+
+
+def _half_noise_loss(first: int, second: int, epsilon: float, sensitivity: float) -> float:
+    return _geometric_loss(first, second, 2.0 * epsilon, sensitivity)
+
+
+def _first_order(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    stop = min(1.0, epsilon / sensitivity)
+    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+
+
+def _first_order_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
+    return _two_sided(data, min(1.0, epsilon / sensitivity), runs, rng)
+
+
+def _first_order_loss(first: int, second: int, epsilon: float, sensitivity: float) -> float:
+    """A step changes the mass by 1 - stop, and there is no noise left where stop reaches 1."""
+    if first == second:
+        return 0.0
+    stop = min(1.0, epsilon / sensitivity)
+    return math.inf if stop == 1.0 else -math.log1p(-stop) * abs(first - second)
+
+
+def _one_sided(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    stop = -math.expm1(-epsilon / sensitivity)
+    return data + int(rng.geometric(stop)) - 1
+
+
+def _one_sided_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
+    noisy = rng.geometric(-math.expm1(-epsilon / sensitivity), runs)
+    noisy += data - 1
+    return noisy
+
+
+def _uniform(data: int, rng: Rng, epsilon: float, sensitivity: float, width: int) -> int:
+    return data + int(rng.integers(0, width + 1))
+
+
+def _uniform_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float, width: int) -> Integers:
+    noisy = rng.integers(0, width + 1, runs)
+    noisy += data
+    return noisy
+
+
+geometric = Entry(
+    module=ROOM,
+    name="geometric",
+    title="Two-sided geometric noise on an integer",
+    source=Source(None, GRS),
+    formula="the answer plus z with probability proportional to e^(-epsilon |z| / sensitivity), z an integer",
+    neighbours="integers at most `sensitivity` apart",
+    program=_geometric,
+    sampler=_geometric_runs,
+    parameters=(EPSILON, SENSITIVITY),
+    promise=pure,
+    loss=_geometric_loss,
+    default_pair=(10, 9),
+).with_twins(
+    Twin(
+        name="half_noise",
+        title="Geometric noise with the exponent doubled",
+        reason="the parameter counts e^-epsilon for each of the two sides: a step costs 2 epsilon",
+        formula="the answer plus z with probability proportional to e^(-2 epsilon |z| / sensitivity)",
+        program=_half_noise,
+        sampler=_half_noise_runs,
+        loss=_half_noise_loss,
+    ),
+    Twin(
+        name="first_order",
+        title="Geometric draws that stop with probability epsilon",
+        reason="epsilon is not 1 - e^-epsilon: a step costs -ln(1 - epsilon), and epsilon = 1 leaves no noise",
+        formula="the answer plus the difference of two geometric draws, stop probability epsilon / sensitivity",
+        program=_first_order,
+        sampler=_first_order_runs,
+        loss=_first_order_loss,
+    ),
+    Twin(
+        name="one_sided",
+        title="Geometric noise upwards only",
+        reason="the output is never below the answer, so the least outputs of one dataset cannot come from the other",
+        formula="the answer plus z with probability proportional to e^(-epsilon z / sensitivity), z = 0, 1, 2, ...",
+        program=_one_sided,
+        sampler=_one_sided_runs,
+        loss=unbounded,
+    ),
+    Twin(
+        name="uniform_noise",
+        title="Uniform integer noise from 0 to width",
+        reason="the noise ends: a share 1 / (width + 1) of one dataset's outputs cannot come from the other",
+        formula="the answer plus an integer from 0 to `width`, all equally likely",
+        program=_uniform,
+        sampler=_uniform_runs,
+        loss=unbounded,
+        parameters=(WIDTH,),
+    ),
+)
+
+
+# --- kept inside the range of a count -------------------------------------------------------------------------
+
+
+def _clamped(data: int, rng: Rng, epsilon: float, largest: int) -> int:
+    stop = -math.expm1(-epsilon)
+    noisy = data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+    return max(0, min(largest, noisy))
+
+
+def _clamped_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
+    noisy = _two_sided(data, -math.expm1(-epsilon), runs, rng)
+    np.clip(noisy, 0, largest, out=noisy)
+    return noisy
+
+
+def _clamped_loss(first: int, second: int, epsilon: float, largest: int) -> float:
+    """The ends hold whole tails of the noise, and a tail changes by e^epsilon a step."""
+    return epsilon * abs(first - second)
+
+
+def _own_bound(data: int, rng: Rng, epsilon: float, largest: int) -> int:
+    stop = -math.expm1(-epsilon)
+    noisy = data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+    return max(0, min(2 * data, noisy))
+
+
+def _own_bound_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
+    return _clamped_runs(data, runs, rng, epsilon, 2 * data)
+
+
+def _wrapped(data: int, rng: Rng, epsilon: float, largest: int) -> int:
+    stop = -math.expm1(-epsilon)
+    noisy = data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+    return noisy % (largest + 1)
+
+
+def _wrapped_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
+    noisy = _two_sided(data, -math.expm1(-epsilon), runs, rng)
+    noisy %= largest + 1
+    return noisy
+
+
+def _wrapped_loss(first: int, second: int, epsilon: float, largest: int) -> float:
+    """Round a circle of N places the mass u steps up is proportional to r^u + r^(N - u), r = e^-epsilon."""
+    places = largest + 1
+    up = np.arange(places)
+    before, after = (
+        np.logaddexp(-epsilon * ((up - data) % places), -epsilon * (places - (up - data) % places))
+        for data in (first, second)
+    )
+    return float(np.max(np.abs(before - after)))
+
+
+clamped_geometric = Entry(
+    module=ROOM,
+    name="clamped_geometric",
+    title="Geometric noise on a count, clamped to the range of the count",
+    source=Source(None, GRS),
+    formula="the count plus z with probability proportional to e^(-epsilon |z|), clamped to 0, ..., largest",
+    neighbours="counts from 0 to `largest` that differ by one",
+    program=_clamped,
+    sampler=_clamped_runs,
+    parameters=(EPSILON, LARGEST),
+    promise=pure,
+    loss=_clamped_loss,
+    default_pair=(1, 0),
+).with_twins(
+    Twin(
+        name="own_bound",
+        title="The noisy count clamped to twice the true one",
+        reason="the upper end is a function of the data, and outputs at or near it show where it is",
+        formula="the count plus geometric noise, clamped to 0, ..., 2 count",
+        program=_own_bound,
+        sampler=_own_bound_runs,
+        loss=unbounded,
+        default_pair=(2, 1),
+    ),
+    Twin(
+        name="wrapped",
+        title="The noisy count wrapped around at the ends",
+        reason="harmless, useless as it is: the remainder is taken after the noise, and knows nothing else of the data",
+        formula="the count plus geometric noise, its remainder modulo largest + 1",
+        program=_wrapped,
+        sampler=_wrapped_runs,
+        loss=_wrapped_loss,
+        broken=False,
+    ),
+)

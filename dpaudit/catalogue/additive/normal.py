@@ -1,0 +1,266 @@
+"""Normal noise on one number, by four calibrations to one (epsilon, delta)-DP claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+from dpaudit import validate
+from dpaudit.catalogue.additive.shared import (
+    CHEEMA,
+    EPSILON,
+    ROOM,
+    SENSITIVITY,
+    Floats,
+    Rng,
+    approximate,
+    pure,
+    unbounded,
+)
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
+
+Width = Callable[..., float]  # sigma from the parameters of an entry
+BALLE_WANG = "Balle & Wang 2018, Improving the Gaussian mechanism for differential privacy"
+
+SMALL_EPSILON = Parameter("epsilon", 0.5, "nats", "the claim; stated for epsilon < 1", validate.positive)
+DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
+
+
+def _below_a_half(name: str, value: object) -> float:
+    from dpaudit.errors import InvalidSpec
+
+    number = validate.open_probability(name, value)
+    if number >= 0.5:
+        raise InvalidSpec(f"{name} must lie below 0.5, got {value!r}")
+    return number
+
+
+SMALL_DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim, below 1/2", _below_a_half)
+
+
+def normal_runs(data: float, runs: int, rng: Rng, *, width: Width, **parameters: float) -> Floats:
+    """Normal draws around one number."""
+    noisy = rng.standard_normal(runs)
+    noisy *= width(**parameters)
+    noisy += data
+    return noisy
+
+
+def _epsilon_loss(first: float, second: float, *, width: Width, **parameters: float) -> float:
+    """The exact epsilon at the claim's delta."""
+    return gaussian_epsilon(parameters["delta"], abs(first - second) / width(**parameters))
+
+
+# --- the classic calibration --------------------------------------------------------------------------------------
+
+
+def classic_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
+    """Version 1 of the notes: sensitivity sqrt(2 ln(1.25 / delta)) / epsilon.
+
+    >>> round(classic_sigma(1.0, 1e-5, 1.0), 3)
+    4.845
+    """
+    return sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+
+
+def _gaussian(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
+    sigma = sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+    return data + rng.normal(scale=sigma)
+
+
+def _variance(epsilon: float, delta: float, sensitivity: float) -> float:
+    return math.sqrt(classic_sigma(epsilon, delta, sensitivity))
+
+
+def _sigma_as_variance(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
+    variance = sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+    return data + rng.normal(scale=math.sqrt(variance))
+
+
+def _scale_of_laplace(epsilon: float, delta: float, sensitivity: float) -> float:
+    return sensitivity / epsilon
+
+
+def _laplace_scale(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
+    return data + rng.normal(scale=sensitivity / epsilon)
+
+
+gaussian = Entry(
+    module=ROOM,
+    name="gaussian",
+    title="Gaussian noise on a number, the classic calibration",
+    source=Source(
+        f"{CHEEMA}, 'Gaussian mechanism version 1'", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"
+    ),
+    formula="the answer plus one draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
+    neighbours="answers at most `sensitivity` apart",
+    program=_gaussian,
+    sampler=partial(normal_runs, width=classic_sigma),
+    parameters=(SMALL_EPSILON, DELTA, SENSITIVITY),
+    promise=approximate,
+    loss=partial(_epsilon_loss, width=classic_sigma),
+    default_pair=(10, 9),
+).with_twins(
+    Twin(
+        name="sigma_as_variance",
+        title="Gaussian noise whose variance is what sigma should be",
+        reason="the standard deviation is sqrt(sigma), and sigma is above 1: too little noise",
+        formula="the answer plus one draw of N(0, sigma), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
+        program=_sigma_as_variance,
+        sampler=partial(normal_runs, width=_variance),
+        loss=partial(_epsilon_loss, width=_variance),
+    ),
+    Twin(
+        name="laplace_scale",
+        title="Gaussian noise with the scale of Laplace noise",
+        reason="normal tails fall faster than those of Lap(b), so sigma = b leaves more than delta beyond epsilon",
+        formula="the answer plus one draw of N(0, (sensitivity / epsilon)^2)",
+        program=_laplace_scale,
+        sampler=partial(normal_runs, width=_scale_of_laplace),
+        loss=partial(_epsilon_loss, width=_scale_of_laplace),
+    ),
+    Twin(
+        name="without_delta",
+        title="Gaussian noise claimed as pure DP",
+        reason="the log ratio of two normal densities grows in the tails without bound: delta is not to be left out",
+        formula="as the parent; the claim is epsilon-DP",
+        program=_gaussian,
+        sampler=partial(normal_runs, width=classic_sigma),
+        loss=unbounded,
+        promise=pure,
+    ),
+)
+
+
+# --- the second calibration of the notes --------------------------------------------------------------------------
+
+
+def printed_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
+    """Version 2 as the notes print it, the formula of `gaussian_version_2`.
+
+    >>> round(printed_sigma(1.0, 1e-5, 1.0), 3)
+    6.442
+    """
+    c = math.sqrt(2.0 * math.log(2.0 / (math.sqrt(16.0 * delta + 1.0) - 1.0)))
+    return sensitivity * (c + math.sqrt(c * c + epsilon)) / (epsilon * math.sqrt(2.0))
+
+
+def halved_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
+    """The same with c^2 half as large.
+
+    >>> round(halved_sigma(1.0, 1e-5, 1.0), 3)
+    4.609
+    """
+    c = math.sqrt(math.log(2.0 / (math.sqrt(16.0 * delta + 1.0) - 1.0)))
+    return sensitivity * (c + math.sqrt(c * c + epsilon)) / (epsilon * math.sqrt(2.0))
+
+
+def _version_2(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
+    c = math.sqrt(2.0 * math.log(2.0 / (math.sqrt(16.0 * delta + 1.0) - 1.0)))
+    sigma = (c + math.sqrt(c * c + epsilon)) * sensitivity / (epsilon * math.sqrt(2.0))
+    return data + rng.normal(scale=sigma)
+
+
+def _version_2_halved(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
+    c = math.sqrt(math.log(2.0 / (math.sqrt(16.0 * delta + 1.0) - 1.0)))
+    sigma = (c + math.sqrt(c * c + epsilon)) * sensitivity / (epsilon * math.sqrt(2.0))
+    return data + rng.normal(scale=sigma)
+
+
+gaussian_version_2 = Entry(
+    module=ROOM,
+    name="gaussian_version_2",
+    title="Gaussian noise on a number, the notes' second calibration as printed",
+    source=Source(
+        f"{CHEEMA}, 'Gaussian mechanism version 2'",
+        "after Zhao et al. 2019, Reviewing and improving the Gaussian mechanism",
+    ),
+    formula="the answer plus one draw of N(0, sigma^2), "
+    "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1))",
+    neighbours="answers at most `sensitivity` apart",
+    program=_version_2,
+    sampler=partial(normal_runs, width=printed_sigma),
+    parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
+    promise=approximate,
+    loss=partial(_epsilon_loss, width=printed_sigma),
+    default_pair=(10, 9),
+)
+
+gaussian_version_2_corrected = Entry(
+    module=ROOM,
+    name="gaussian_version_2_corrected",
+    title="Gaussian noise on a number, the second calibration without its extra factor 2",
+    source=Source(
+        f"{CHEEMA}, 'Gaussian mechanism version 2', with c^2 halved",
+        "after Zhao et al. 2019, Reviewing and improving the Gaussian mechanism",
+    ),
+    formula="the answer plus one draw of N(0, sigma^2), "
+    "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = ln(2 / (sqrt(16 delta + 1) - 1))",
+    neighbours="answers at most `sensitivity` apart",
+    program=_version_2_halved,
+    sampler=partial(normal_runs, width=halved_sigma),
+    parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
+    promise=approximate,
+    loss=partial(_epsilon_loss, width=halved_sigma),
+    default_pair=(10, 9),
+)
+
+
+# --- the least noise there is ---------------------------------------------------------------------------------
+
+
+def analytic_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
+    """The least sigma that is (epsilon, delta)-DP.
+
+    >>> round(analytic_sigma(1.0, 1e-5, 1.0), 3)
+    3.731
+    """
+    return sensitivity / gaussian_mu(epsilon, delta)
+
+
+def tail_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
+    """The least sigma at which the privacy loss exceeds epsilon with probability at most delta.
+
+    >>> round(tail_sigma(1.0, 1e-5, 1.0), 3)
+    4.379
+    """
+    return sensitivity / gaussian_mu_of_tail(epsilon, delta)
+
+
+def _analytic(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
+    return data + rng.normal(scale=sensitivity / gaussian_mu(epsilon, delta))
+
+
+def _tail_only(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
+    return data + rng.normal(scale=sensitivity / gaussian_mu_of_tail(epsilon, delta))
+
+
+gaussian_analytic = Entry(
+    module=ROOM,
+    name="gaussian_analytic",
+    title="Gaussian noise on a number, the analytic calibration",
+    source=Source(None, BALLE_WANG),
+    formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
+    "Phi(D / (2 sigma) - epsilon sigma / D) - e^epsilon Phi(-D / (2 sigma) - epsilon sigma / D) <= delta",
+    neighbours="answers at most `sensitivity` apart",
+    program=_analytic,
+    sampler=partial(normal_runs, width=analytic_sigma),
+    parameters=(EPSILON, DELTA, SENSITIVITY),
+    promise=approximate,
+    loss=partial(_epsilon_loss, width=analytic_sigma),
+    default_pair=(10, 9),
+).with_twins(
+    Twin(
+        name="tail_only",
+        title="Calibrated so that the privacy loss exceeds epsilon with probability delta",
+        reason="harmless: the notes define delta-approximate DP so, and that is more than (epsilon, delta)-DP asks for",
+        formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
+        "Phi(D / (2 sigma) - epsilon sigma / D) <= delta",
+        program=_tail_only,
+        sampler=partial(normal_runs, width=tail_sigma),
+        loss=partial(_epsilon_loss, width=tail_sigma),
+        broken=False,
+    ),
+)

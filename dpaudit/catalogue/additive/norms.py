@@ -1,0 +1,300 @@
+"""Noise on vectors that fits a norm: the norm mechanism of the notes, the same without its 2, and normal noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
+from dpaudit.catalogue.additive.shared import (
+    CS208,
+    EPSILON,
+    ROOM,
+    Floats,
+    Rng,
+    approximate,
+    around_each,
+    pure,
+    unbounded,
+)
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.normal import gaussian_epsilon
+
+Vector = list[float]
+Norm = Literal["l1", "l2", "linf"]
+Noise = Callable[[int, float, int, Rng], Floats]  # (dimensions, scale, runs, rng) -> (run, coordinate)
+
+ORDERS: dict[Norm, float] = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
+WORDS: dict[Norm, str] = {"l1": "sum of absolute differences", "l2": "Euclidean distance", "linf": "largest difference"}
+HARDT_TALWAR = "Hardt & Talwar 2010, On the geometry of differential privacy"
+NORM = Parameter(
+    "sensitivity", 1.0, "units of the answers", "how far one person moves them, in the norm", validate.positive
+)
+
+
+# --- one run: a radius times a uniform point of the unit ball ------------------------------------------------------
+
+
+def _in_l1_ball(dimensions: int, rng: Rng) -> list[float]:
+    parts = rng.exponential(size=dimensions + 1)
+    return [rng.choice([-1.0, 1.0]) * part / parts.sum() for part in parts[:dimensions]]
+
+
+def _in_l2_ball(dimensions: int, rng: Rng) -> list[float]:
+    direction = rng.normal(size=dimensions)
+    length = rng.random() ** (1.0 / dimensions)
+    return [float(length * x) for x in direction / math.hypot(*direction)]
+
+
+def _in_linf_ball(dimensions: int, rng: Rng) -> list[float]:
+    return [rng.uniform(-1.0, 1.0) for _ in range(dimensions)]
+
+
+def _norm_l1(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    radius = rng.gamma(len(data) + 1, 2.0 * sensitivity / epsilon)
+    return tuple(answer + radius * z for answer, z in zip(data, _in_l1_ball(len(data), rng), strict=True))
+
+
+def _norm_l2(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    radius = rng.gamma(len(data) + 1, 2.0 * sensitivity / epsilon)
+    return tuple(answer + radius * z for answer, z in zip(data, _in_l2_ball(len(data), rng), strict=True))
+
+
+def _norm_linf(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    radius = rng.gamma(len(data) + 1, 2.0 * sensitivity / epsilon)
+    return tuple(answer + radius * z for answer, z in zip(data, _in_linf_ball(len(data), rng), strict=True))
+
+
+def _k_norm_l2(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    radius = rng.gamma(len(data) + 1, sensitivity / epsilon)
+    return tuple(answer + radius * z for answer, z in zip(data, _in_l2_ball(len(data), rng), strict=True))
+
+
+def _k_norm_linf(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    radius = rng.gamma(len(data) + 1, sensitivity / epsilon)
+    return tuple(answer + radius * z for answer, z in zip(data, _in_linf_ball(len(data), rng), strict=True))
+
+
+# --- many runs, by other ways to the same law -----------------------------------------------------------------------
+
+
+def _l1_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+    """In the l1 norm e^(-|z| / scale) is a product over the coordinates: independent Laplace noise."""
+    return around_each(np.zeros(dimensions), scale, runs, rng)
+
+
+def _directions(dimensions: int, runs: int, rng: Rng) -> Floats:
+    """Uniform points of the Euclidean unit sphere (coordinate, run)."""
+    points = rng.standard_normal((dimensions, runs))
+    points /= np.sqrt(np.einsum("ij,ij->j", points, points))
+    return points
+
+
+def _l2_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+    """The length of z has the density r^(d-1) e^(-r / scale), and its direction is uniform."""
+    noise = _directions(dimensions, runs, rng)
+    noise *= rng.standard_gamma(dimensions, runs)
+    noise *= scale
+    return noise.T
+
+
+def _linf_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+    noise = rng.random((dimensions, runs))
+    noise *= 2.0
+    noise -= 1.0
+    noise *= rng.standard_gamma(dimensions + 1, runs)
+    noise *= scale
+    return noise.T
+
+
+def _exponential_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+    noise = _directions(dimensions, runs, rng)
+    noise *= rng.standard_exponential(runs)
+    noise *= scale
+    return noise.T
+
+
+def _shell_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+    noise = _directions(dimensions, runs, rng)
+    noise *= dimensions * scale
+    return noise.T
+
+
+def _runs(
+    data: Vector, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, noise: Noise, factor: float
+) -> Floats:
+    noisy = noise(len(data), factor * sensitivity / epsilon, runs, rng)
+    noisy += np.asarray(data, float)
+    return noisy
+
+
+def _loss(first: Vector, second: Vector, epsilon: float, sensitivity: float, *, norm: Norm, factor: float) -> float:
+    """The log ratio is (|z - x| - |z - y|) / scale, and largest where z lies beyond both on the line through them."""
+    move = float(np.linalg.norm(np.subtract(first, second), ORDERS[norm]))
+    return epsilon * move / (factor * sensitivity)
+
+
+def _printed(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise, pair: tuple[Vector, Vector]) -> Entry:
+    return Entry(
+        module=ROOM,
+        name=f"norm_{norm}",
+        title=f"The norm mechanism for the {norm} norm, as the notes print it",
+        source=Source(f"{CS208}, section 5.2 (the norm mechanism)", HARDT_TALWAR),
+        formula="the vector plus z of density proportional to e^(-epsilon |z| / (2 sensitivity)), |z| the "
+        f"{norm} norm; the true loss is epsilon / 2",
+        neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
+        program=program,
+        sampler=partial(_runs, noise=noise, factor=2.0),
+        parameters=(EPSILON, NORM),
+        promise=pure,
+        loss=partial(_loss, norm=norm, factor=2.0),
+        default_pair=pair,
+    )
+
+
+def _tight(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise, pair: tuple[Vector, Vector]) -> Entry:
+    return Entry(
+        module=ROOM,
+        name=f"k_norm_{norm}",
+        title=f"The norm mechanism for the {norm} norm, without the factor 2",
+        source=Source(f"{CS208}, section 5.2 (the norm mechanism), with the 2 left out", HARDT_TALWAR),
+        formula=f"the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the {norm} norm: a "
+        "radius of Gamma(m + 1, sensitivity / epsilon) times a uniform point of the unit ball",
+        neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
+        program=program,
+        sampler=partial(_runs, noise=noise, factor=1.0),
+        parameters=(EPSILON, NORM),
+        promise=pure,
+        loss=partial(_loss, norm=norm, factor=1.0),
+        default_pair=pair,
+    )
+
+
+# --- radii that are not those of the norm ----------------------------------------------------------------------
+
+
+def _exponential_radius(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    radius = rng.exponential(sensitivity / epsilon)
+    direction = rng.normal(size=len(data))
+    return tuple(answer + radius * z / math.hypot(*direction) for answer, z in zip(data, direction, strict=True))
+
+
+def _constant_length(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    radius = len(data) * sensitivity / epsilon
+    direction = rng.normal(size=len(data))
+    return tuple(answer + radius * z / math.hypot(*direction) for answer, z in zip(data, direction, strict=True))
+
+
+def _exponential_loss(first: Vector, second: Vector, epsilon: float, sensitivity: float) -> float:
+    """The density is e^(-r / scale) / r^(m - 1) up to a factor: with m = 1 it is Laplace noise, else infinite at 0."""
+    if len(first) > 1:
+        return math.inf if list(first) != list(second) else 0.0
+    return epsilon * abs(first[0] - second[0]) / sensitivity
+
+
+norm_l1 = _printed("l1", _norm_l1, _l1_noise, ([0.0, 0.0], [0.75, 0.25]))
+norm_l2 = _printed("l2", _norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8]))
+norm_linf = _printed("linf", _norm_linf, _linf_noise, ([0.0, 0.0], [1.0, 1.0]))
+k_norm_l2 = _tight("l2", _k_norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8])).with_twins(
+    Twin(
+        name="exponential_radius",
+        title="A random direction with a length from the exponential law",
+        reason="in m dimensions the length must be Gamma(m): here outputs crowd at the answer, and at no other place",
+        formula="the vector plus a uniform direction times a draw of Exp(sensitivity / epsilon)",
+        program=_exponential_radius,
+        sampler=partial(_runs, noise=_exponential_noise, factor=1.0),
+        loss=_exponential_loss,
+    ),
+    Twin(
+        name="constant_length",
+        title="A random direction with the expected length",
+        reason="outputs lie on a sphere around the answer, and two spheres have next to no points in common",
+        formula="the vector plus a uniform direction times m sensitivity / epsilon",
+        program=_constant_length,
+        sampler=partial(_runs, noise=_shell_noise, factor=1.0),
+        loss=unbounded,
+        default_pair=([0.0, 0.0], [1.0, 0.0]),
+    ),
+    Twin(
+        name="largest_difference",
+        title="Noise for the Euclidean norm, claimed for the largest difference",
+        reason="vectors whose m coordinates all move by the sensitivity are sqrt(m) sensitivities apart",
+        formula="as the parent; the claim is made for vectors at most `sensitivity` apart in each coordinate",
+        program=_k_norm_l2,
+        sampler=partial(_runs, noise=_l2_noise, factor=1.0),
+        loss=partial(_loss, norm="l2", factor=1.0),
+        neighbours="vectors whose coordinates each move by at most `sensitivity`",
+        default_pair=([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]),
+    ),
+)
+k_norm_linf = _tight("linf", _k_norm_linf, _linf_noise, ([0.0, 0.0], [1.0, 1.0]))
+
+
+# --- normal noise on each coordinate --------------------------------------------------------------------------------
+
+
+def _gaussian_vector(data: Vector, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> tuple[float, ...]:
+    sigma = sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+    return tuple(answer + rng.normal(scale=sigma) for answer in data)
+
+
+def _gaussian_vector_runs(
+    data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float
+) -> Floats:
+    noisy = rng.standard_normal((len(data), runs))
+    noisy *= classic_sigma(epsilon, delta, sensitivity)
+    noisy += np.asarray(data, float)[:, None]
+    return noisy.T
+
+
+def _gaussian_vector_loss(first: Vector, second: Vector, epsilon: float, delta: float, sensitivity: float) -> float:
+    """Along the line between the vectors the noise is normal with the same sigma; across it nothing differs."""
+    move = float(np.linalg.norm(np.subtract(first, second)))
+    return gaussian_epsilon(delta, move / classic_sigma(epsilon, delta, sensitivity))
+
+
+def _of_one(data: Vector, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> tuple[float, ...]:
+    of_one_answer = sensitivity / math.sqrt(len(data))
+    sigma = of_one_answer * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+    return tuple(answer + rng.normal(scale=sigma) for answer in data)
+
+
+def _of_one_runs(data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> Floats:
+    return _gaussian_vector_runs(data, runs, rng, epsilon, delta, sensitivity / math.sqrt(len(data)))
+
+
+def _of_one_loss(first: Vector, second: Vector, epsilon: float, delta: float, sensitivity: float) -> float:
+    move = float(np.linalg.norm(np.subtract(first, second)))
+    return gaussian_epsilon(delta, move / classic_sigma(epsilon, delta, sensitivity / math.sqrt(len(first))))
+
+
+gaussian_vector = Entry(
+    module=ROOM,
+    name="gaussian_vector",
+    title="Gaussian noise on each of m answers, for their Euclidean distance",
+    source=Source(f"{CS208}, claim 5.5", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"),
+    formula="every answer plus its own draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
+    neighbours="vectors at most `sensitivity` apart in Euclidean distance",
+    program=_gaussian_vector,
+    sampler=_gaussian_vector_runs,
+    parameters=(SMALL_EPSILON, DELTA, NORM),
+    promise=approximate,
+    loss=_gaussian_vector_loss,
+    default_pair=([0.0, 0.0], [0.6, 0.8]),
+).with_twins(
+    Twin(
+        name="sensitivity_of_one",
+        title="m answers with the sigma that one of them would need",
+        reason="m answers that all move together are sqrt(m) times as far apart as one of them",
+        formula="every answer plus its own draw of N(0, sigma^2), sigma made with sensitivity / sqrt(m)",
+        program=_of_one,
+        sampler=_of_one_runs,
+        loss=_of_one_loss,
+        default_pair=([0.0] * 16, [0.25] * 16),
+    ),
+)

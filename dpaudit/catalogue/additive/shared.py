@@ -1,0 +1,68 @@
+"""What the entries of this room share: parameters, promises, sources, and noise in bulk."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Parameter
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import ApproximateDP, PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+ROOM = "dpaudit.catalogue.additive"
+
+HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
+CS208, SARKAR, CHEEMA = "CS 208 2022, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
+DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+SENSITIVITY = Parameter(
+    "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive
+)
+
+
+def pure(epsilon: float, **_: Any) -> PureDP:
+    """epsilon-DP, for neighbours that the entry states in words."""
+    return PureDP(epsilon)
+
+
+def pure_by_one(epsilon: float, **_: Any) -> PureDP:
+    """epsilon-DP for collections that differ by one record more or less."""
+    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
+
+
+def pure_by_replacement(epsilon: float, **_: Any) -> PureDP:
+    """epsilon-DP for collections in which one record has another value."""
+    return PureDP(epsilon, Relation.REPLACE_ONE)
+
+
+def approximate(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
+    """(epsilon, delta)-DP, for neighbours that the entry states in words."""
+    return ApproximateDP(epsilon, delta)
+
+
+def unbounded(first: Any, second: Any, **_: Any) -> float:
+    """The loss where any change of the data makes outputs that could not come from the other dataset."""
+    return math.inf if first != second else 0.0
+
+
+def around(centre: float, scale: float, runs: int, rng: Rng) -> Floats:
+    """Many draws of Lap(scale) around one number."""
+    noisy = laplace(rng, scale, runs)
+    noisy += centre
+    return noisy
+
+
+def around_each(centres: Floats, scale: float, runs: int, rng: Rng) -> Floats:
+    """The same around each number of a vector, by independent draws (run, coordinate)."""
+    noisy = laplace(rng, scale, len(centres) * runs).reshape(len(centres), runs)
+    noisy += centres[:, None]
+    return noisy.T

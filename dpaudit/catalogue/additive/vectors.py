@@ -1,0 +1,291 @@
+"""Laplace noise on several answers: any m of them, m counting queries, and the counts of a histogram."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.catalogue.additive.shared import (
+    BASSI,
+    CHEEMA,
+    DMNS,
+    EPSILON,
+    ROOM,
+    Floats,
+    Rng,
+    around_each,
+    pure,
+    pure_by_one,
+    pure_by_replacement,
+)
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.laplace import vector_loss
+from dpaudit.catalogue.noise import laplace
+
+Answers = list[float]
+Rows = list[list[int]]
+Records = list[int]
+Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
+
+TOGETHER = Parameter(
+    "sensitivity", 10.0, "units of the answers", "how far one person moves all answers together", validate.positive
+)
+QUERIES = Parameter("queries", 2, "queries", "the yes-or-no questions of a record", partial(validate.whole, least=1))
+CELLS = Parameter("cells", 2, "cells", "the values that a record can have", partial(validate.whole, least=1))
+
+
+# --- any m answers --------------------------------------------------------------------------------------------
+
+
+def _laplace_vector(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    return tuple(answer + rng.laplace(scale=sensitivity / epsilon) for answer in data)
+
+
+def _laplace_vector_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    return around_each(np.asarray(data, float), sensitivity / epsilon, runs, rng)
+
+
+def _laplace_vector_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    return vector_loss(np.asarray(first), np.asarray(second), sensitivity / epsilon)
+
+
+def _sensitivity_of_one(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    of_one_answer = sensitivity / len(data)
+    return tuple(answer + rng.laplace(scale=of_one_answer / epsilon) for answer in data)
+
+
+def _sensitivity_of_one_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    return _laplace_vector_runs(data, runs, rng, epsilon, sensitivity / len(data))
+
+
+def _sensitivity_of_one_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    return _laplace_vector_loss(first, second, epsilon, sensitivity / len(first))
+
+
+laplace_vector = Entry(
+    module=ROOM,
+    name="laplace_vector",
+    title="Laplace noise on each of m answers",
+    source=Source(f"{BASSI}, 'Laplace mechanism (cont.)'; {CHEEMA}, 'The Laplace mechanism'", DMNS),
+    formula="every answer plus its own draw of Lap(sensitivity / epsilon)",
+    neighbours="vectors at most `sensitivity` apart in the sum of absolute differences",
+    program=_laplace_vector,
+    sampler=_laplace_vector_runs,
+    parameters=(EPSILON, TOGETHER),
+    promise=pure,
+    loss=_laplace_vector_loss,
+    default_pair=([0] * 10, [1] * 10),
+).with_twins(
+    Twin(
+        name="sensitivity_of_one",
+        title="m answers with the noise that one of them would need",
+        reason="one person can move all m answers, and each move costs epsilon: m epsilon in all",
+        formula="every answer plus its own draw of Lap(sensitivity / (m epsilon))",
+        program=_sensitivity_of_one,
+        sampler=_sensitivity_of_one_runs,
+        loss=_sensitivity_of_one_loss,
+    ),
+)
+
+
+# --- m counting queries ---------------------------------------------------------------------------------------
+
+
+def _counting_queries(data: Rows, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
+    counts = [sum(row[j] for row in data) for j in range(queries)]
+    return tuple(count + rng.laplace(scale=queries / epsilon) for count in counts)
+
+
+def _counted(data: Rows, queries: int) -> Floats:
+    return np.array([sum(row[j] for row in data) for j in range(queries)], float)
+
+
+def _counting_queries_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+    return around_each(_counted(data, queries), queries / epsilon, runs, rng)
+
+
+def _counting_queries_loss(first: Rows, second: Rows, epsilon: float, queries: int) -> float:
+    return vector_loss(_counted(first, queries), _counted(second, queries), queries / epsilon)
+
+
+def _l2_sensitivity(data: Rows, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
+    counts = [sum(row[j] for row in data) for j in range(queries)]
+    return tuple(count + rng.laplace(scale=math.sqrt(queries) / epsilon) for count in counts)
+
+
+def _l2_sensitivity_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+    return around_each(_counted(data, queries), math.sqrt(queries) / epsilon, runs, rng)
+
+
+def _l2_sensitivity_loss(first: Rows, second: Rows, epsilon: float, queries: int) -> float:
+    return vector_loss(_counted(first, queries), _counted(second, queries), math.sqrt(queries) / epsilon)
+
+
+counting_queries = Entry(
+    module=ROOM,
+    name="counting_queries",
+    title="Laplace noise on m counting queries about the same people",
+    source=Source(f"{BASSI}, 'Accuracy of queries under the Laplace mechanism'", DMNS),
+    formula="for each of the m questions the number of records that say yes, plus its own draw of Lap(m / epsilon)",
+    neighbours="one record more or less; a record is a list of m zeros and ones",
+    program=_counting_queries,
+    sampler=_counting_queries_runs,
+    parameters=(EPSILON, QUERIES),
+    promise=pure_by_one,
+    loss=_counting_queries_loss,
+    default_pair=([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]]),
+).with_twins(
+    Twin(
+        name="l2_sensitivity",
+        title="Laplace noise for the Euclidean distance of the counts",
+        reason="Laplace noise pays for the sum of the moves, m, and not for their Euclidean length, sqrt(m)",
+        formula="each count plus its own draw of Lap(sqrt(m) / epsilon)",
+        program=_l2_sensitivity,
+        sampler=_l2_sensitivity_runs,
+        loss=_l2_sensitivity_loss,
+    ),
+)
+
+
+# --- a histogram: counts of which a record is in one --------------------------------------------------------------
+
+
+def _histogram(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
+    return tuple(data.count(cell) + rng.laplace(scale=1.0 / epsilon) for cell in range(cells))
+
+
+def _counts(data: Records, cells: int) -> Floats:
+    return np.array([data.count(cell) for cell in range(cells)], float)
+
+
+def _histogram_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
+    return around_each(_counts(data, cells), 1.0 / epsilon, runs, rng)
+
+
+def _histogram_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
+    return vector_loss(_counts(first, cells), _counts(second, cells), 1.0 / epsilon)
+
+
+def _non_empty(data: Records, rng: Rng, epsilon: float, cells: int) -> dict[int, float]:
+    return {cell: data.count(cell) + rng.laplace(scale=1.0 / epsilon) for cell in range(cells) if cell in data}
+
+
+def _non_empty_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Masked:
+    counts = _counts(data, cells)
+    hidden = np.broadcast_to(counts == 0.0, (runs, cells))
+    return np.ma.MaskedArray(around_each(counts, 1.0 / epsilon, runs, rng), mask=hidden)
+
+
+def _non_empty_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
+    same_cells = set(first) & set(range(cells)) == set(second) & set(range(cells))
+    return _histogram_loss(first, second, epsilon, cells) if same_cells else math.inf
+
+
+def _shared_noise(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
+    noise = rng.laplace(scale=1.0 / epsilon)
+    return tuple(data.count(cell) + noise for cell in range(cells))
+
+
+def _shared_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
+    noise = laplace(rng, 1.0 / epsilon, runs)
+    return np.asarray(noise[:, None] + _counts(data, cells))
+
+
+def _shared_noise_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
+    """Differences of cells are exact: only a move of all cells together is hidden by the noise."""
+    moves = np.unique(_counts(first, cells) - _counts(second, cells))
+    return epsilon * abs(float(moves[0])) if len(moves) == 1 else math.inf
+
+
+def _exact_total(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
+    return (float(len(data)), *(data.count(cell) + rng.laplace(scale=1.0 / epsilon) for cell in range(cells)))
+
+
+def _exact_total_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
+    return np.column_stack([np.full(runs, float(len(data))), _histogram_runs(data, runs, rng, epsilon, cells)])
+
+
+def _exact_total_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
+    return _histogram_loss(first, second, epsilon, cells) if len(first) == len(second) else math.inf
+
+
+def _sensitivity_of_m(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
+    return tuple(data.count(cell) + rng.laplace(scale=cells / epsilon) for cell in range(cells))
+
+
+def _sensitivity_of_m_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
+    return _histogram_runs(data, runs, rng, epsilon / cells, cells)
+
+
+def _sensitivity_of_m_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
+    return _histogram_loss(first, second, epsilon / cells, cells)
+
+
+histogram = Entry(
+    module=ROOM,
+    name="histogram",
+    title="Laplace noise on the counts of a histogram",
+    source=Source(f"{BASSI}, 'Preliminaries (cont.)' (disjoint counting queries)", DMNS),
+    formula="for each cell the number of records in it, plus its own draw of Lap(1 / epsilon)",
+    neighbours="one record more or less; a record is the number of its cell",
+    program=_histogram,
+    sampler=_histogram_runs,
+    parameters=(EPSILON, CELLS),
+    promise=pure_by_one,
+    loss=_histogram_loss,
+    default_pair=([0, 0, 0, 1], [0, 0, 0]),
+).with_twins(
+    Twin(
+        name="replace_one",
+        title="The histogram claimed for a record replaced",
+        reason="a replaced record leaves one cell and enters another, and each of the two moves costs epsilon",
+        formula="as the parent; the claim is made for one record replaced",
+        program=_histogram,
+        sampler=_histogram_runs,
+        loss=_histogram_loss,
+        promise=pure_by_replacement,
+        neighbours="one record replaced; a record is the number of its cell",
+        default_pair=([0, 0, 0, 1], [0, 0, 0, 0]),
+    ),
+    Twin(
+        name="only_non_empty",
+        title="A histogram of the cells that are not empty",
+        reason="which cells are published is decided without noise: a cell's only record makes it appear",
+        formula="for each cell with a record in it the count plus its own draw of Lap(1 / epsilon); no other cells",
+        program=_non_empty,
+        sampler=_non_empty_runs,
+        loss=_non_empty_loss,
+    ),
+    Twin(
+        name="shared_noise",
+        title="One draw of noise for all cells",
+        reason="the noise cancels in the difference of two cells, which is then exact",
+        formula="for each cell the number of records in it, plus the same draw of Lap(1 / epsilon)",
+        program=_shared_noise,
+        sampler=_shared_noise_runs,
+        loss=_shared_noise_loss,
+    ),
+    Twin(
+        name="exact_total",
+        title="Noisy cells beside the exact number of records",
+        reason="the total is a count too, and it gets no noise: it tells whether a record is there",
+        formula="the number of records, then for each cell its count plus its own draw of Lap(1 / epsilon)",
+        program=_exact_total,
+        sampler=_exact_total_runs,
+        loss=_exact_total_loss,
+    ),
+    Twin(
+        name="sensitivity_of_m",
+        title="Disjoint cells with the noise of m overlapping queries",
+        reason="harmless: a record is in one cell only, so the noise is m times more than needed",
+        formula="for each cell the number of records in it, plus its own draw of Lap(m / epsilon)",
+        program=_sensitivity_of_m,
+        sampler=_sensitivity_of_m_runs,
+        loss=_sensitivity_of_m_loss,
+        broken=False,
+    ),
+)

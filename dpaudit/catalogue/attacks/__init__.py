@@ -1,0 +1,35 @@
+"""Attacks on releases without DP: what each concludes there, and what is left of it where the release has DP."""
+
+from __future__ import annotations
+
+from dpaudit.catalogue.attacks.attack import Achievement, Attack, achieves, allowed, attacked, named
+from dpaudit.catalogue.attacks.membership import membership_in_a_model, membership_in_an_average
+from dpaudit.catalogue.attacks.on_aggregates import averaging, colluding_students, differencing, refusal
+from dpaudit.catalogue.attacks.on_tables import background, homogeneity, intersection, linkage
+from dpaudit.catalogue.attacks.reconstruction import by_least_squares, by_linear_program
+
+__all__ = ["ATTACKS", "Achievement", "Attack", "achieves", "allowed", "attacked", "find"]
+
+ATTACKS: tuple[Attack, ...] = (
+    linkage,
+    homogeneity,
+    background,
+    intersection,
+    differencing,
+    colluding_students,
+    averaging,
+    refusal,
+    membership_in_an_average,
+    membership_in_a_model,
+    by_least_squares,
+    by_linear_program,
+)
+
+
+def find(name: str) -> Attack:
+    """The attack of this name; raises `InvalidSpec` where there is none.
+
+    >>> find("homogeneity").without.name
+    'noisy_table.four_anonymous'
+    """
+    return named(name, ATTACKS)

@@ -1,0 +1,119 @@
+"""Attacks on averages, sums and answers: subtract what is known, average what is repeated, read what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.attacks.attack import Attack
+from dpaudit.catalogue.entry import Source
+from dpaudit.catalogue.releases import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
+from dpaudit.pairs import AdjacentPair
+
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+BOB = 5  # cigarettes a day
+WITHOUT_BOB = sum(noisy_count_and_average.default_pair[1])  # the same two answers, from the database without him
+OTHER_GRADES = sum(noisy_average.default_pair[0][1:])
+SALARY = noisy_sum.default_pair[0][-1]
+OTHER_SALARIES = sum(noisy_sum.default_pair[1])
+
+
+def bobs_number(outputs: Floats) -> Floats:
+    """What Bob smokes: count times average, less the same of the database without him.
+
+    >>> bobs_number(np.array([[10.0, 3.4]]))
+    array([5.])
+    """
+    return np.asarray(np.maximum(1.0, outputs[:, 0]) * outputs[:, 1] - WITHOUT_BOB)
+
+
+def _nearer_to_bobs(outputs: Floats) -> Booleans:
+    return bobs_number(outputs) > BOB / 2.0
+
+
+differencing = Attack(
+    name="differencing",
+    title="Differencing: the same two queries with Bob and without him",
+    source=Source(
+        "Bassi 2019, notes 001, 'A differencing attack'; Sarkar, notes 003, 'Aggregate functions'",
+        "Dwork & Roth 2014, The algorithmic foundations of differential privacy, section 1",
+    ),
+    formula="count * average, less the same without Bob; one says 'with Bob' where it is nearer to 5 than to 0",
+    without=noisy_count_and_average.exact,
+    private=noisy_count_and_average,
+    pair=AdjacentPair(*noisy_count_and_average.default_pair, name="with Bob and his five cigarettes, or without him"),
+    guess=_nearer_to_bobs,
+)
+
+
+def the_last_grade(averages: Floats) -> Floats:
+    """The grade that n - 1 students who know their own can work out: n times the average, less theirs.
+
+    >>> round(float(the_last_grade(np.array([6.7]))[0]), 9)
+    10.0
+    """
+    return np.asarray(len(noisy_average.default_pair[0]) * averages - OTHER_GRADES)
+
+
+def _nearer_to_ten(averages: Floats) -> Booleans:
+    return the_last_grade(averages) > 6.0
+
+
+colluding_students = Attack(
+    name="colluding_students",
+    title="Collusion: n - 1 students subtract their grades",
+    source=Source("Haghtalab 2020, notes 000, 'Motivating Example'", "folklore"),
+    formula="n * average, less the n - 1 grades that are known; the students say 10 where it is nearer to 10 than to 2",
+    without=noisy_average.exact,
+    private=noisy_average,
+    pair=AdjacentPair(*noisy_average.default_pair, name="the last student has 10 points, or 2"),
+    guess=_nearer_to_ten,
+)
+
+
+def _above_the_middle(answers: Floats) -> Booleans:
+    mean = answers if answers.ndim == 1 else answers.mean(axis=1)
+    return np.asarray(mean > OTHER_SALARIES + SALARY / 2.0)
+
+
+averaging = Attack(
+    name="averaging",
+    title="Averaging: the same query a hundred times",
+    source=Source("Bassi 2019, notes 001, 'A differencing attack' (cont.)", "folklore"),
+    formula="the mean of all answers; the attacker says 'with' where it lies above the middle between the two sums",
+    without=noisy_sum.asked_again.with_parameters({"times": 100}),
+    private=noisy_sum,
+    pair=AdjacentPair(*noisy_sum.default_pair, name="with a salary of 10, or without"),
+    guess=_above_the_middle,
+)
+
+
+def _refused(answers: Any) -> Booleans:
+    return np.ma.getmaskarray(answers)[:, 1]
+
+
+def _far_apart(answers: Floats) -> Booleans:
+    return answers[:, 0] - answers[:, 1] > 1.0
+
+
+refusal = Attack(
+    name="refusal",
+    title="Refusal: a query that is not answered is an answer",
+    source=Source(
+        "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)",
+        "Kenthapadi, Mishra & Nissim 2005, Simulatable auditing",
+    ),
+    formula=(
+        "where the largest value of all but the last person is refused, the last person has the largest, which is the "
+        "first answer; with noise: where the two answers are more than 1 apart"
+    ),
+    without=noisy_maxima.query_auditing,
+    private=noisy_maxima,
+    pair=AdjacentPair([3, 7, 2, 9], [3, 9, 2, 9], name="only the last has 9, or another one too"),
+    guess=_refused,
+    guess_private=_far_apart,
+)

@@ -1,0 +1,344 @@
+"""Several noisy counts as one transcript: how the budget is shared out among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.composing import laplace_epsilon
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.errors import InvalidSpec
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Counts = list[int]
+Shares = Callable[[int], float]  # the part of the budget that release 0, 1, ... gets
+
+ROOM = "dpaudit.catalogue.composition"
+DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+DRV = "Dwork, Rothblum & Vadhan 2010, Boosting and differential privacy"
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on all releases together", validate.positive)
+NEIGHBOURS = "vectors of counts that each move by at most 1"
+
+
+def _pure(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon)
+
+
+def _noisy(data: Counts, runs: int, rng: Rng, scales: list[float]) -> Floats:
+    noisy = np.empty((len(data), runs))
+    for row, count, scale in zip(noisy, data, scales, strict=True):
+        row[:] = laplace(rng, scale, runs)
+        row += count
+    return noisy.T
+
+
+# --- the budget divided by the number of counts ---------------------------------------------------------------
+
+
+def _composed_counts(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    each = epsilon / len(data)
+    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
+
+
+def _budget_not_divided(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in data)
+
+
+def _divided_by_root(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    each = epsilon / math.sqrt(len(data))
+    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
+
+
+def _noise_reused(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    noise = rng.laplace(scale=len(data) / epsilon)
+    return tuple(count + noise for count in data)
+
+
+def _composed_runs(data: Counts, runs: int, rng: Rng, epsilon: float, *, power: float = 1.0) -> Floats:
+    return _noisy(data, runs, rng, [math.pow(len(data), power) / epsilon] * len(data))
+
+
+def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Floats:
+    noise = laplace(rng, len(data) / epsilon, runs)
+    return np.stack([noise + count for count in data]).T
+
+
+def _composed_loss(first: Counts, second: Counts, epsilon: float, *, power: float = 1.0) -> float:
+    return epsilon * float(np.abs(np.subtract(first, second)).sum()) / math.pow(len(first), power)
+
+
+def _noise_reused_loss(first: Counts, second: Counts, epsilon: float) -> float:
+    moves = np.subtract(first, second)
+    return math.inf if np.ptp(moves) else epsilon * abs(float(moves[0])) / len(first)
+
+
+composed_counts = Entry(
+    module=ROOM,
+    name="composed_counts",
+    title="k noisy counts, the budget divided by k",
+    source=Source(
+        "Haghtalab 2020, notes 000, theorem 3.3; Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS
+    ),
+    formula="each of the k counts plus its own draw of Lap(k / epsilon)",
+    neighbours=NEIGHBOURS,
+    program=_composed_counts,
+    sampler=_composed_runs,
+    parameters=(EPSILON,),
+    promise=_pure,
+    loss=_composed_loss,
+    default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
+).with_twins(
+    Twin(
+        name="budget_not_divided",
+        title="k noisy counts, the whole budget for each",
+        reason="each count costs epsilon of its own, and one person is in all of them: k epsilon",
+        formula="each of the k counts plus its own draw of Lap(1 / epsilon)",
+        program=_budget_not_divided,
+        sampler=partial(_composed_runs, power=0.0),
+        loss=partial(_composed_loss, power=0.0),
+    ),
+    Twin(
+        name="divided_by_root",
+        title="k noisy counts, the budget divided by the root of k",
+        reason="the root of k belongs to a claim with a delta; without one the epsilons add up, to sqrt(k) epsilon",
+        formula="each of the k counts plus its own draw of Lap(sqrt(k) / epsilon)",
+        program=_divided_by_root,
+        sampler=partial(_composed_runs, power=0.5),
+        loss=partial(_composed_loss, power=0.5),
+    ),
+    Twin(
+        name="noise_reused",
+        title="k noisy counts with one draw of noise",
+        reason="the noise cancels in the difference of two counts, which so is published exactly",
+        formula="one draw of Lap(k / epsilon), added to each of the k counts",
+        program=_noise_reused,
+        sampler=_noise_reused_runs,
+        loss=_noise_reused_loss,
+        default_pair=([10, 10], [10, 9]),
+    ),
+)
+
+
+# --- the same with a delta: the budget divided by about the root of k -----------------------------------------
+
+
+def _advanced_counts(data: Counts, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
+    each = epsilon / math.sqrt(2.0 * len(data) * math.log(1.0 / delta))
+    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
+
+
+def _logarithm_left_out(data: Counts, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
+    each = epsilon / math.sqrt(len(data))
+    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
+
+
+def _each(k: int, epsilon: float, delta: float, logarithm: bool) -> float:
+    return epsilon / math.sqrt(2.0 * k * math.log(1.0 / delta) if logarithm else k)
+
+
+def _advanced_runs(
+    data: Counts, runs: int, rng: Rng, epsilon: float, delta: float, *, logarithm: bool = True
+) -> Floats:
+    return _noisy(data, runs, rng, [1.0 / _each(len(data), epsilon, delta, logarithm)] * len(data))
+
+
+def _advanced_loss(first: Counts, second: Counts, epsilon: float, delta: float, *, logarithm: bool = True) -> float:
+    moves = np.abs(np.subtract(first, second))
+    steps = np.unique(moves[moves > 0])
+    if len(steps) == 0:
+        return 0.0
+    if len(steps) > 1:
+        raise InvalidSpec(f"the counts that move must move by the same, got moves by {steps.tolist()}")
+    each = float(steps[0]) * _each(len(first), epsilon, delta, logarithm)
+    return laplace_epsilon(int(np.count_nonzero(moves)), each, delta)
+
+
+def _approximate(epsilon: float, delta: float) -> ApproximateDP:
+    return ApproximateDP(epsilon, delta)
+
+
+def _moderate(name: str, value: object, *, most: float) -> float:
+    """Where the rule of the notes is true, by the optimal composition (delta 0.1 breaks from epsilon 5.1 on)."""
+    number = validate.positive(name, value)
+    if number > most:
+        raise InvalidSpec(f"{name} must be at most {most:g}, got {value!r}; beyond it the rule of the notes may fail")
+    return number
+
+
+advanced_counts = Entry(
+    module=ROOM,
+    name="advanced_counts",
+    title="k noisy counts, the budget shared out by advanced composition",
+    source=Source(
+        "Bassi 2019, notes 001, 'Accuracy of queries under the Laplace mechanism (cont.)'",
+        f"{DRV}; Dwork & Roth 2014, theorem 3.20",
+    ),
+    formula="each of the k counts plus its own draw of Lap(sqrt(2 k ln(1 / delta)) / epsilon)",
+    neighbours=NEIGHBOURS,
+    program=_advanced_counts,
+    sampler=_advanced_runs,
+    parameters=(
+        Parameter("epsilon", 1.0, "nats", "the claim; the rule is true of moderate ones", partial(_moderate, most=5.0)),
+        Parameter("delta", 0.01, "probability", "the additive part of the claim", partial(_moderate, most=0.1)),
+    ),
+    promise=_approximate,
+    loss=_advanced_loss,
+    default_pair=([10] * 8, [9] * 8),
+).with_twins(
+    Twin(
+        name="logarithm_left_out",
+        title="k noisy counts, the budget divided by the root of k alone",
+        reason=(
+            "epsilon' grows like sqrt(k) epsilon only up to the factor sqrt(2 ln(1 / delta)), which is 3 at a delta of "
+            "0.01 and 5 at 1e-6"
+        ),
+        formula="each of the k counts plus its own draw of Lap(sqrt(k) / epsilon), claimed with the delta",
+        program=_logarithm_left_out,
+        sampler=partial(_advanced_runs, logarithm=False),
+        loss=partial(_advanced_loss, logarithm=False),
+    ),
+)
+
+
+# --- shares of different size, for releases whose number is not known beforehand -------------------------------
+
+
+def _halving_budget(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    return tuple(count + rng.laplace(scale=2.0**i / epsilon) for i, count in enumerate(data, start=1))
+
+
+def _harmonic_shares(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    return tuple(count + rng.laplace(scale=(i + 1) / epsilon) for i, count in enumerate(data, start=1))
+
+
+def _halves(release: int) -> float:
+    return 0.5 ** (release + 1)
+
+
+def _harmonic(release: int) -> float:
+    return 1.0 / (release + 2)
+
+
+def _shared_runs(data: Counts, runs: int, rng: Rng, epsilon: float, *, share: Shares = _halves) -> Floats:
+    return _noisy(data, runs, rng, [1.0 / (epsilon * share(i)) for i in range(len(data))])
+
+
+def _shared_loss(first: Counts, second: Counts, epsilon: float, *, share: Shares = _halves) -> float:
+    moves = zip(first, second, strict=True)
+    return epsilon * math.fsum(share(i) * abs(p - q) for i, (p, q) in enumerate(moves))
+
+
+halving_budget = Entry(
+    module=ROOM,
+    name="halving_budget",
+    title="Noisy counts without end, each with half of what is left",
+    source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS),
+    formula="count i = 1, 2, ... plus a draw of Lap(2^i / epsilon)",
+    neighbours=NEIGHBOURS,
+    program=_halving_budget,
+    sampler=_shared_runs,
+    parameters=(EPSILON,),
+    promise=_pure,
+    loss=_shared_loss,
+    default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
+).with_twins(
+    Twin(
+        name="harmonic_shares",
+        title="Noisy counts without end, with shares of 1/2, 1/3, 1/4, ...",
+        reason="the shares fall, but their sum grows without end: above 1 from the third, above 1.8 with the eighth",
+        formula="count i = 1, 2, ... plus a draw of Lap((i + 1) / epsilon)",
+        program=_harmonic_shares,
+        sampler=partial(_shared_runs, share=_harmonic),
+        loss=partial(_shared_loss, share=_harmonic),
+        default_pair=([10] * 8, [9] * 8),
+    ),
+)
+
+
+# --- one count released k times, of which the mean is published ------------------------------------------------
+
+
+def _averaged_count(data: int, rng: Rng, epsilon: float, k: int) -> float:
+    releases = [data + rng.laplace(scale=k / epsilon) for _ in range(k)]
+    return sum(releases) / k
+
+
+def _each_at_full_budget(data: int, rng: Rng, epsilon: float, k: int) -> float:
+    releases = [data + rng.laplace(scale=1.0 / epsilon) for _ in range(k)]
+    return sum(releases) / k
+
+
+def _answer_kept(data: int, rng: Rng, epsilon: float, k: int) -> float:
+    answer = data + rng.laplace(scale=1.0 / epsilon)
+    releases = [answer for _ in range(k)]
+    return sum(releases) / k
+
+
+def _averaged_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, divided: bool = True) -> Floats:
+    scale = (k if divided else 1.0) / epsilon
+    mean = laplace(rng, scale, runs)
+    for _ in range(k - 1):
+        mean += laplace(rng, scale, runs)
+    mean /= k
+    mean += data
+    return mean
+
+
+def _answer_kept_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Floats:
+    answer = laplace(rng, 1.0 / epsilon, runs)
+    answer += data
+    return answer
+
+
+def _averaged_loss(first: int, second: int, epsilon: float, k: int, *, divided: bool = True) -> float:
+    """The densities are log-concave and fall like a polynomial times e^(-|z| k / scale): the loss of the far tail."""
+    return epsilon * (1 if divided else k) * abs(first - second)
+
+
+def _answer_kept_loss(first: int, second: int, epsilon: float, k: int) -> float:
+    return epsilon * abs(first - second)
+
+
+averaged_count = Entry(
+    module=ROOM,
+    name="averaged_count",
+    title="The mean of k noisy releases of one count",
+    source=Source("Bassi 2019, notes 001, 'A differencing attack' (the noise of identical queries averages out)", DMNS),
+    formula="the mean of k releases, each the count plus its own draw of Lap(k / epsilon)",
+    neighbours="counts at most 1 apart",
+    program=_averaged_count,
+    sampler=_averaged_runs,
+    parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", partial(validate.whole, least=1))),
+    promise=_pure,
+    loss=_averaged_loss,
+    default_pair=(10, 9),
+).with_twins(
+    Twin(
+        name="each_at_full_budget",
+        title="The mean of k releases, each at the whole budget",
+        reason="averaging takes the noise away again, and far out the mean loses all of the k epsilon that were spent",
+        formula="the mean of k releases, each the count plus its own draw of Lap(1 / epsilon)",
+        program=_each_at_full_budget,
+        sampler=partial(_averaged_runs, divided=False),
+        loss=partial(_averaged_loss, divided=False),
+    ),
+    Twin(
+        name="answer_kept",
+        title="The mean of k releases that all repeat one draw",
+        reason="the same noise for the same question tells nothing new: k identical answers lose what one does",
+        formula="the count plus one draw of Lap(1 / epsilon), released k times; the mean of these",
+        program=_answer_kept,
+        sampler=_answer_kept_runs,
+        loss=_answer_kept_loss,
+        broken=False,
+    ),
+)

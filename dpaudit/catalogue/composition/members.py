@@ -1,0 +1,293 @@
+"""Mechanisms on records, for who counts as one step: a member of disjoint parts, a household, a replaced record."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Members = list[list[int]]
+
+ROOM = "dpaudit.catalogue.composition"
+SARKAR = "Sarkar, notes 003"
+BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+
+
+def _removal(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
+
+
+def _replacement(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, Relation.REPLACE_ONE)
+
+
+def _noisy(counts: Floats, runs: int, rng: Rng, scale: float) -> Floats:
+    """The counts with noise of one scale (coordinate, run)."""
+    noisy = laplace(rng, scale, len(counts) * runs).reshape(len(counts), runs)
+    noisy += counts[:, None]
+    return noisy
+
+
+def _l1(first: Floats, second: Floats) -> float:
+    return float(np.abs(first - second).sum())
+
+
+# --- parallel composition: one release for each part ----------------------------------------------------------
+
+
+def _parallel_counts(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
+    counts = [0] * parts
+    for belongs in data:
+        counts[belongs[0]] += 1
+    return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in counts)
+
+
+def _parts_overlap(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
+    counts = [0] * parts
+    for belongs in data:
+        for part in belongs:
+            counts[part] += 1
+    return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in counts)
+
+
+def _exact_total(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
+    return (float(len(data)), *_parallel_counts(data, rng, epsilon, parts))
+
+
+def _total_of_noisy(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
+    noisy = _parallel_counts(data, rng, epsilon, parts)
+    return (sum(noisy), *noisy)
+
+
+def _members(data: Members, parts: int, overlap: bool = False) -> Floats:
+    counted = [part for belongs in data for part in (belongs if overlap else belongs[:1])]
+    return np.bincount(counted, minlength=parts).astype(float)
+
+
+def _parallel_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int, *, overlap: bool = False) -> Floats:
+    return _noisy(_members(data, parts, overlap), runs, rng, 1.0 / epsilon).T
+
+
+def _exact_total_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Floats:
+    noisy = _noisy(_members(data, parts), runs, rng, 1.0 / epsilon)
+    return np.vstack([np.full((1, runs), float(len(data))), noisy]).T
+
+
+def _total_of_noisy_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Floats:
+    noisy = _noisy(_members(data, parts), runs, rng, 1.0 / epsilon)
+    return np.vstack([noisy.sum(axis=0), noisy]).T
+
+
+def _parallel_loss(first: Members, second: Members, epsilon: float, parts: int, *, overlap: bool = False) -> float:
+    return epsilon * _l1(_members(first, parts, overlap), _members(second, parts, overlap))
+
+
+def _exact_total_loss(first: Members, second: Members, epsilon: float, parts: int) -> float:
+    return math.inf if len(first) != len(second) else _parallel_loss(first, second, epsilon, parts)
+
+
+parallel_counts = Entry(
+    module=ROOM,
+    name="parallel_counts",
+    title="A noisy count for each of several disjoint parts",
+    source=Source(
+        "Bassi 2019, notes 001, 'Preliminaries (cont.)' (m disjoint counting queries)",
+        "McSherry 2009, Privacy integrated queries (parallel composition)",
+    ),
+    formula="each member counts in the first part on his list; every count plus its own draw of Lap(1 / epsilon)",
+    neighbours="lists of members, one of them added or removed; a member is the list of the parts he belongs to",
+    program=_parallel_counts,
+    sampler=_parallel_runs,
+    parameters=(EPSILON, Parameter("parts", 3, "parts", "how many there are", partial(validate.whole, least=1))),
+    promise=_removal,
+    loss=_parallel_loss,
+    default_pair=([[0], [1], [2], [0, 1]], [[0], [1], [2]]),
+).with_twins(
+    Twin(
+        name="parts_overlap",
+        title="Parallel composition claimed for parts that overlap",
+        reason="a member of two parts moves two counts, and each of them costs epsilon",
+        formula="each member counts in every part on his list; every count plus its own draw of Lap(1 / epsilon)",
+        program=_parts_overlap,
+        sampler=partial(_parallel_runs, overlap=True),
+        loss=partial(_parallel_loss, overlap=True),
+    ),
+    Twin(
+        name="exact_total",
+        title="Noisy counts of the parts beside their exact total",
+        reason="a member who joins or leaves moves the total, and no noise hides it",
+        formula="the number of members, and then the noisy counts of the parts",
+        program=_exact_total,
+        sampler=_exact_total_runs,
+        loss=_exact_total_loss,
+    ),
+    Twin(
+        name="total_of_noisy",
+        title="Noisy counts of the parts beside their sum",
+        reason="the total is computed from what is published anyway: post-processing, which costs nothing",
+        formula="the sum of the noisy counts of the parts, and then these counts",
+        program=_total_of_noisy,
+        sampler=_total_of_noisy_runs,
+        loss=_parallel_loss,
+        broken=False,
+    ),
+)
+
+
+# --- group privacy: a household is one step of the claim -------------------------------------------------------
+
+
+def _group_count(data: list[int], rng: Rng, epsilon: float, size: int) -> float:
+    people = sum(min(household, size) for household in data)
+    return people + rng.laplace(scale=size / epsilon)
+
+
+def _noise_of_one_person(data: list[int], rng: Rng, epsilon: float, size: int) -> float:
+    people = sum(min(household, size) for household in data)
+    return people + rng.laplace(scale=1.0 / epsilon)
+
+
+def _size_not_enforced(data: list[int], rng: Rng, epsilon: float, size: int) -> float:
+    return sum(data) + rng.laplace(scale=size / epsilon)
+
+
+def _people(data: list[int], size: int, enforced: bool) -> float:
+    return float(sum(min(household, size) if enforced else household for household in data))
+
+
+def _group_runs(
+    data: list[int], runs: int, rng: Rng, epsilon: float, size: int, *, grouped: bool = True, enforced: bool = True
+) -> Floats:
+    noisy = laplace(rng, (size if grouped else 1.0) / epsilon, runs)
+    noisy += _people(data, size, enforced)
+    return noisy
+
+
+def _group_loss(
+    first: list[int], second: list[int], epsilon: float, size: int, *, grouped: bool = True, enforced: bool = True
+) -> float:
+    moved = abs(_people(first, size, enforced) - _people(second, size, enforced))
+    return epsilon * moved / (size if grouped else 1.0)
+
+
+group_count = Entry(
+    module=ROOM,
+    name="group_count",
+    title="A noisy count of people that protects whole households",
+    source=Source(f"{SARKAR}, 'What about privacy other than one person?'", f"{BOOK}, theorem 2.2"),
+    formula="the number of people, at most `size` of each household, plus one draw of Lap(size / epsilon)",
+    neighbours="lists of households by their number of people, one household added or removed",
+    program=_group_count,
+    sampler=_group_runs,
+    parameters=(
+        EPSILON,
+        Parameter("size", 3, "people", "the most that a household counts for", partial(validate.whole, least=1)),
+    ),
+    promise=_removal,
+    loss=_group_loss,
+    default_pair=([2, 1, 3, 3], [2, 1, 3]),
+).with_twins(
+    Twin(
+        name="noise_of_one_person",
+        title="A count that protects one person, claimed for households",
+        reason="epsilon-DP for one person is no more than k epsilon-DP for a group of k",
+        formula="the number of people, at most `size` of each household, plus one draw of Lap(1 / epsilon)",
+        program=_noise_of_one_person,
+        sampler=partial(_group_runs, grouped=False),
+        loss=partial(_group_loss, grouped=False),
+    ),
+    Twin(
+        name="size_not_enforced",
+        title="A count for households of limited size, with the limit taken on trust",
+        reason="nothing cuts a larger household down to the size that the noise was made for",
+        formula="the number of people, all of each household, plus one draw of Lap(size / epsilon)",
+        program=_size_not_enforced,
+        sampler=partial(_group_runs, enforced=False),
+        loss=partial(_group_loss, enforced=False),
+        default_pair=([2, 1, 7], [2, 1]),
+    ),
+)
+
+
+# --- replace-one against remove-one ---------------------------------------------------------------------------
+
+
+def _replaced_histogram(data: list[int], rng: Rng, epsilon: float, bins: int) -> tuple[float, ...]:
+    return tuple(data.count(value) + rng.laplace(scale=2.0 / epsilon) for value in range(bins))
+
+
+def _noise_for_removal(data: list[int], rng: Rng, epsilon: float, bins: int) -> tuple[float, ...]:
+    return tuple(data.count(value) + rng.laplace(scale=1.0 / epsilon) for value in range(bins))
+
+
+def _one_bin(data: list[int], rng: Rng, epsilon: float, bins: int) -> float:
+    return data.count(0) + rng.laplace(scale=1.0 / epsilon)
+
+
+def _histogram(data: list[int], bins: int) -> Floats:
+    return np.bincount(data, minlength=bins).astype(float)
+
+
+def _histogram_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int, *, moved: float = 2.0) -> Floats:
+    return _noisy(_histogram(data, bins), runs, rng, moved / epsilon).T
+
+
+def _histogram_loss(first: list[int], second: list[int], epsilon: float, bins: int, *, moved: float = 2.0) -> float:
+    return epsilon * _l1(_histogram(first, bins), _histogram(second, bins)) / moved
+
+
+def _one_bin_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int) -> Floats:
+    noisy = laplace(rng, 1.0 / epsilon, runs)
+    noisy += data.count(0)
+    return noisy
+
+
+def _one_bin_loss(first: list[int], second: list[int], epsilon: float, bins: int) -> float:
+    return epsilon * abs(first.count(0) - second.count(0))
+
+
+replaced_histogram = Entry(
+    module=ROOM,
+    name="replaced_histogram",
+    title="A histogram that hides which value a person has",
+    source=Source(f"{SARKAR}, 'Hiding values'", f"{BOOK}, section 3.3; Kifer & Machanavajjhala 2011 (bounded DP)"),
+    formula="the number of records of each value plus its own draw of Lap(2 / epsilon)",
+    neighbours="lists of values in 0, ..., bins - 1, one of them replaced by another",
+    program=_replaced_histogram,
+    sampler=_histogram_runs,
+    parameters=(EPSILON, Parameter("bins", 3, "values", "how many there are", partial(validate.whole, least=1))),
+    promise=_replacement,
+    loss=_histogram_loss,
+    default_pair=([0, 0, 1, 2], [0, 1, 1, 2]),
+).with_twins(
+    Twin(
+        name="noise_for_removal",
+        title="A histogram with the noise of remove-one, claimed for replace-one",
+        reason="a record that is replaced leaves one bin and enters another: two counts move, each at epsilon",
+        formula="the number of records of each value plus its own draw of Lap(1 / epsilon)",
+        program=_noise_for_removal,
+        sampler=partial(_histogram_runs, moved=1.0),
+        loss=partial(_histogram_loss, moved=1.0),
+    ),
+    Twin(
+        name="one_bin",
+        title="One count with the noise of remove-one, claimed for replace-one",
+        reason="a record that is replaced moves a single count by at most 1, so here nothing is to be doubled",
+        formula="the number of records of value 0 plus one draw of Lap(1 / epsilon)",
+        program=_one_bin,
+        sampler=_one_bin_runs,
+        loss=_one_bin_loss,
+        broken=False,
+    ),
+)

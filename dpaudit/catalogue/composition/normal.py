@@ -1,0 +1,80 @@
+"""Normal noise composes exactly: k releases are one release along the line between the two vectors of answers."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.claims import GaussianDP
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+
+
+def _composed_gaussians(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
+    sigma = math.sqrt(len(data)) / mu
+    return tuple(answer + rng.normal(scale=sigma) for answer in data)
+
+
+def _sigma_of_one(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
+    return tuple(answer + rng.normal(scale=1.0 / mu) for answer in data)
+
+
+def _sigma_times_k(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
+    sigma = len(data) / mu
+    return tuple(answer + rng.normal(scale=sigma) for answer in data)
+
+
+def _gaussian_runs(data: list[float], runs: int, rng: Rng, mu: float, *, power: float = 0.5) -> Floats:
+    noisy = rng.standard_normal((len(data), runs))
+    noisy *= math.pow(len(data), power) / mu
+    noisy += np.asarray(data, float)[:, None]
+    return noisy.T
+
+
+def _gaussian_loss(first: list[float], second: list[float], mu: float, *, power: float = 0.5) -> float:
+    return mu * math.dist(first, second) / math.pow(len(first), power)
+
+
+composed_gaussians = Entry(
+    module="dpaudit.catalogue.composition",
+    name="composed_gaussians",
+    title="k releases with normal noise, as one claim of Gaussian DP",
+    source=Source(
+        "Cheema & Huszár, notes 004, 'Zero concentrated DP' (its nice analysis of the Gaussian mechanism)",
+        "Dong, Roth & Su 2022, Gaussian differential privacy, corollary 3.3; Bun & Steinke 2016, lemma 1.7",
+    ),
+    formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = sqrt(k) / mu; it is rho = mu^2 / 2",
+    neighbours="vectors of answers that each move by at most 1",
+    program=_composed_gaussians,
+    sampler=_gaussian_runs,
+    parameters=(Parameter("mu", 1.0, "standard deviations", "the claim on all k together", validate.positive),),
+    promise=GaussianDP,
+    loss=_gaussian_loss,
+    default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
+).with_twins(
+    Twin(
+        name="sigma_of_one",
+        title="k releases with normal noise, each with the sigma of a single one",
+        reason="the squares add up: k releases of mu are sqrt(k) mu",
+        formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = 1 / mu",
+        program=_sigma_of_one,
+        sampler=partial(_gaussian_runs, power=0.0),
+        loss=partial(_gaussian_loss, power=0.0),
+    ),
+    Twin(
+        name="sigma_times_k",
+        title="k releases with normal noise, the budget divided as for epsilon",
+        reason="mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed",
+        formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu",
+        program=_sigma_times_k,
+        sampler=partial(_gaussian_runs, power=1.0),
+        loss=partial(_gaussian_loss, power=1.0),
+        broken=False,
+    ),
+)

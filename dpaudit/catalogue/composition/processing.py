@@ -1,0 +1,239 @@
+"""Post-processing: what is done to a noisy count costs nothing, unless it looks at the data again."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import PureDP
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+
+ROOM = "dpaudit.catalogue.composition"
+PAPER = "Dwork & Roth 2014, The algorithmic foundations of differential privacy, proposition 2.1"
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+SOURCE = Source("Bassi 2019, notes 001, 'Post-processing'", PAPER)
+NEIGHBOURS = "counts at most 1 apart"
+
+
+def _pure(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon)
+
+
+# --- a count that must not be negative ------------------------------------------------------------------------
+
+
+def _nonnegative_count(data: int, rng: Rng, epsilon: float) -> float:
+    return max(0.0, data + rng.laplace(scale=1.0 / epsilon))
+
+
+def _drawn_again(data: int, rng: Rng, epsilon: float) -> float:
+    while True:
+        noisy = data + rng.laplace(scale=1.0 / epsilon)
+        if noisy >= 0.0:
+            return noisy
+
+
+def _draws_counted(data: int, rng: Rng, epsilon: float) -> tuple[float, float]:
+    draws = 0
+    while True:
+        draws += 1
+        noisy = data + rng.laplace(scale=1.0 / epsilon)
+        if noisy >= 0.0:
+            return noisy, float(draws)
+
+
+def _nonnegative_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Floats:
+    noisy = laplace(rng, 1.0 / epsilon, runs)
+    noisy += data
+    return np.maximum(noisy, 0.0, out=noisy)
+
+
+def _drawn_again_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Floats:
+    return _draws(data, runs, rng, epsilon)[0]
+
+
+def _draws_counted_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Floats:
+    return np.stack(_draws(data, runs, rng, epsilon), axis=1)
+
+
+def _draws(data: int, runs: int, rng: Rng, epsilon: float) -> tuple[Floats, Floats]:
+    """The first draw that is not negative, and its number."""
+    noisy, draws = np.empty(runs), np.zeros(runs)
+    left = np.arange(runs)
+    while len(left):
+        tried = laplace(rng, 1.0 / epsilon, len(left))
+        tried += data
+        noisy[left] = tried
+        draws[left] += 1.0
+        left = left[tried < 0.0]
+    return noisy, draws
+
+
+def _count_loss(first: int, second: int, epsilon: float) -> float:
+    return epsilon * abs(first - second)
+
+
+def _drawn_again_loss(first: int, second: int, epsilon: float) -> float:
+    """At 0 the smaller count is likelier by the Laplace ratio, and once more by what the larger one need not repeat."""
+    kept = sorted(1.0 - math.exp(-epsilon * count) / 2.0 for count in (first, second))
+    return epsilon * abs(first - second) + math.log(kept[1] / kept[0])
+
+
+def _draws_counted_loss(first: int, second: int, epsilon: float) -> float:
+    return math.inf if first != second else 0.0
+
+
+nonnegative_count = Entry(
+    module=ROOM,
+    name="nonnegative_count",
+    title="A noisy count, with 0 in place of what is negative",
+    source=SOURCE,
+    formula="the larger of 0 and the count plus one draw of Lap(1 / epsilon)",
+    neighbours=NEIGHBOURS,
+    program=_nonnegative_count,
+    sampler=_nonnegative_runs,
+    parameters=(EPSILON,),
+    promise=_pure,
+    loss=_count_loss,
+    default_pair=(1, 0),
+).with_twins(
+    Twin(
+        name="drawn_again",
+        title="A noisy count, drawn again until it is not negative",
+        reason=(
+            "the chance of having to draw again depends on the count, and so the density is divided by another number: "
+            "that adds up to ln 2 to the loss"
+        ),
+        formula="the count plus a draw of Lap(1 / epsilon), anew until the sum is at least 0",
+        program=_drawn_again,
+        sampler=_drawn_again_runs,
+        loss=_drawn_again_loss,
+    ),
+    Twin(
+        name="draws_counted",
+        title="A noisy count, drawn again until it is not negative, with the number of draws",
+        reason="each draw that was thrown away tells that the count is small, and there is no end to their number",
+        formula="as drawn again, and beside it how many draws there were",
+        program=_draws_counted,
+        sampler=_draws_counted_runs,
+        loss=_draws_counted_loss,
+    ),
+)
+
+
+# --- a whole count, and small ones suppressed -----------------------------------------------------------------
+
+
+def _rounded_count(data: int, rng: Rng, epsilon: float, least: int) -> int:
+    noisy = round(data + rng.laplace(scale=1.0 / epsilon))
+    return noisy if noisy >= least else 0
+
+
+def _rounded_to_truth(data: int, rng: Rng, epsilon: float, least: int) -> int:
+    noisy = data + int(rng.laplace(scale=1.0 / epsilon))
+    return noisy if noisy >= least else 0
+
+
+def _suppressed_by_truth(data: int, rng: Rng, epsilon: float, least: int) -> int:
+    return round(data + rng.laplace(scale=1.0 / epsilon)) if data >= least else 0
+
+
+def _rounded_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> npt.NDArray[np.int64]:
+    noise = laplace(rng, 1.0 / epsilon, runs)
+    noisy = np.rint(noise, out=noise).astype(np.int64)
+    noisy += data
+    noisy[noisy < least] = 0
+    return noisy
+
+
+def _rounded_to_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> npt.NDArray[np.int64]:
+    noisy = laplace(rng, 1.0 / epsilon, runs).astype(np.int64)  # cut off, towards 0
+    noisy += data
+    noisy[noisy < least] = 0
+    return noisy
+
+
+def _suppressed_by_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> npt.NDArray[np.int64]:
+    if data < least:
+        return np.zeros(runs, np.int64)
+    noise = laplace(rng, 1.0 / epsilon, runs)
+    noisy = np.rint(noise, out=noise).astype(np.int64)
+    noisy += data
+    return noisy
+
+
+def _rounded_loss(first: int, second: int, epsilon: float, least: int) -> float:
+    """Every whole number beyond both counts has the ratio of the noise itself."""
+    return epsilon * abs(first - second)
+
+
+def _rounded_to_truth_loss(first: int, second: int, epsilon: float, least: int) -> float:
+    """Beyond both counts all whole numbers have one ratio, so the cells up to there are enough."""
+    published = np.arange(least, max(first, second, least) + 2)
+
+    def law(count: int) -> Floats:
+        moved = np.abs(published - count)
+        cells = np.where(moved == 0, 1.0, 0.5) * np.exp(-epsilon * moved) * -math.expm1(-epsilon)
+        beyond = math.exp(-epsilon * abs(least - count)) / 2.0
+        below = 1.0 - beyond if least > count else beyond * math.exp(-epsilon)
+        return np.append(cells, below)
+
+    return largest_log_ratio(law(first), law(second))
+
+
+def _suppressed_by_truth_loss(first: int, second: int, epsilon: float, least: int) -> float:
+    if (first < least) != (second < least):
+        return math.inf
+    return epsilon * abs(first - second) if first >= least else 0.0
+
+
+rounded_count = Entry(
+    module=ROOM,
+    name="rounded_count",
+    title="A noisy count, rounded, and small ones suppressed",
+    source=SOURCE,
+    formula="the count plus one draw of Lap(1 / epsilon), rounded to a whole number; 0 where that is below `least`",
+    neighbours=NEIGHBOURS,
+    program=_rounded_count,
+    sampler=_rounded_runs,
+    parameters=(
+        EPSILON,
+        Parameter("least", 5, "people", "smaller noisy counts are given as 0", partial(validate.whole, least=1)),
+    ),
+    promise=_pure,
+    loss=_rounded_loss,
+    default_pair=(10, 9),
+).with_twins(
+    Twin(
+        name="rounded_to_truth",
+        title="A noisy count, rounded towards the truth",
+        reason=(
+            "noise cut off towards 0 leaves the true count as it is on an interval twice as long as any other has: "
+            "epsilon + ln 2"
+        ),
+        formula="the count plus the whole part of one draw of Lap(1 / epsilon), cut off towards 0",
+        program=_rounded_to_truth,
+        sampler=_rounded_to_truth_runs,
+        loss=_rounded_to_truth_loss,
+    ),
+    Twin(
+        name="suppressed_by_truth",
+        title="A noisy count, suppressed where the true count is small",
+        reason="whether it is suppressed is an exact comparison: a count just below the limit is never published",
+        formula="0 where the true count is below `least`; else the count plus one draw of Lap(1 / epsilon), rounded",
+        program=_suppressed_by_truth,
+        sampler=_suppressed_by_truth_runs,
+        loss=_suppressed_by_truth_loss,
+        default_pair=(5, 4),
+    ),
+)

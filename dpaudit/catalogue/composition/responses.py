@@ -1,0 +1,188 @@
+"""k randomised responses to one bit as one transcript: the mechanism that composition theorems are exact for."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.composing import advanced, advanced_sharper, responses
+from dpaudit.catalogue.exact.discrete import epsilon_of
+from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
+
+Rng = np.random.Generator
+Bits = npt.NDArray[np.int8]
+
+ROOM = "dpaudit.catalogue.composition"
+KOV = "Kairouz, Oh & Viswanath 2015, The composition theorem for differential privacy"
+BOUNDS = ("basic", "advanced", "sharper", "optimal")
+
+
+# --- pure responses, and the bound is a choice ----------------------------------------------------------------
+
+
+def _repeated_response(data: int, rng: Rng, epsilon: float, k: int, delta: float, bound: str) -> tuple[int, ...]:
+    keep = 1.0 / (1.0 + math.exp(-epsilon))
+    return tuple(data if rng.random() < keep else 1 - data for _ in range(k))
+
+
+def _repeated_response_runs(
+    data: int, runs: int, rng: Rng, epsilon: float, k: int, delta: float, bound: str
+) -> npt.NDArray[np.int8]:
+    keep = 1.0 / (1.0 + math.exp(-epsilon))
+    told = np.empty((k, runs), np.int8)
+    for row in told:
+        row[:] = np.where(rng.random(runs) < keep, np.int8(data), np.int8(1 - data))
+    return told.T
+
+
+def _bounded(epsilon: float, k: int, delta: float, bound: str) -> PureDP | ApproximateDP:
+    if bound == "basic":
+        return PureDP(k * epsilon, Relation.LOCAL)
+    if bound == "optimal":
+        return ApproximateDP(compose_optimal(PureDP(epsilon), k).epsilon_at(delta), delta, Relation.LOCAL)
+    formula = advanced if bound == "advanced" else advanced_sharper
+    return ApproximateDP(formula(k, epsilon, delta), delta, Relation.LOCAL)
+
+
+def _repeated_response_loss(first: int, second: int, epsilon: float, k: int, delta: float, bound: str) -> float:
+    if first == second:
+        return 0.0
+    return k * epsilon if bound == "basic" else epsilon_of(*responses(k, epsilon), delta)
+
+
+def _delta_forgotten(epsilon: float, k: int, delta: float, bound: str) -> PureDP:
+    return PureDP(advanced_sharper(k, epsilon, delta), Relation.LOCAL)
+
+
+def _delta_forgotten_loss(first: int, second: int, epsilon: float, k: int, delta: float, bound: str) -> float:
+    return 0.0 if first == second else k * epsilon
+
+
+repeated_response = Entry(
+    module=ROOM,
+    name="repeated_response",
+    title="k randomised responses to one bit",
+    source=Source("Bassi 2019, notes 001, 'Advanced composition'; Cheema & Huszár, notes 004, 'Composition'", KOV),
+    formula=(
+        "k times, each on its own: the bit with probability e^epsilon / (1 + e^epsilon), otherwise the other bit; "
+        "claimed by the `bound`: k epsilon (basic), epsilon sqrt(2 k ln(1 / delta)) + k epsilon (e^epsilon - 1) "
+        "(advanced), the same with k epsilon^2 / 2 (sharper), or the exact epsilon at delta (optimal)"
+    ),
+    neighbours="any two bits",
+    program=_repeated_response,
+    sampler=_repeated_response_runs,
+    parameters=(
+        Parameter("epsilon", 0.25, "nats", "the loss of one response", validate.positive),
+        Parameter("k", 10, "responses", "how many there are", partial(validate.whole, least=1)),
+        Parameter("delta", 0.2, "probability", "of the claim; not used by the basic bound", validate.open_probability),
+        Parameter(
+            "bound", "basic", "word", f"the claim: one of {', '.join(BOUNDS)}", partial(validate.one_of, known=BOUNDS)
+        ),
+    ),
+    promise=_bounded,
+    loss=_repeated_response_loss,
+    default_pair=(0, 1),
+).with_twins(
+    Twin(
+        name="delta_forgotten",
+        title="k randomised responses, advanced composition claimed without its delta",
+        reason=(
+            "the epsilon of advanced composition holds but for a part delta of the transcripts; those in which all "
+            "responses agree lose k epsilon"
+        ),
+        formula=(
+            "the same responses, claimed as epsilon' = epsilon sqrt(2 k ln(1 / delta)) + k epsilon^2 / 2 with no delta"
+        ),
+        program=_repeated_response,
+        sampler=_repeated_response_runs,
+        loss=_delta_forgotten_loss,
+        promise=_delta_forgotten,
+    ),
+)
+
+
+# --- approximate responses: now and then one gives the bit away -----------------------------------------------
+
+
+def _leaky_responses(data: int, rng: Rng, epsilon: float, delta: float, k: int) -> tuple[int, ...]:
+    keep = 1.0 / (1.0 + math.exp(-epsilon / k))
+    transcript = []
+    for _ in range(k):
+        if rng.random() < delta / k:
+            transcript.append(2 + data)  # 2 and 3 are sure answers
+        else:
+            transcript.append(data if rng.random() < keep else 1 - data)
+    return tuple(transcript)
+
+
+def _delta_not_divided(data: int, rng: Rng, epsilon: float, delta: float, k: int) -> tuple[int, ...]:
+    keep = 1.0 / (1.0 + math.exp(-epsilon / k))
+    transcript = []
+    for _ in range(k):
+        if rng.random() < delta:
+            transcript.append(2 + data)
+        else:
+            transcript.append(data if rng.random() < keep else 1 - data)
+    return tuple(transcript)
+
+
+def _leaky_runs(data: int, runs: int, rng: Rng, epsilon: float, delta: float, k: int, *, divided: bool = True) -> Bits:
+    leak = delta / k if divided else delta
+    keep = leak + (1.0 - leak) / (1.0 + math.exp(-epsilon / k))
+    told = np.empty((k, runs), np.int8)
+    for row in told:
+        uniform = rng.random(runs)
+        row[:] = np.where(uniform < keep, np.int8(data), np.int8(1 - data))
+        row[uniform < leak] = 2 + data
+    return told.T
+
+
+def _leaky_loss(first: int, second: int, epsilon: float, delta: float, k: int, *, divided: bool = True) -> float:
+    if first == second:
+        return 0.0
+    return epsilon_of(*responses(k, epsilon / k, delta / k if divided else delta), delta)
+
+
+def _approximate(epsilon: float, delta: float, k: int) -> ApproximateDP:
+    return ApproximateDP(epsilon, delta, Relation.LOCAL)
+
+
+leaky_responses = Entry(
+    module=ROOM,
+    name="leaky_responses",
+    title="k approximate responses to one bit: the deltas add up too",
+    source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms (cont.)'", f"{KOV}, the extremal mechanism"),
+    formula=(
+        "k times, each on its own: with probability delta / k a sure answer (2 or 3), otherwise a randomised response "
+        "with epsilon / k (0 or 1)"
+    ),
+    neighbours="any two bits",
+    program=_leaky_responses,
+    sampler=_leaky_runs,
+    parameters=(
+        Parameter("epsilon", 2.0, "nats", "the claim on all responses together", validate.positive),
+        Parameter("delta", 0.05, "probability", "the additive part of that claim", validate.open_probability),
+        Parameter("k", 4, "responses", "how many there are", partial(validate.whole, least=1)),
+    ),
+    promise=_approximate,
+    loss=_leaky_loss,
+    default_pair=(0, 1),
+).with_twins(
+    Twin(
+        name="delta_not_divided",
+        title="k approximate responses, only the epsilon divided",
+        reason=(
+            "each response gives the bit away with probability delta: some response does with 1 - (1 - delta)^k, "
+            "which is more than delta, and no epsilon makes up for it"
+        ),
+        formula="k times: with probability delta a sure answer, otherwise a randomised response with epsilon / k",
+        program=_delta_not_divided,
+        sampler=partial(_leaky_runs, divided=False),
+        loss=partial(_leaky_loss, divided=False),
+    ),
+)

@@ -1,0 +1,254 @@
+"""DP gradient descent on a linear model: the last model or all of them, and what goes wrong."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning import descent_losses as losses
+from dpaudit.catalogue.learning import descent_programs as programs
+from dpaudit.catalogue.learning import descent_runs as many
+from dpaudit.catalogue.learning.descent_sgd import ENTRIES as STOCHASTIC
+from dpaudit.catalogue.learning.descent_sgd import LEARNING_RATE, NOISE, NOTES, ROOM, STEPS
+from dpaudit.catalogue.learning.descent_steps import Data, last, mean, unclipped_total
+from dpaudit.claims import GaussianDP, Relation
+
+CLIP = Parameter("clip", 3.0, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive)
+SIZE = Parameter("size", 4.0, "records", "what the sum is divided by; public, whatever the data", validate.positive)
+PARAMETERS = (NOISE, CLIP, LEARNING_RATE, STEPS, SIZE)
+
+OTHERS: Data = [[[0.0, 1.0], 0.5], [[0.0, 1.0], -0.5], [[0.0, 0.5], 0.25]]
+CANARY = [[1.0, 0.0], 100.0]
+
+TRANSCRIPT = "Bassily, Smith & Thakurta 2014, Private empirical risk minimization; Dong, Roth & Su 2022, corollary 3.3"
+
+
+def _gaussian(noise_multiplier: float, steps: int, **_: Any) -> GaussianDP:
+    return GaussianDP(math.sqrt(steps) / noise_multiplier, Relation.ADD_OR_REMOVE_ONE)
+
+
+def _replace_one(noise_multiplier: float, steps: int, **_: Any) -> GaussianDP:
+    return GaussianDP(math.sqrt(steps) / noise_multiplier, Relation.REPLACE_ONE)
+
+
+def _one_step(noise_multiplier: float, **_: Any) -> GaussianDP:
+    return GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE)
+
+
+dp_gradient_descent = Entry(
+    module=ROOM,
+    name="dp_gradient_descent",
+    title="DP gradient descent, the last model",
+    source=Source(f"{NOTES}, 'DP Gradient Descent', algorithm 2", TRANSCRIPT),
+    formula=(
+        "in each of T steps the records' gradients, clipped to an l2 norm of C, are summed, with "
+        "N(0, (noise_multiplier C)^2) on every coordinate, divided by `size` and followed "
+        "downhill: sqrt(T) / noise_multiplier-GDP"
+    ),
+    neighbours="datasets of which one has one record more",
+    program=programs.dp_gradient_descent,
+    sampler=partial(many.descent_runs, out=last),
+    parameters=PARAMETERS,
+    promise=_gaussian,
+    loss=partial(losses.gaussian_mu, own=True),
+    default_pair=([*OTHERS, CANARY], OTHERS),
+).with_twins(
+    Twin(
+        name="no_noise",
+        title="Gradient descent without noise",
+        reason="the model is a function of the data: one record more gives another model, always",
+        formula="the notes' algorithm 1: the gradients are summed, divided by `size` and followed downhill",
+        program=programs.gradient_descent,
+        sampler=partial(many.no_noise, total=unclipped_total),
+        loss=losses.unbounded,
+    ),
+    Twin(
+        name="no_clipping",
+        title="DP gradient descent without clipping",
+        reason="a record of large error moves the model as far as its error is large, and the noise knows no bound",
+        formula="as the parent, with the records' own gradients in the sum",
+        program=programs.no_clipping,
+        sampler=partial(many.descent_runs, out=last, total=unclipped_total),
+        loss=losses.unbounded,
+    ),
+    Twin(
+        name="clipping_after_averaging",
+        title="DP gradient descent that clips the average",
+        reason="one record can turn the clipped average round, by 2 C, and the noise is for a record's share, C / size",
+        formula="the average of the gradients is clipped to C and gets N(0, (noise_multiplier C / size)^2)",
+        program=programs.clipping_after_averaging,
+        sampler=partial(many.descent_runs, out=last, total=many.average_clipped, averaged=True),
+        loss=losses.after_averaging_mu,
+        default_pair=(
+            [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], 1000.0]],
+            [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0]],
+        ),
+    ),
+    Twin(
+        name="noise_at_the_end",
+        title="DP gradient descent with the noise of one step on the last model",
+        reason="the record has pulled T times by then, against one draw of noise: T / noise_multiplier, not sqrt(T)",
+        formula="T exact steps with clipped gradients, then N(0, (learning_rate noise_multiplier C / size)^2)",
+        program=programs.noise_at_the_end,
+        sampler=many.noise_at_the_end,
+        loss=losses.noise_at_the_end_mu,
+    ),
+    Twin(
+        name="replace_one",
+        title="DP gradient descent, claimed for a record replaced",
+        reason="a clipped gradient that is replaced can turn round: the sum moves by 2 C, and the noise is for C",
+        formula="as the parent; the claim is made for datasets of one size",
+        program=programs.dp_gradient_descent,
+        sampler=partial(many.descent_runs, out=last),
+        loss=losses.replaced_mu,
+        default_pair=([*OTHERS, CANARY], [*OTHERS, [[1.0, 0.0], -100.0]]),
+        promise=_replace_one,
+        neighbours="datasets of which one record is replaced",
+    ),
+    Twin(
+        name="averaged",
+        title="DP gradient descent, the mean of all models",
+        reason="harmless: the mean is computed from the models, which are private together",
+        formula="as the parent; the output is the mean of the models after all steps",
+        program=programs.averaged,
+        sampler=partial(many.descent_runs, out=mean),
+        loss=losses.averaged_mu,
+        broken=False,
+    ),
+)
+
+dp_gradient_descent_iterates = Entry(
+    module=ROOM,
+    name="dp_gradient_descent_iterates",
+    title="DP gradient descent, the models of all steps",
+    source=Source(f"{NOTES}, 'DP Gradient Descent', algorithm 2", TRANSCRIPT),
+    formula=(
+        "as dp_gradient_descent, and the models of all T steps are released: sqrt(T) / noise_multiplier-GDP just so"
+    ),
+    neighbours="datasets of which one has one record more",
+    program=programs.dp_gradient_descent_iterates,
+    sampler=many.descent_runs,
+    parameters=PARAMETERS,
+    promise=_gaussian,
+    loss=losses.gaussian_mu,
+    default_pair=([*OTHERS, CANARY], OTHERS),
+).with_twins(
+    Twin(
+        name="noise_unscaled",
+        title="DP gradient descent with noise that does not know the clip norm",
+        reason="a record moves the sum by C, and the noise is for 1: C times the loss",
+        formula="the noise on every coordinate of the sum is N(0, noise_multiplier^2), whatever C is",
+        program=programs.noise_unscaled,
+        sampler=partial(many.descent_runs, scale=lambda clip, size: 1.0),
+        loss=lambda first, second, clip, **given: clip * losses.gaussian_mu(first, second, clip=clip, **given),
+    ),
+    Twin(
+        name="noise_divided_twice",
+        title="DP gradient descent with the noise averaged twice",
+        reason="noise that is made for the average is divided by `size` once more: `size` times the loss",
+        formula="the noise on every coordinate of the sum is N(0, (noise_multiplier C / size)^2)",
+        program=programs.noise_divided_twice,
+        sampler=partial(many.descent_runs, scale=lambda clip, size: clip / size),
+        loss=lambda first, second, size, **given: size * losses.gaussian_mu(first, second, size=size, **given),
+    ),
+    Twin(
+        name="noise_in_the_first_step",
+        title="DP gradient descent with noise in its first step only",
+        reason="from one model to the next the later steps are exact, and give the gradient away",
+        formula="the noise is added in the first step; the steps after it have none",
+        program=programs.noise_in_the_first_step,
+        sampler=partial(many.descent_runs, noise=many.first_step),
+        loss=losses.unbounded,
+    ),
+    Twin(
+        name="one_noise",
+        title="DP gradient descent with one noise for all steps",
+        reason="the noise cancels between two steps, and what is left is how the gradient changed, exactly",
+        formula="one draw of N(0, (noise_multiplier C)^2) for every coordinate, added to the sum of each step",
+        program=programs.one_noise,
+        sampler=many.one_noise,
+        loss=losses.unbounded,
+        default_pair=([*OTHERS, [[30.0, 0.0], 0.1]], OTHERS),
+    ),
+    Twin(
+        name="seeded_by_the_data",
+        title="DP gradient descent with noise seeded by the data",
+        reason="a seed that is computed from the data gives one record more other noise: no output belongs to both",
+        formula="the generator of the noise is seeded with the number of records and one of `seeds` numbers",
+        program=programs.seeded_by_the_data,
+        sampler=many.seeded,
+        loss=losses.unbounded,
+        parameters=(
+            Parameter("seeds", 8, "seeds", "the experiments it is repeated for", partial(validate.whole, least=1)),
+        ),
+    ),
+    Twin(
+        name="update_clipped",
+        title="DP gradient descent that clips the step, learning rate included",
+        reason="a step of length C is a gradient of C / learning_rate, and the noise is for one of C",
+        formula="learning_rate times the gradient is clipped to C; the noise is that of the parent",
+        program=programs.update_clipped,
+        sampler=many.update_clipped,
+        loss=lambda first, second, clip, learning_rate, **given: (
+            losses.gaussian_mu(first, second, clip=clip / learning_rate, learning_rate=learning_rate, **given)
+            / learning_rate
+        ),
+    ),
+    Twin(
+        name="clipping_per_coordinate",
+        title="DP gradient descent that clips every coordinate by itself",
+        reason="a gradient of C in each of d coordinates has an l2 norm of sqrt(d) C",
+        formula="each coordinate of a gradient is clipped to [-C, C]",
+        program=programs.clipping_per_coordinate,
+        sampler=partial(many.descent_runs, total=many.each_coordinate),
+        loss=losses.per_coordinate_mu,
+        default_pair=([*OTHERS, [[1.0, 1.0], 100.0]], OTHERS),
+    ),
+    Twin(
+        name="one_step_accounted",
+        title="DP gradient descent, claimed as if it were one step",
+        reason="every step tells as much as the first: mu grows with sqrt(T), and the claim does not",
+        formula="as the parent; the claim is 1 / noise_multiplier-GDP",
+        program=programs.dp_gradient_descent_iterates,
+        sampler=many.descent_runs,
+        loss=losses.gaussian_mu,
+        promise=_one_step,
+    ),
+    Twin(
+        name="stopping",
+        title="DP gradient descent that stops when its true error is small",
+        reason="when it stops is computed from the data without noise: a record of large error keeps it going",
+        formula="as the parent, up to the first model whose mean absolute error on the data is below `tolerance`",
+        program=programs.stopping,
+        sampler=many.stopping,
+        loss=losses.unbounded,
+        parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
+    ),
+    Twin(
+        name="momentum",
+        title="DP gradient descent with momentum",
+        reason="harmless: the memory is made of noisy gradients, which are private together",
+        formula="velocity = momentum velocity + noisy gradient; the step goes along the velocity",
+        program=programs.with_momentum,
+        sampler=many.with_momentum,
+        loss=losses.gaussian_mu,
+        parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
+        broken=False,
+    ),
+    Twin(
+        name="regularised",
+        title="DP gradient descent with the regulariser added after the noise",
+        reason="harmless: the regulariser's gradient is computed from the model, not from the data",
+        formula="penalty times the model is added to the noisy gradient",
+        program=programs.regularised,
+        sampler=many.regularised,
+        loss=losses.gaussian_mu,
+        parameters=(Parameter("penalty", 1.0, "1", "the weight of the regulariser |w|^2 / 2", validate.not_negative),),
+        broken=False,
+    ),
+)
+
+ENTRIES = (dp_gradient_descent, dp_gradient_descent_iterates, *STOCHASTIC)

@@ -1,0 +1,164 @@
+"""DP-SGD on a logistic model: the last model or all of them, and what goes wrong."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.losses import subsampled_gaussian_epsilon
+from dpaudit.catalogue.learning import descent_batches as batches
+from dpaudit.catalogue.learning import descent_losses as losses
+from dpaudit.catalogue.learning.descent_steps import Data, last
+from dpaudit.claims import ApproximateDP, Relation
+from dpaudit.errors import InvalidSpec
+
+ROOM = "dpaudit.catalogue.learning"
+NOTES = "CS 208, notes 002"
+
+
+def _rate(name: str, value: object) -> float:
+    rate = validate.positive(name, value)
+    if rate > 1.0:
+        raise InvalidSpec(f"{name} must be at most 1, got {value!r}")
+    return rate
+
+
+NOISE = Parameter(
+    "noise_multiplier", 2.0, "clip norms", "the standard deviation of the noise on the sum", validate.positive
+)
+LEARNING_RATE = Parameter("learning_rate", 0.5, "1", "how far a step goes", validate.positive)
+STEPS = Parameter("steps", 4, "steps", "T, after which it ends", partial(validate.whole, least=1))
+PARAMETERS = (
+    Parameter("noise_multiplier", 1.0, NOISE.unit, NOISE.meaning, validate.positive),
+    Parameter("clip", 0.1, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive),
+    Parameter("learning_rate", 1.0, "1", LEARNING_RATE.meaning, validate.positive),
+    STEPS,
+    Parameter("rate", 0.5, "probability", "of a record to be in the batch of a step", _rate),
+    Parameter(
+        "batch_size",
+        2.0,
+        "records",
+        "what the sum is divided by: the expected size, public, whatever the data",
+        partial(validate.whole, least=1),
+    ),
+    Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability),
+)
+
+OTHERS: Data = [[[0.0, 1.0], 1.0], [[0.0, 1.0], 0.0], [[0.0, 0.5], 1.0], [[0.0, -0.5], 0.0]]
+CANARY = [[1.0, 0.0], 1.0]
+ABADI = "Abadi et al. 2016, Deep learning with differential privacy, algorithm 1"
+
+
+def _accounted(noise_multiplier: float, steps: int, rate: float, delta: float, **_: Any) -> ApproximateDP:
+    epsilon = subsampled_gaussian_epsilon(delta, noise_multiplier, rate, steps)
+    return ApproximateDP(epsilon, delta, Relation.ADD_OR_REMOVE_ONE)
+
+
+def _rate_of_one_record(rate: float, batch_size: float, **given: Any) -> ApproximateDP:
+    return _accounted(rate=rate / batch_size, **given)
+
+
+dp_sgd = Entry(
+    module=ROOM,
+    name="dp_sgd",
+    title="DP-SGD with Poisson batches, the last model",
+    source=Source(f"{NOTES}, 'DP Stochastic Gradient Descent', algorithm 3", ABADI),
+    formula=(
+        "in each of T steps every record joins the batch with probability `rate`, by itself; the batch's gradients, "
+        "clipped to an l2 norm of C, are summed, with N(0, (noise_multiplier C)^2) on every coordinate, divided by "
+        "`batch_size` and followed downhill; epsilon is exact for all models seen"
+    ),
+    neighbours="datasets of which one has one record more",
+    program=batches.dp_sgd,
+    sampler=partial(batches.sgd_runs, out=last),
+    parameters=PARAMETERS,
+    promise=_accounted,
+    loss=losses.last_iterate,
+    default_pair=([*OTHERS, CANARY], OTHERS),
+).with_twins(
+    Twin(
+        name="one_batch",
+        title="DP-SGD that draws one batch for all its steps",
+        reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
+        formula="the batch is drawn once, before the first step",
+        program=batches.one_batch,
+        sampler=partial(batches.sgd_runs, batches=batches.drawn_once, out=last),
+        loss=losses.one_batch,
+    ),
+    Twin(
+        name="rate_of_one_record",
+        title="DP-SGD, accounted at the rate of a batch of one",
+        reason="the accountant was given 1 / n where a record joins with probability batch_size / n",
+        formula="as the parent; epsilon is computed for the rate `rate` / `batch_size`",
+        program=batches.dp_sgd,
+        sampler=partial(batches.sgd_runs, out=last),
+        loss=losses.last_iterate,
+        promise=_rate_of_one_record,
+    ),
+)
+
+dp_sgd_iterates = Entry(
+    module=ROOM,
+    name="dp_sgd_iterates",
+    title="DP-SGD with Poisson batches, the models of all steps",
+    source=Source(f"{NOTES}, 'DP Stochastic Gradient Descent', algorithm 3", ABADI),
+    formula=(
+        "as dp_sgd, and the models of all T steps are released; epsilon is exact, from the distribution of the privacy "
+        "loss: T times that of (1 - rate) N(0, 1) + rate N(1 / noise_multiplier, 1) against N(0, 1)"
+    ),
+    neighbours="datasets of which one has one record more",
+    program=batches.dp_sgd_iterates,
+    sampler=batches.sgd_runs,
+    parameters=PARAMETERS,
+    promise=_accounted,
+    loss=losses.all_iterates,
+    default_pair=([*OTHERS, CANARY], OTHERS),
+).with_twins(
+    Twin(
+        name="no_clipping",
+        title="DP-SGD without clipping",
+        reason="a record's gradient is as long as its features allow, and the noise is for one of length C",
+        formula="as the parent, with the records' own gradients in the sum",
+        program=batches.no_clipping,
+        sampler=partial(batches.sgd_runs, pull=batches.whole_pull),
+        loss=losses.unclipped,
+        default_pair=([*OTHERS, [[0.3, 0.0], 1.0]], OTHERS),
+    ),
+    Twin(
+        name="clipping_per_batch",
+        title="DP-SGD that clips the gradient of the batch",
+        reason="alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
+        formula="the average of the batch is clipped to C and gets N(0, (noise_multiplier C / batch_size)^2)",
+        program=batches.clipping_per_batch,
+        sampler=partial(batches.sgd_runs, pull=batches.whole_pull, average=batches.clipped_average),
+        loss=losses.per_batch,
+        default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
+    ),
+    Twin(
+        name="realised_batch_size",
+        title="DP-SGD that divides by the number of records drawn",
+        reason="in a small batch a record's share is large, up to C, and the noise is for C / batch_size",
+        formula="the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
+        program=batches.realised_batch_size,
+        sampler=partial(batches.sgd_runs, average=batches.realised_average),
+        loss=losses.realised_size,
+        default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
+    ),
+    Twin(
+        name="shuffled_batches",
+        title="DP-SGD with shuffled batches, claimed as Poisson batches",
+        reason=(
+            "batches are full, so whoever joins pushes another out and moves the sum by 2 C; and it happens once an "
+            "epoch, whatever the dice say"
+        ),
+        formula="each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
+        program=batches.shuffled_batches,
+        sampler=partial(batches.sgd_runs, batches=batches.shuffled),
+        loss=losses.shuffled,
+        default_pair=([[[1.0, 0.0], 0.0]] * 4 + [[[1.0, 0.0], 1.0]], [[[1.0, 0.0], 0.0]] * 4),
+    ),
+)
+
+ENTRIES = (dp_sgd, dp_sgd_iterates)

@@ -1,0 +1,244 @@
+"""The exponential mechanism as a fit: draw the slope from a grid, the likelier the smaller its loss on the data."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.learning.output_noise import EPSILON, REPLACED, ROOM, Data
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+
+SPAN = 4.0  # of the squared loss of a record: |x|, |y| and |theta| are at most 1
+_CLOSE = 1e-12  # slopes closer than this are one
+
+_SLOPES = ([1.0, 0.9], [0.8, 0.9], [1.0, 1.0], [-0.9, -0.7], [0.7, 0.4], [-1.0, -1.0], [0.6, 0.8], [-0.9, -1.0])
+_OTHERS: Data = [*_SLOPES, [0.9, 1.0]]
+_FEW: Data = [[0.5, 0.1], [-0.4, 0.1], [0.3, 0.0], [0.2, 0.2]]
+
+
+def _clipped(value: float) -> float:
+    return max(-1.0, min(1.0, value))
+
+
+def _clip(data: Data) -> Data:
+    return [[_clipped(x), _clipped(y)] for x, y in data]
+
+
+def _clip_features(data: Data) -> Data:
+    return [[_clipped(x), y] for x, y in data]
+
+
+# --- one run ----------------------------------------------------------------------------------------------------
+
+
+def _draw(slopes: list[float], exponents: list[float], rng: Rng) -> float:
+    largest = max(exponents)
+    weights = [math.exp(exponent - largest) for exponent in exponents]
+    level = rng.random() * sum(weights)
+    for slope, weight in zip(slopes, weights, strict=True):
+        level -= weight
+        if level < 0.0:
+            return slope
+    return slopes[-1]
+
+
+def _slopes(cells: int) -> list[float]:
+    return [-1.0 + 2.0 * i / (cells - 1) for i in range(cells)]
+
+
+def _fit(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
+    records, slopes = _clip(data), _slopes(cells)
+    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
+    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
+
+
+def _sum_for_average(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
+    records, slopes = _clip(data), _slopes(cells)
+    risks = [sum((y - t * x) ** 2 for x, y in records) - weight * t * t for t in slopes]
+    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
+
+
+def _labels_not_clipped(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
+    records, slopes = _clip_features(data), _slopes(cells)
+    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
+    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
+
+
+def _grid_from_data(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
+    records = _clip(data)
+    best = sum(x * y for x, y in records) / (sum(x * x for x, _ in records) + len(data) * weight)
+    slopes = [_clipped(best + t) for t in _slopes(cells)]
+    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
+    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
+
+
+def _risk_released(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> tuple[float, float]:
+    records, slopes = _clip(data), _slopes(cells)
+    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
+    slope = _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
+    return slope, risks[slopes.index(slope)]
+
+
+def _sign_turned(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
+    records, slopes = _clip(data), _slopes(cells)
+    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) - weight * t * t for t in slopes]
+    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
+
+
+# --- many runs, and the law: slopes with the risks that the mechanism gives them ---------------------------------
+
+Law = tuple[Floats, Floats]
+
+
+def _average(data: Data, weight: float, cells: int, *, clip: Any = _clip, sign: float = 1.0) -> Law:
+    slopes = np.array(_slopes(cells))
+    return slopes, _risks(clip(data), slopes, weight * sign)
+
+
+def _total(data: Data, weight: float, cells: int) -> Law:
+    """The sum where the average belongs, and the regulariser subtracted once, as the notes print it."""
+    slopes = np.array(_slopes(cells))
+    return slopes, len(data) * _risks(_clip(data), slopes, -weight / len(data))
+
+
+def _around_the_best(data: Data, weight: float, cells: int) -> Law:
+    x, y = np.asarray(_clip(data)).T
+    best = (x @ y) / (x @ x + len(data) * weight)
+    slopes = np.clip(best + np.array(_slopes(cells)), -1.0, 1.0)
+    return slopes, _risks(_clip(data), slopes, weight)
+
+
+def _risks(records: Data, slopes: Floats, weight: float) -> Floats:
+    x, y = np.asarray(records).T
+    return np.asarray(((y[:, None] - np.outer(x, slopes)) ** 2).mean(axis=0) + weight * slopes**2)
+
+
+def _chances(risks: Floats, records: int, epsilon: float) -> Floats:
+    exponents = -epsilon * records * risks / (2.0 * SPAN)
+    weights = np.exp(exponents - exponents.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _indices(chances: Floats, runs: int, rng: Rng) -> npt.NDArray[np.intp]:
+    steps = np.cumsum(chances)
+    return np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right")
+
+
+def _runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int, *, law: Any = _average) -> Floats:
+    slopes, risks = law(data, weight, cells)
+    return np.asarray(slopes[_indices(_chances(risks, len(data), epsilon), runs, rng)])
+
+
+def _risk_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int) -> Floats:
+    slopes, risks = _average(data, weight, cells)
+    return np.asarray(np.stack([slopes, risks], axis=1)[_indices(_chances(risks, len(data), epsilon), runs, rng)])
+
+
+def _loss(
+    first: Data, second: Data, epsilon: float, weight: float, cells: int, *, law: Any = _average, told: bool = False
+) -> float:
+    """By enumeration: an outcome is a slope, and where the mechanism tells it the risk as well."""
+    outcomes: list[dict[tuple[float, ...], float]] = []
+    for data in (first, second):
+        slopes, risks = law(data, weight, cells)
+        chances = _chances(risks, len(data), epsilon)
+        table: dict[tuple[float, ...], float] = {}
+        for slope, risk, chance in zip(slopes, risks, chances, strict=True):
+            key = (round(slope / _CLOSE), round(risk / _CLOSE)) if told else (round(slope / _CLOSE),)
+            table[key] = table.get(key, 0.0) + float(chance)
+        outcomes.append(table)
+    keys = sorted({*outcomes[0], *outcomes[1]})
+    return largest_log_ratio(*(np.array([table.get(key, 0.0) for key in keys]) for table in outcomes))
+
+
+def _replaced(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+_BY_TOTAL, _BY_LABELS, _TURNED = _total, partial(_average, clip=_clip_features), partial(_average, sign=-1.0)
+
+exponential_fit = Entry(
+    module=ROOM,
+    name="exponential_fit",
+    title="Regression by the exponential mechanism on a grid",
+    source=Source(
+        "CS 208, notes 002, 'Exponential Mechanism for ML'",
+        "McSherry & Talwar 2007, Mechanism design via differential privacy",
+    ),
+    formula=(
+        "theta on a grid of [-1, 1] with probability proportional to e^(-epsilon n L(theta) / (2 D)), "
+        "L(theta) = (1/n) sum (y - theta x)^2 + lambda theta^2, x and y clipped to [-1, 1], D = 4"
+    ),
+    neighbours=REPLACED,
+    program=_fit,
+    sampler=_runs,
+    parameters=(
+        EPSILON,
+        Parameter("weight", 0.1, "loss per squared slope", "lambda, of the regulariser", validate.positive),
+        Parameter("cells", 5, "slopes", "how many the grid holds", partial(validate.whole, least=2)),
+    ),
+    promise=_replaced,
+    loss=_loss,
+    default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
+).with_twins(
+    Twin(
+        name="sum_for_average",
+        title="Regression by the exponential mechanism, with the sum where the average belongs",
+        reason="the exponent epsilon n / (2 D) is for the average; beside a sum one record moves it n times too far",
+        formula="theta with probability proportional to e^(-(epsilon n / (2 D)) (sum loss - lambda theta^2))",
+        program=_sum_for_average,
+        sampler=partial(_runs, law=_BY_TOTAL),
+        loss=partial(_loss, law=_BY_TOTAL),
+        default_pair=([*_FEW, [1.0, 1.0]], [*_FEW, [1.0, -1.0]]),
+    ),
+    Twin(
+        name="labels_not_clipped",
+        title="Regression by the exponential mechanism on labels of any size",
+        reason="D = 4 bounds the loss of a record with |y| <= 1; a larger label makes a larger loss",
+        formula="as the regression, with the labels as they come",
+        program=_labels_not_clipped,
+        sampler=partial(_runs, law=_BY_LABELS),
+        loss=partial(_loss, law=_BY_LABELS),
+        default_pair=([*_OTHERS, [1.0, 4.0]], [*_OTHERS, [1.0, -4.0]]),
+    ),
+    Twin(
+        name="grid_from_data",
+        title="Regression by the exponential mechanism on a grid around the exact fit",
+        reason="the slopes that can come out depend on the data: those of one grid are not on the other",
+        formula="as the regression, with the grid centred at the ridge optimum of the data",
+        program=_grid_from_data,
+        sampler=partial(_runs, law=_around_the_best),
+        loss=partial(_loss, law=_around_the_best),
+    ),
+    Twin(
+        name="risk_released",
+        title="Regression by the exponential mechanism that tells how well it fits",
+        reason="the loss of the chosen slope on the private data is an exact statistic of them",
+        formula="as the regression, and beside the slope its L(theta)",
+        program=_risk_released,
+        sampler=_risk_runs,
+        loss=partial(_loss, told=True),
+    ),
+    Twin(
+        name="sign_turned",
+        title="Regression by the exponential mechanism with the regulariser's sign turned",
+        reason="the regulariser does not look at the data: large slopes are favoured, at no cost in privacy",
+        formula="theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))",
+        program=_sign_turned,
+        sampler=partial(_runs, law=_TURNED),
+        loss=partial(_loss, law=_TURNED),
+        broken=False,
+    ),
+)
+
+ENTRIES = (exponential_fit,)

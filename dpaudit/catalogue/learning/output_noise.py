@@ -1,0 +1,338 @@
+"""Output perturbation: fit the regularised classifier, then add noise as large as one record can move the optimum.
+
+Strong convexity bounds that move: with a loss whose slope lies in [-1, 0] and features of length at most 1, replacing
+one of n records moves the optimum by at most 2 / (n lambda).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.optimum import HUBER_HINGE, LOGISTIC, classifier, in_unit_ball
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import GaussianDP, PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Data = list[list[float]]
+
+ROOM = "dpaudit.catalogue.learning"
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the regulariser", validate.positive)
+NOTES = "CS 208, notes 002, 'Output Perturbation'"
+CMS = "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 1"
+REPLACED = "datasets of n records that differ in one of them"
+
+_OTHERS: Data = [
+    [0.6, 0.6, 1],
+    [0.8, 0.4, 1],
+    [0.3, 0.8, 1],
+    [0.1, 0.5, 1],
+    [-0.5, 0.6, -1],
+    [-0.6, 0.2, -1],
+    [-0.2, -0.7, -1],
+    [-0.8, 0.3, -1],
+    [0.2, -0.6, -1],
+]
+_PAIR = ([*_OTHERS, [0.6, -0.8, 1]], [*_OTHERS, [0.6, -0.8, -1]])
+_LONG = ([*_OTHERS, [4.0, 3.0, 1]], [*_OTHERS, [4.0, 3.0, -1]])
+_IN_THREE: Data = [
+    [0.5, 0.2, 0.1, 1],
+    [0.1, 0.6, 0.2, -1],
+    [-0.4, 0.3, 0.5, 1],
+    [-0.5, -0.2, 0.1, -1],
+    [0.3, -0.3, 0.2, 1],
+]
+_DIAGONAL = ([*_IN_THREE, [0.57, 0.57, 0.57, 1]], [*_IN_THREE, [0.57, 0.57, 0.57, -1]])
+
+
+def _fit(data: Data, weight: float) -> Floats:
+    return classifier([in_unit_ball(record) for record in data], weight, HUBER_HINGE)
+
+
+def _fit_unscaled(data: Data, weight: float) -> Floats:
+    return classifier(data, weight, HUBER_HINGE)
+
+
+# --- noise with a density that falls with its length ------------------------------------------------------------
+
+
+def _direction(dimensions: int, rng: Rng) -> Floats:
+    z = rng.standard_normal(dimensions)
+    return np.asarray(z / np.linalg.norm(z))
+
+
+def _output(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
+    optimum = _fit(data, weight)
+    rate = epsilon * len(data) * weight / 2.0
+    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
+    return tuple((optimum + noise).tolist())
+
+
+def _half_sensitivity(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
+    optimum = _fit(data, weight)
+    rate = epsilon * len(data) * weight
+    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
+    return tuple((optimum + noise).tolist())
+
+
+def _weight_left_out(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
+    optimum = _fit(data, weight)
+    rate = epsilon * len(data) / 2.0
+    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
+    return tuple((optimum + noise).tolist())
+
+
+def _features_not_scaled(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
+    optimum = _fit_unscaled(data, weight)
+    rate = epsilon * len(data) * weight / 2.0
+    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
+    return tuple((optimum + noise).tolist())
+
+
+def _exponential_radius(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
+    optimum = _fit(data, weight)
+    rate = epsilon * len(data) * weight / 2.0
+    noise = rng.exponential(1.0 / rate) * _direction(len(optimum), rng)
+    return tuple((optimum + noise).tolist())
+
+
+def _laplace_per_coordinate(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
+    optimum = _fit(data, weight)
+    rate = epsilon * len(data) * weight / 2.0
+    return tuple(coordinate + rng.laplace(scale=1.0 / rate) for coordinate in optimum.tolist())
+
+
+def _rate(data: Data, epsilon: float, weight: float) -> float:
+    """Noise of density e^(-rate ||z||) makes epsilon where the optimum moves by 2 / (n lambda)."""
+    return epsilon * len(data) * weight / 2.0
+
+
+def _bare_rate(data: Data, epsilon: float, weight: float) -> float:
+    return epsilon * len(data) / 2.0
+
+
+def _double_rate(data: Data, epsilon: float, weight: float) -> float:
+    return epsilon * len(data) * weight
+
+
+def _output_runs(
+    data: Data,
+    runs: int,
+    rng: Rng,
+    epsilon: float,
+    weight: float,
+    *,
+    fit: Any = _fit,
+    rate: Any = _rate,
+    shape: float | None = None,
+) -> Floats:
+    """The direction is that of a normal draw, the length a gamma draw; `shape` is the number of dimensions."""
+    optimum = fit(data, weight)
+    noise = rng.standard_normal((len(optimum), runs))
+    length = rng.standard_gamma(len(optimum) if shape is None else shape, runs)
+    length /= np.sqrt(np.einsum("ir,ir->r", noise, noise))
+    length /= rate(data, epsilon, weight)
+    noise *= length
+    noise += optimum[:, None]
+    return noise.T
+
+
+def _laplace_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float) -> Floats:
+    optimum = _fit(data, weight)
+    noise = laplace(rng, 1.0 / _rate(data, epsilon, weight), len(optimum) * runs).reshape(len(optimum), runs)
+    noise += optimum[:, None]
+    return noise.T
+
+
+def _loss(
+    first: Data, second: Data, epsilon: float, weight: float, *, fit: Any = _fit, rate: Any = _rate, norm: int = 2
+) -> float:
+    """Far out along the line through both optima the densities differ by e^(rate * distance), and nowhere by more."""
+    moved = float(np.linalg.norm(fit(first, weight) - fit(second, weight), norm))
+    return float(rate(first, epsilon, weight)) * moved
+
+
+def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> float:
+    moved = not np.array_equal(_fit(first, weight), _fit(second, weight))
+    if not moved or len(first[0]) == 2:  # one feature: the radius has the right law
+        return _loss(first, second, epsilon, weight)
+    return math.inf
+
+
+def _replaced(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+output_perturbation = Entry(
+    module=ROOM,
+    name="output_perturbation",
+    title="Output perturbation of a support vector machine",
+    source=Source(NOTES, CMS),
+    formula=(
+        "w* + z with w* = argmin (1/n) sum huber(y <w, x>) + (lambda/2) ||w||^2, features scaled to ||x|| <= 1, "
+        "z of density proportional to e^(-epsilon n lambda ||z|| / 2); huber is the hinge with its corner rounded"
+    ),
+    neighbours=REPLACED,
+    program=_output,
+    sampler=_output_runs,
+    parameters=(EPSILON, WEIGHT),
+    promise=_replaced,
+    loss=_loss,
+    default_pair=_PAIR,
+).with_twins(
+    Twin(
+        name="half_sensitivity",
+        title="Output perturbation for the sensitivity 1 / (n lambda)",
+        reason="replacing a record takes one gradient out and puts another in: the optimum moves by 2 / (n lambda)",
+        formula="w* + z, z of density proportional to e^(-epsilon n lambda ||z||)",
+        program=_half_sensitivity,
+        sampler=partial(_output_runs, rate=_double_rate),
+        loss=partial(_loss, rate=_double_rate),
+    ),
+    Twin(
+        name="weight_left_out",
+        title="Output perturbation with the regulariser left out of the sensitivity",
+        reason="the loss moves by 2 / n, but the optimum by 1 / lambda times as much: a flat objective moves further",
+        formula="w* + z, z of density proportional to e^(-epsilon n ||z|| / 2)",
+        program=_weight_left_out,
+        sampler=partial(_output_runs, rate=_bare_rate),
+        loss=partial(_loss, rate=_bare_rate),
+    ),
+    Twin(
+        name="features_not_scaled",
+        title="Output perturbation of features of any length",
+        reason="a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far",
+        formula="as output perturbation, with the features as they come",
+        program=_features_not_scaled,
+        sampler=partial(_output_runs, fit=_fit_unscaled),
+        loss=partial(_loss, fit=_fit_unscaled),
+        default_pair=_LONG,
+    ),
+    Twin(
+        name="exponential_radius",
+        title="Output perturbation with a radius from the exponential distribution",
+        reason="the radius of that density is Gamma(d); an exponential one heaps the noise up at the optimum itself",
+        formula="w* + r u with u uniform on the sphere and r exponential with mean 2 / (epsilon n lambda)",
+        program=_exponential_radius,
+        sampler=partial(_output_runs, shape=1.0),
+        loss=_radius_loss,
+    ),
+    Twin(
+        name="laplace_per_coordinate",
+        title="Output perturbation with Laplace noise for the l2 sensitivity",
+        reason="independent Laplace noise pays for the l1 distance, up to sqrt(d) times the l2 distance",
+        formula="each coordinate of w* plus its own draw of Lap(2 / (epsilon n lambda))",
+        program=_laplace_per_coordinate,
+        sampler=_laplace_runs,
+        loss=partial(_loss, norm=1),
+        default_pair=_DIAGONAL,
+    ),
+)
+
+
+# --- normal noise -----------------------------------------------------------------------------------------------
+
+
+def _fit_logistic(data: Data, weight: float) -> Floats:
+    return classifier([in_unit_ball(record) for record in data], weight, LOGISTIC)
+
+
+def _gaussian(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
+    sigma = 2.0 / (len(data) * weight * mu)
+    return tuple(coordinate + rng.normal(scale=sigma) for coordinate in _fit_logistic(data, weight).tolist())
+
+
+def _variance_for_deviation(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
+    variance = (2.0 / (len(data) * weight * mu)) ** 2
+    return tuple(coordinate + rng.normal(scale=variance) for coordinate in _fit_logistic(data, weight).tolist())
+
+
+def _one_draw(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
+    noise = rng.normal(scale=2.0 / (len(data) * weight * mu))
+    return tuple(coordinate + noise for coordinate in _fit_logistic(data, weight).tolist())
+
+
+def _sigma(data: Data, mu: float, weight: float) -> float:
+    return 2.0 / (len(data) * weight * mu)
+
+
+def _squared_sigma(data: Data, mu: float, weight: float) -> float:
+    return _sigma(data, mu, weight) ** 2
+
+
+def _gaussian_runs(
+    data: Data, runs: int, rng: Rng, mu: float, weight: float, *, sigma: Any = _sigma, shared: bool = False
+) -> Floats:
+    optimum = _fit_logistic(data, weight)
+    noise = rng.standard_normal((1 if shared else len(optimum), runs))
+    noise *= sigma(data, mu, weight)
+    return np.asarray((noise + optimum[:, None]).T)
+
+
+def _gaussian_loss(first: Data, second: Data, mu: float, weight: float, *, sigma: Any = _sigma) -> float:
+    moved = float(np.linalg.norm(_fit_logistic(first, weight) - _fit_logistic(second, weight)))
+    return moved / float(sigma(first, mu, weight))
+
+
+def _one_draw_loss(first: Data, second: Data, mu: float, weight: float) -> float:
+    moved = _fit_logistic(first, weight) - _fit_logistic(second, weight)
+    return math.inf if np.ptp(moved) > 1e-9 else abs(float(moved[0])) / _sigma(first, mu, weight)
+
+
+def _gaussian_promise(mu: float, **_: Any) -> GaussianDP:
+    return GaussianDP(mu, relation=Relation.REPLACE_ONE)
+
+
+gaussian_output_perturbation = Entry(
+    module=ROOM,
+    name="gaussian_output_perturbation",
+    title="Output perturbation of logistic regression, normal noise",
+    source=Source(
+        NOTES,
+        "Chaudhuri, Monteleoni & Sarwate 2011 (the sensitivity); Dong, Roth & Su 2022, Gaussian differential privacy",
+    ),
+    formula=(
+        "w* + N(0, sigma^2 I), sigma = 2 / (n lambda mu), "
+        "w* = argmin (1/n) sum ln(1 + e^(-y <w, x>)) + (lambda/2) ||w||^2, features scaled to ||x|| <= 1"
+    ),
+    neighbours=REPLACED,
+    program=_gaussian,
+    sampler=_gaussian_runs,
+    parameters=(
+        Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive),
+        replace(WEIGHT, default=1.0),
+    ),
+    promise=_gaussian_promise,
+    loss=_gaussian_loss,
+    default_pair=_PAIR,
+).with_twins(
+    Twin(
+        name="variance_for_deviation",
+        title="Logistic regression with sigma^2 passed for sigma",
+        reason="samplers take the standard deviation: with sigma = 0.2 the noise is five times too little",
+        formula="w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate",
+        program=_variance_for_deviation,
+        sampler=partial(_gaussian_runs, sigma=_squared_sigma),
+        loss=partial(_gaussian_loss, sigma=_squared_sigma),
+    ),
+    Twin(
+        name="one_draw",
+        title="Logistic regression with one draw for all coordinates",
+        reason="the difference of two coordinates has no noise at all",
+        formula="each coordinate of w* plus the same draw of N(0, sigma^2)",
+        program=_one_draw,
+        sampler=partial(_gaussian_runs, shared=True),
+        loss=_one_draw_loss,
+    ),
+)
+
+ENTRIES = (output_perturbation, gaussian_output_perturbation)

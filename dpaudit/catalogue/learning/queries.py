@@ -1,0 +1,212 @@
+"""Statistical queries answered with noise, and the sample that theorem 3.2 of the notes needs.
+
+The class is that of thresholds on {0, ..., 2^bits - 1}: h_t(x) = [x >= t]. A record is (x, y), y in {0, 1}; query t
+is the share of records with x < t and y = 1, which one record moves by 1 / m.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.output_noise import EPSILON, REPLACED, ROOM
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Data = list[list[int]]
+
+HAGHTALAB = "Haghtalab 2020, notes 000, 'Privacy-preserving PAC Learning', theorem 3.2"
+BLUM = "Blum, Dwork, McSherry & Nissim 2005, Practical privacy: the SuLQ framework"
+BITS = Parameter("bits", 2, "bits", "of x: the domain holds 2^bits values", partial(validate.whole, least=1))
+TOLERANCE = Parameter(
+    "tolerance", 0.1, "share of records", "tau, how far from the truth an answer may be", validate.open_probability
+)
+
+_OTHERS: Data = [[0, 0], [1, 0], [2, 0], [3, 1], [1, 0], [3, 1], [2, 0], [3, 1], [0, 0]]
+
+
+def sample_size(queries: int, tolerance: float, epsilon: float, beta: float) -> int:
+    """The records that suffice for K answers all within the tolerance of the truth with probability 1 - beta.
+
+    Theorem 3.2 with its constants: half of the tolerance and of beta for the noise, a union over K tails of
+    Lap(K / (epsilon m)), and half for the sample, K times Hoeffding's two tails.
+
+    >>> sample_size(3, 0.1, 1.0, 0.05)
+    1097
+    """
+    noise = 2.0 * queries / (epsilon * tolerance) * math.log(2.0 * queries / beta)
+    sample = 2.0 / tolerance**2 * math.log(4.0 * queries / beta)
+    return math.ceil(max(noise, sample))
+
+
+def share(data: Data, below: int) -> float:
+    """The share of the records with x < below and y = 1: the answer to one statistical query.
+
+    >>> share([[0, 1], [1, 1], [2, 0]], 1)
+    0.3333333333333333
+    """
+    return sum(y == 1 and x < below for x, y in data) / len(data)
+
+
+# --- all queries of the class, asked at once --------------------------------------------------------------------
+
+
+def _thresholds(bits: int) -> range:
+    return range(1, 2**bits)
+
+
+def _answers(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
+    asked = _thresholds(bits)
+    return tuple(share(data, t) + rng.laplace(scale=len(asked) / (epsilon * len(data))) for t in asked)
+
+
+def _budget_not_divided(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
+    return tuple(share(data, t) + rng.laplace(scale=1.0 / (epsilon * len(data))) for t in _thresholds(bits))
+
+
+def _redrawn(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
+    asked, answers = _thresholds(bits), []
+    for t in asked:
+        answer = -1.0
+        while not 0.0 <= answer <= 1.0:
+            answer = share(data, t) + rng.laplace(scale=len(asked) / (epsilon * len(data)))
+        answers.append(answer)
+    return tuple(answers)
+
+
+def _made_monotone(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
+    return tuple(itertools.accumulate(_answers(data, rng, epsilon, bits), max))
+
+
+def _within_tolerance(data: Data, rng: Rng, epsilon: float, bits: int, tolerance: float) -> tuple[float, ...]:
+    return tuple(share(data, t) + rng.uniform(-tolerance, tolerance) for t in _thresholds(bits))
+
+
+def _shares(data: Data, bits: int) -> Floats:
+    return np.array([share(data, t) for t in _thresholds(bits)])
+
+
+def _answer_runs(
+    data: Data, runs: int, rng: Rng, epsilon: float, bits: int, *, divided: bool = True, monotone: bool = False
+) -> Floats:
+    shares = _shares(data, bits)
+    scale = (len(shares) if divided else 1) / (epsilon * len(data))
+    noisy = laplace(rng, scale, len(shares) * runs).reshape(len(shares), runs)
+    noisy += shares[:, None]
+    if monotone:
+        np.maximum.accumulate(noisy, axis=0, out=noisy)
+    return np.asarray(noisy.T)
+
+
+def _redrawn_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int) -> Floats:
+    """By inversion of the distribution between 0 and 1: a redrawn answer is a Laplace draw given that it lies there."""
+    shares = _shares(data, bits)
+    scale = len(shares) / (epsilon * len(data))
+    answers = rng.random((len(shares), runs))
+    for row, share in zip(answers, shares, strict=True):
+        left, right = -math.expm1(-share / scale), -math.expm1(-(1.0 - share) / scale)
+        row *= left + right
+        row -= left
+        row[:] = share - scale * np.sign(row) * np.log1p(-np.abs(row))
+    return np.asarray(answers.T)
+
+
+def _uniform_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Floats:
+    shares = _shares(data, bits)
+    answers = rng.random((len(shares), runs))
+    answers *= 2.0 * tolerance
+    answers += (shares - tolerance)[:, None]
+    return np.asarray(answers.T)
+
+
+def _answer_loss(first: Data, second: Data, epsilon: float, bits: int, *, divided: bool = True) -> float:
+    before, after = _shares(first, bits), _shares(second, bits)
+    scale = (len(before) if divided else 1) / (epsilon * len(first))
+    return float(np.abs(before - after).sum() / scale)
+
+
+def _redrawn_loss(first: Data, second: Data, epsilon: float, bits: int) -> float:
+    """Answer by answer: the log ratio is largest at 0 or at 1, and the two normalisers differ."""
+    before, after = _shares(first, bits), _shares(second, bits)
+    scale = len(before) / (epsilon * len(first))
+
+    def log_density(share: Floats, at: float) -> Floats:
+        kept = -np.expm1(-share / scale) - np.expm1(-(1.0 - share) / scale)
+        return np.asarray(-np.abs(at - share) / scale - np.log(kept))
+
+    ends = np.stack([log_density(before, at) - log_density(after, at) for at in (0.0, 1.0)])
+    return float(max(ends.max(axis=0).sum(), (-ends).max(axis=0).sum()))
+
+
+def _uniform_loss(first: Data, second: Data, epsilon: float, bits: int, tolerance: float) -> float:
+    return 0.0 if np.array_equal(_shares(first, bits), _shares(second, bits)) else math.inf
+
+
+def _replaced(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+statistical_queries = Entry(
+    module=ROOM,
+    name="statistical_queries",
+    title="All K statistical queries, answered with noise",
+    source=Source(HAGHTALAB, BLUM),
+    formula="the share of records with x < t and y = 1, plus Lap(K / (epsilon m)), for t = 1, ..., K = 2^bits - 1",
+    neighbours=REPLACED,
+    program=_answers,
+    sampler=_answer_runs,
+    parameters=(EPSILON, BITS),
+    promise=_replaced,
+    loss=_answer_loss,
+    default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
+).with_twins(
+    Twin(
+        name="budget_not_divided",
+        title="Statistical queries with all of epsilon for each",
+        reason="one record can count in every query, so K answers at epsilon each are K epsilon together",
+        formula="each share plus Lap(1 / (epsilon m))",
+        program=_budget_not_divided,
+        sampler=partial(_answer_runs, divided=False),
+        loss=partial(_answer_loss, divided=False),
+    ),
+    Twin(
+        name="redrawn",
+        title="Statistical queries, drawn again until the answer is a share",
+        reason="what is left of the noise must be scaled up to one, by a factor that depends on the share itself",
+        formula="each share plus Lap(K / (epsilon m)), drawn anew until the answer lies in [0, 1]",
+        program=_redrawn,
+        sampler=_redrawn_runs,
+        loss=_redrawn_loss,
+    ),
+    Twin(
+        name="within_tolerance",
+        title="Statistical queries answered anywhere within the tolerance",
+        reason="the learner is content with any answer within tau, but noise that ends shows where it ended",
+        formula="each share plus a draw from the uniform distribution on [-tau, tau]",
+        program=_within_tolerance,
+        sampler=_uniform_runs,
+        loss=_uniform_loss,
+        parameters=(TOLERANCE,),
+    ),
+    Twin(
+        name="made_monotone",
+        title="Statistical queries made to rise with the threshold",
+        reason="the running maximum is a function of the private answers: like shares, they now rise, at no cost",
+        formula="each share plus Lap(K / (epsilon m)), then the largest answer so far",
+        program=_made_monotone,
+        sampler=partial(_answer_runs, monotone=True),
+        loss=_answer_loss,  # answers that rise by themselves are left alone, and all shares move the same way
+        broken=False,
+    ),
+)
+
+ENTRIES = (statistical_queries,)

@@ -1,0 +1,133 @@
+"""Output perturbation of least squares, which needs bounds: labels are clipped, and the regulariser bounds the optimum.
+
+With |x| <= 1 and |y| <= B the optimum is at most W = B / (2 sqrt(lambda)), so a record's gradient there is at most
+2 B (1 + 1 / (2 sqrt(lambda))), and the optimum moves by at most 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.output_noise import EPSILON, NOTES, REPLACED, ROOM, Data, Floats, Rng
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import PureDP, Relation
+
+_OTHERS: Data = [
+    [0.5, 0.4],
+    [-0.3, -0.2],
+    [0.2, 0.3],
+    [-0.5, -0.3],
+    [0.1, 0.0],
+    [0.4, 0.1],
+    [-0.2, 0.1],
+    [0.3, 0.5],
+    [-0.4, -0.6],
+]
+
+
+def sensitivity(records: int, weight: float, bound: float) -> float:
+    """How far the ridge optimum of records with |x| <= 1 and |y| <= bound moves when one of them is replaced, at most.
+
+    >>> sensitivity(10, 1.0, 1.0)
+    0.3
+    """
+    return 2.0 * bound * (1.0 + 0.5 / math.sqrt(weight)) / (records * weight)
+
+
+def _clipped(value: float, bound: float) -> float:
+    return max(-bound, min(bound, value))
+
+
+def _ridge(data: Data, rng: Rng, epsilon: float, weight: float, bound: float) -> float:
+    clipped = [(_clipped(x, 1.0), _clipped(y, bound)) for x, y in data]
+    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + len(data) * weight)
+    return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
+
+
+def _labels_not_clipped(data: Data, rng: Rng, epsilon: float, weight: float, bound: float) -> float:
+    clipped = [(_clipped(x, 1.0), y) for x, y in data]
+    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + len(data) * weight)
+    return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
+
+
+def _sum_for_average(data: Data, rng: Rng, epsilon: float, weight: float, bound: float) -> float:
+    clipped = [(_clipped(x, 1.0), _clipped(y, bound)) for x, y in data]
+    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + weight)
+    return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
+
+
+def _fit(data: Data, weight: float, bound: float, *, clip: bool = True, average: bool = True) -> float:
+    x, y = np.asarray(data, float).T
+    x, y = np.clip(x, -1.0, 1.0), np.clip(y, -bound, bound) if clip else y
+    return float((x @ y) / (x @ x + (len(data) * weight if average else weight)))
+
+
+def _runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, bound: float, *, fit: Any = _fit) -> Floats:
+    noisy = laplace(rng, sensitivity(len(data), weight, bound) / epsilon, runs)
+    noisy += fit(data, weight, bound)
+    return noisy
+
+
+def _loss(first: Data, second: Data, epsilon: float, weight: float, bound: float, *, fit: Any = _fit) -> float:
+    moved = abs(fit(first, weight, bound) - fit(second, weight, bound))
+    return float(epsilon * moved / sensitivity(len(first), weight, bound))
+
+
+def _replaced(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+_UNCLIPPED, _SUM = partial(_fit, clip=False), partial(_fit, average=False)
+
+ridge_output_perturbation = Entry(
+    module=ROOM,
+    name="ridge_output_perturbation",
+    title="Output perturbation of ridge regression",
+    source=Source(
+        f"{NOTES}; exercise 3.1 (the objective)",
+        "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization (the argument)",
+    ),
+    formula=(
+        "w* + Lap(S / epsilon), w* = argmin (1/n) sum (y - w x)^2 + lambda w^2, x clipped to [-1, 1] and y to [-B, B], "
+        "S = 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda)"
+    ),
+    neighbours=REPLACED,
+    program=_ridge,
+    sampler=_runs,
+    parameters=(
+        EPSILON,
+        Parameter("weight", 1.0, "squared units of x", "lambda, of the regulariser", validate.positive),
+        Parameter("bound", 1.0, "units of y", "B, what labels are clipped to", validate.positive),
+    ),
+    promise=_replaced,
+    loss=_loss,
+    default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
+).with_twins(
+    Twin(
+        name="labels_not_clipped",
+        title="Ridge regression on labels of any size",
+        reason="the gradient of a squared loss grows with the label, and the move of the optimum with it",
+        formula="as ridge regression with noise, with the labels as they come",
+        program=_labels_not_clipped,
+        sampler=partial(_runs, fit=_UNCLIPPED),
+        loss=partial(_loss, fit=_UNCLIPPED),
+        default_pair=([*_OTHERS, [1.0, 8.0]], [*_OTHERS, [1.0, -1.0]]),
+    ),
+    Twin(
+        name="sum_for_average",
+        title="Ridge regression of the sum, with noise for the average",
+        reason="lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further",
+        formula="w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2",
+        program=_sum_for_average,
+        sampler=partial(_runs, fit=_SUM),
+        loss=partial(_loss, fit=_SUM),
+    ),
+)
+
+ENTRIES = (ridge_output_perturbation,)

@@ -1,0 +1,210 @@
+"""Regression from noisy sums: the line of least squares needs five sums of the data, and each gets Laplace noise.
+
+With x and y clipped to [-1, 1], one person adds at most 1 to each of n, sum x, sum y, sum xy and sum x^2.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.learning.output_noise import EPSILON, ROOM, Data
+from dpaudit.catalogue.noise import laplace
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+
+SUMS = 5
+_SAME = 1e-9  # sums closer than this are equal
+
+_OTHERS: Data = [[0.2, 0.5], [-0.6, -0.4], [0.5, 0.7], [0.9, 0.8]]
+_PAIR = ([*_OTHERS, [1.0, 1.0]], [*_OTHERS])
+_WIDE = ([*_OTHERS, [6.0, 6.0]], [*_OTHERS])
+
+
+def line(sums: Floats) -> Floats:
+    """Slope and intercept from (n, sum x, sum y, sum xy, sum x^2), first axis: what anyone can compute.
+
+    >>> line(np.array([2.0, 1.0, 3.0, 2.0, 1.0]))
+    array([1., 1.])
+    """
+    n, x, y, xy, xx = sums
+    slope = (n * xy - x * y) / (n * xx - x * x)
+    return np.stack([slope, (y - slope * x) / n])
+
+
+def _clipped(value: float, bound: float = 1.0) -> float:
+    return max(-bound, min(bound, value))
+
+
+# --- one run ----------------------------------------------------------------------------------------------------
+
+
+def _exact(records: Data) -> list[float]:
+    return [
+        float(len(records)),
+        sum(x for x, _ in records),
+        sum(y for _, y in records),
+        sum(x * y for x, y in records),
+        sum(x * x for x, _ in records),
+    ]
+
+
+def _sums(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
+    return tuple(value + rng.laplace(scale=SUMS / epsilon) for value in sums)
+
+
+def _exact_squares(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    *sums, squares = _exact([[_clipped(x), _clipped(y)] for x, y in data])
+    return (*(value + rng.laplace(scale=SUMS / epsilon) for value in sums), squares)
+
+
+def _exact_count(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    count, *sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
+    return (count, *(value + rng.laplace(scale=SUMS / epsilon) for value in sums))
+
+
+def _one_draw(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    noise = rng.laplace(scale=SUMS / epsilon)
+    return tuple(value + noise for value in _exact([[_clipped(x), _clipped(y)] for x, y in data]))
+
+
+def _budget_not_split(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
+    return tuple(value + rng.laplace(scale=1.0 / epsilon) for value in sums)
+
+
+def _bounds_from_data(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    bound = max(abs(value) for record in data for value in record)
+    largest = (1.0, bound, bound, bound * bound, bound * bound)
+    return tuple(
+        value + rng.laplace(scale=SUMS * each / epsilon) for value, each in zip(_exact(data), largest, strict=True)
+    )
+
+
+# --- many runs, and the law: the sums of a dataset and the scales of their noise ---------------------------------
+
+Law = tuple[Floats, Floats]
+
+
+def _law(data: Data, epsilon: float, *, scales: tuple[float, ...] = (SUMS,) * SUMS) -> Law:
+    sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
+    return np.array(sums), np.array(scales, float) / epsilon
+
+
+def _law_of_data(data: Data, epsilon: float) -> Law:
+    bound = float(np.abs(np.asarray(data)).max())
+    return np.array(_exact(data)), SUMS * np.array([1.0, bound, bound, bound**2, bound**2]) / epsilon
+
+
+def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, law: Any = _law, shared: bool = False) -> Floats:
+    sums, scales = law(data, epsilon)
+    noisy = np.empty((SUMS, runs))
+    common = laplace(rng, scales[0], runs) if shared else None
+    for row, value, scale in zip(noisy, sums, scales, strict=True):
+        row[:] = laplace(rng, scale, runs) if common is None else common
+        row += value
+    return noisy.T
+
+
+def _loss(first: Data, second: Data, epsilon: float, *, law: Any = _law) -> float:
+    """Independent coordinates: the losses add up, and where a scale differs or is zero the loss has no end."""
+    (before, scales), (after, others) = law(first, epsilon), law(second, epsilon)
+    moved = np.abs(before - after)
+    if np.any(scales != others) or np.any((scales == 0.0) & (moved > _SAME)):
+        return math.inf
+    return float(np.sum(moved[scales > 0.0] / scales[scales > 0.0]))
+
+
+def _one_draw_loss(first: Data, second: Data, epsilon: float) -> float:
+    (before, scales), (after, _) = _law(first, epsilon), _law(second, epsilon)
+    moved = before - after
+    return math.inf if np.ptp(moved) > _SAME else float(abs(moved[0]) / scales[0])
+
+
+def _added(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
+
+
+_NO_SQUARES = partial(_law, scales=(SUMS, SUMS, SUMS, SUMS, 0))
+_NO_COUNT = partial(_law, scales=(0, SUMS, SUMS, SUMS, SUMS))
+_FULL = partial(_law, scales=(1,) * SUMS)
+
+regression_from_sums = Entry(
+    module=ROOM,
+    name="regression_from_sums",
+    title="Linear regression from noisy sufficient statistics",
+    source=Source(
+        "CS 208, notes 002, 'Modifying ML Algorithms'",
+        "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis",
+    ),
+    formula=(
+        "n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(5 / epsilon), x and y clipped to [-1, 1]; "
+        "slope and intercept are computed from the five"
+    ),
+    neighbours="datasets of which one has a record more",
+    program=_sums,
+    sampler=_runs,
+    parameters=(EPSILON,),
+    promise=_added,
+    loss=_loss,
+    default_pair=_PAIR,
+).with_twins(
+    Twin(
+        name="exact_squares",
+        title="Regression from sums, with noise on all but the sum of squares",
+        reason="the sum of squares of x is a statistic of the data as well: released exactly it tells who is there",
+        formula="n, sum x, sum y and sum xy, each plus Lap(5 / epsilon), and the exact sum x^2",
+        program=_exact_squares,
+        sampler=partial(_runs, law=_NO_SQUARES),
+        loss=partial(_loss, law=_NO_SQUARES),
+    ),
+    Twin(
+        name="exact_count",
+        title="Regression from sums, with the exact number of records",
+        reason="where neighbours differ by a record the number of records is private too",
+        formula="the exact n, and sum x, sum y, sum xy and sum x^2, each plus Lap(5 / epsilon)",
+        program=_exact_count,
+        sampler=partial(_runs, law=_NO_COUNT),
+        loss=partial(_loss, law=_NO_COUNT),
+        default_pair=([*_OTHERS, [0.0, 0.0]], [*_OTHERS]),
+    ),
+    Twin(
+        name="one_draw",
+        title="Regression from sums, with one draw for all five",
+        reason="the difference of two sums has no noise at all",
+        formula="n, sum x, sum y, sum xy, sum x^2, all plus the same draw of Lap(5 / epsilon)",
+        program=_one_draw,
+        sampler=partial(_runs, shared=True),
+        loss=_one_draw_loss,
+        default_pair=([*_OTHERS, [0.5, 1.0]], [*_OTHERS]),
+    ),
+    Twin(
+        name="budget_not_split",
+        title="Regression from sums, all of epsilon for each",
+        reason="five releases at epsilon each are 5 epsilon together, and one record moves all five",
+        formula="n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(1 / epsilon)",
+        program=_budget_not_split,
+        sampler=partial(_runs, law=_FULL),
+        loss=partial(_loss, law=_FULL),
+    ),
+    Twin(
+        name="bounds_from_data",
+        title="Regression from sums, clipped to the largest value in the data",
+        reason="one far record widens the noise of all sums: how far they scatter tells whether it is there",
+        formula="the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data",
+        program=_bounds_from_data,
+        sampler=partial(_runs, law=_law_of_data),
+        loss=partial(_loss, law=_law_of_data),
+        default_pair=_WIDE,
+    ),
+)
+
+ENTRIES = (regression_from_sums,)

@@ -1,0 +1,286 @@
+"""RAPPOR: the Bloom filter of a value, randomised once for all (permanent) and once more for each report."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.local.bloom import filter_of
+from dpaudit.catalogue.local.values import ROOM
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Bits = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float64]
+Report = tuple[int, ...]
+
+PAPER = "Erlingsson, Pihur & Korolova 2014, RAPPOR: randomized aggregatable privacy-preserving ordinal response"
+
+
+def _parameters(f: float, bits: int, hashes: int) -> tuple[Parameter, ...]:
+    return (
+        Parameter("f", f, "probability", "that a bit of the filter is replaced by a coin", validate.open_probability),
+        Parameter("bits", bits, "bits", "the length of the filter", partial(validate.whole, least=2)),
+        Parameter(
+            "hashes", hashes, "functions", "how many bits a value sets at most", partial(validate.whole, least=1)
+        ),
+    )
+
+
+def _permanent_claim(f: float, hashes: int, **_: object) -> PureDP:
+    """Two values differ in at most 2 * hashes bits; each costs ln((1 - f/2) / (f/2))."""
+    return PureDP(2 * hashes * math.log((2.0 - f) / f), Relation.LOCAL)
+
+
+def _differing(first: int, second: int, bits: int, hashes: int) -> tuple[int, int]:
+    """How many bits are set by the first value only, and by the second only."""
+    one, other = (np.array(filter_of(value, bits, hashes)) for value in (first, second))
+    return int(np.sum(one > other)), int(np.sum(other > one))
+
+
+# --- the permanent step alone -------------------------------------------------------------------------------------
+
+
+def _permanent(bit: int, rng: Rng, f: float) -> int:
+    draw = rng.random()
+    if draw < f / 2.0:
+        return 1
+    return 0 if draw < f else bit
+
+
+def _rappor_one_time(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Report:
+    return tuple(_permanent(bit, rng, f) for bit in filter_of(data, bits, hashes))
+
+
+def _told(code: list[int], runs: int, rng: Rng, one: float, zero: float) -> Bits:
+    """Independent bits (bit, run): 1 with probability `one` where the code has a 1, `zero` where it has a 0."""
+    report = np.empty((len(code), runs), np.bool_)
+    for row, bit in zip(report, code, strict=True):
+        np.less(rng.random(runs), one if bit else zero, out=row)
+    return report.view(np.int8)
+
+
+def _rappor_one_time_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
+    return _told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).T
+
+
+def _rappor_one_time_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
+    return sum(_differing(first, second, bits, hashes)) * math.log((2.0 - f) / f)
+
+
+def _half_f(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Report:
+    code = filter_of(data, bits, hashes)
+    return tuple(int(rng.integers(2)) if rng.random() < f / 2.0 else bit for bit in code)
+
+
+def _half_f_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
+    return _rappor_one_time_runs(data, runs, rng, f / 2.0, bits, hashes)
+
+
+def _half_f_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
+    return _rappor_one_time_loss(first, second, f / 2.0, bits, hashes)
+
+
+def _only_set_bits(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Report:
+    return tuple(_permanent(1, rng, f) if bit else 0 for bit in filter_of(data, bits, hashes))
+
+
+def _only_set_bits_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
+    return _told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, 0.0).T
+
+
+def _only_set_bits_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
+    return math.inf if any(_differing(first, second, bits, hashes)) else 0.0
+
+
+rappor_one_time = Entry(
+    module=ROOM,
+    name="rappor_one_time",
+    title="One-time RAPPOR: the permanent randomised response of a Bloom filter",
+    source=Source(None, PAPER),
+    formula="each bit of the filter: 1 with probability f / 2, 0 with probability f / 2, otherwise as it is",
+    neighbours="any two values; their filters differ in at most 2 bits for each hash function",
+    program=_rappor_one_time,
+    sampler=_rappor_one_time_runs,
+    parameters=_parameters(0.75, bits=20, hashes=4),
+    promise=_permanent_claim,
+    loss=_rappor_one_time_loss,
+    default_pair=(0, 1),
+).with_twins(
+    Twin(
+        name="half_f",
+        title="One-time RAPPOR that replaces a bit with probability f / 2",
+        reason="f / 2 is the probability of a 1 and again of a 0: with f / 2 in all the bits are kept too often",
+        formula="each bit of the filter: a fair coin with probability f / 2, otherwise as it is",
+        program=_half_f,
+        sampler=_half_f_runs,
+        loss=_half_f_loss,
+    ),
+    Twin(
+        name="only_set_bits",
+        title="One-time RAPPOR with noise on the bits that are set only",
+        reason="a bit that the value does not set is never 1, so every 1 in the report rules values out",
+        formula="each 1 of the filter: 1 with probability 1 - f / 2, otherwise 0; each 0 as it is",
+        program=_only_set_bits,
+        sampler=_only_set_bits_runs,
+        loss=_only_set_bits_loss,
+    ),
+)
+
+
+# --- both steps, several reports ----------------------------------------------------------------------------------
+
+Q = Parameter(
+    "q", 0.75, "probability", "that a bit is reported as 1 where the permanent one is 1", validate.probability
+)
+P = Parameter(
+    "p", 0.25, "probability", "that a bit is reported as 1 where the permanent one is 0", validate.probability
+)
+REPORTS = Parameter("reports", 4, "reports", "how often the same person reports", partial(validate.whole, least=1))
+
+
+def _rappor(data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> Report:
+    memo = [_permanent(bit, rng, f) for bit in filter_of(data, bits, hashes)]
+    return tuple(int(rng.random() < (q if bit else p)) for _ in range(reports) for bit in memo)
+
+
+def _rappor_runs(
+    data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> Bits:
+    memo = _told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).view(np.bool_)
+    report = np.empty((reports, bits, runs), np.bool_)
+    for each in report:
+        for row, bit in zip(each, memo, strict=True):
+            np.less(rng.random(runs), np.where(bit, q, p), out=row)
+    return report.reshape(reports * bits, runs).view(np.int8).T
+
+
+def _rappor_loss(first: int, second: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> float:
+    """The bits are independent; of one bit only the number of its 1s counts, a mixture of two binomial laws."""
+    ones = np.arange(reports + 1)
+
+    def chances(set_before: bool) -> Floats:
+        """Of each pattern with so many 1s in a bit."""
+        kept = 1.0 - f / 2.0 if set_before else f / 2.0
+        return kept * q**ones * (1.0 - q) ** (reports - ones) + (1.0 - kept) * p**ones * (1.0 - p) ** (reports - ones)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(chances(True)) - np.log(chances(False))
+    up, down = np.nanmax(ratios), -np.nanmin(ratios)
+    lost, gained = _differing(first, second, bits, hashes)
+    return float(max(lost * up + gained * down, lost * down + gained * up))
+
+
+def _memo_lost(data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> Report:
+    told: list[int] = []
+    for _ in range(reports):
+        fresh = [_permanent(bit, rng, f) for bit in filter_of(data, bits, hashes)]
+        told += [int(rng.random() < (q if bit else p)) for bit in fresh]
+    return tuple(told)
+
+
+def _one_report(f: float, q: float, p: float) -> tuple[float, float]:
+    """That a bit is 1 in a report with a permanent step of its own, where the filter has a 1 and where it has a 0."""
+    return (1.0 - f / 2.0) * q + f / 2.0 * p, f / 2.0 * q + (1.0 - f / 2.0) * p
+
+
+def _memo_lost_runs(
+    data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> Bits:
+    return _told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
+
+
+def _memo_lost_loss(
+    first: int, second: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> float:
+    return reports * _rappor_loss(first, second, f, bits, hashes, q, p, 1)
+
+
+def _no_permanent_step(
+    data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> Report:
+    code = filter_of(data, bits, hashes)
+    return tuple(int(rng.random() < (q if bit else p)) for _ in range(reports) for bit in code)
+
+
+def _no_permanent_step_runs(
+    data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> Bits:
+    return _told(filter_of(data, bits, hashes) * reports, runs, rng, q, p).T
+
+
+def _no_permanent_step_loss(
+    first: int, second: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> float:
+    return _rappor_loss(first, second, 0.0, bits, hashes, q, p, reports)
+
+
+def _same_report_again(
+    data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> Report:
+    return _rappor(data, rng, f, bits, hashes, q, p, 1) * reports
+
+
+def _same_report_again_runs(
+    data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> Bits:
+    return np.tile(_rappor_runs(data, runs, rng, f, bits, hashes, q, p, 1), reports)
+
+
+def _same_report_again_loss(
+    first: int, second: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int
+) -> float:
+    return _rappor_loss(first, second, f, bits, hashes, q, p, 1)
+
+
+rappor = Entry(
+    module=ROOM,
+    name="rappor",
+    title="RAPPOR: several reports from one permanent randomised response",
+    source=Source(None, PAPER),
+    formula=(
+        "one permanent randomised response, as in one-time RAPPOR; in each report a bit is 1 with probability q "
+        "where the permanent one is 1, and p where it is 0"
+    ),
+    neighbours="any two values; their filters differ in at most 2 bits for each hash function; however many reports",
+    program=_rappor,
+    sampler=_rappor_runs,
+    parameters=(*_parameters(0.5, bits=4, hashes=1), Q, P, REPORTS),
+    promise=_permanent_claim,
+    loss=_rappor_loss,
+    default_pair=(0, 3),
+).with_twins(
+    Twin(
+        name="memo_lost",
+        title="RAPPOR that draws the permanent response anew for each report",
+        reason="the reports become independent, so their noise averages out and each costs what one report costs",
+        formula="each report with a permanent randomised response of its own",
+        program=_memo_lost,
+        sampler=_memo_lost_runs,
+        loss=_memo_lost_loss,
+    ),
+    Twin(
+        name="no_permanent_step",
+        title="RAPPOR without the permanent step",
+        reason="all reports start from the true filter: q and p bound what one report tells, not what many do",
+        formula="in each report a bit is 1 with probability q where the filter has a 1, and p where it has a 0",
+        program=_no_permanent_step,
+        sampler=_no_permanent_step_runs,
+        loss=_no_permanent_step_loss,
+    ),
+    Twin(
+        name="same_report_again",
+        title="RAPPOR that sends its first report again and again",
+        reason="harmless: copies of one report tell what one report tells",
+        formula="one report, drawn once, sent each time",
+        program=_same_report_again,
+        sampler=_same_report_again_runs,
+        loss=_same_report_again_loss,
+        broken=False,
+    ),
+)

@@ -1,0 +1,313 @@
+"""Unary encodings: one of k values as k bits, each of them randomised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.encoding import independent, one_hot, patterns
+from dpaudit.catalogue.local.values import EPSILON, ROOM, VALUES, pure
+
+Rng = np.random.Generator
+Bits = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float64]
+Report = tuple[int, ...]
+Chances = tuple[float, float]  # that a 1 is reported: where the code has a 1, where it has a 0
+
+WANG = "Wang, Blocki, Li & Jha 2017, Locally differentially private protocols for frequency estimation"
+
+
+# --- the bits by themselves ---------------------------------------------------------------------------------------
+
+
+def _independent_report(data: int, rng: Rng, k: int, one: float, zero: float) -> Report:
+    return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
+
+
+def _independent_runs(data: int, runs: int, rng: Rng, k: int, one: float, zero: float) -> Bits:
+    report = np.empty((k, runs), np.int8)
+    for value in range(k):
+        np.less(rng.random(runs), one if value == data else zero, out=report[value].view(np.bool_))
+    return report.T
+
+
+def _law(data: int, k: int, one: float, zero: float) -> Floats:
+    return independent(np.where(one_hot(data, k) == 1, one, zero))
+
+
+def _runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, chances: Callable[[float], Chances]) -> Bits:
+    return _independent_runs(data, runs, rng, k, *chances(epsilon))
+
+
+def _loss(first: int, second: int, epsilon: float, k: int, *, chances: Callable[[float], Chances]) -> float:
+    """Two bits differ: the one that is 1 at the first value, and the one that is 1 at the second."""
+    one, zero = chances(epsilon)
+    if first == second:
+        return 0.0
+    return abs(math.log(one * (1.0 - zero) / ((1.0 - one) * zero))) if zero > 0.0 else math.inf
+
+
+def _symmetric(epsilon: float) -> Chances:
+    keep = 1.0 / (1.0 + math.exp(-epsilon / 2.0))
+    return keep, 1.0 - keep
+
+
+def _optimised(epsilon: float) -> Chances:
+    return 0.5, 1.0 / (1.0 + math.exp(epsilon))
+
+
+def _whole(epsilon: float) -> Chances:
+    return _symmetric(2.0 * epsilon)
+
+
+def _zeros_exact(epsilon: float) -> Chances:
+    return _symmetric(epsilon)[0], 0.0
+
+
+def _swapped(epsilon: float) -> Chances:
+    return 1.0 / (1.0 + math.exp(-epsilon)), 0.5
+
+
+def _likelier(epsilon: float) -> Chances:
+    return 0.75, _optimised(epsilon)[1]
+
+
+# --- symmetric unary encoding -------------------------------------------------------------------------------------
+
+
+def _symmetric_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    keep = math.exp(epsilon / 2.0) / (math.exp(epsilon / 2.0) + 1.0)
+    code = [int(value == data) for value in range(k)]
+    return tuple(bit if rng.random() < keep else 1 - bit for bit in code)
+
+
+def _budget_per_bit(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    keep = math.exp(epsilon) / (math.exp(epsilon) + 1.0)
+    code = [int(value == data) for value in range(k)]
+    return tuple(bit if rng.random() < keep else 1 - bit for bit in code)
+
+
+def _only_the_one(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    keep = math.exp(epsilon / 2.0) / (math.exp(epsilon / 2.0) + 1.0)
+    return tuple(int(value == data and rng.random() < keep) for value in range(k))
+
+
+def _one_coin(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    keep = math.exp(epsilon / 2.0) / (math.exp(epsilon / 2.0) + 1.0)
+    code = [int(value == data) for value in range(k)]
+    if rng.random() < keep:
+        return tuple(code)
+    return tuple(1 - bit for bit in code)
+
+
+def _one_coin_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
+    lie = (rng.random(runs) >= _symmetric(epsilon)[0]).view(np.int8)
+    return (lie[None, :] ^ one_hot(data, k)[:, None]).T
+
+
+def _one_coin_loss(first: int, second: int, epsilon: float, k: int) -> float:
+    """The code or its complement; with two values the complement of one code is the other."""
+    if first == second:
+        return 0.0
+    return math.inf if k > 2 else epsilon / 2.0
+
+
+def _empty_corrected(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    report = _symmetric_unary(data, rng, epsilon, k)
+    if sum(report) == 0:
+        return tuple(int(value == data) for value in range(k))
+    return report
+
+
+def _empty_corrected_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
+    report = _independent_runs(data, runs, rng, k, *_symmetric(epsilon))
+    report[~report.any(axis=1), data] = 1
+    return report
+
+
+def _empty_corrected_loss(first: int, second: int, epsilon: float, k: int) -> float:
+    def law(data: int) -> Floats:
+        chances = _law(data, k, *_symmetric(epsilon))
+        chances[np.all(patterns(k) == one_hot(data, k), axis=1)] += chances[0]
+        chances[0] = 0.0
+        return chances
+
+    return largest_log_ratio(law(first), law(second))
+
+
+def _until_valid(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    while True:
+        report = _symmetric_unary(data, rng, epsilon, k)
+        if sum(report) == 1:
+            return report
+
+
+def _redrawn(draw: Callable[[int], Bits], valid: Callable[[Bits], npt.NDArray[np.bool_]], runs: int) -> Bits:
+    """Reports, each drawn again until it is valid."""
+    report = draw(runs)
+    again = np.flatnonzero(~valid(report))
+    while len(again):
+        report[again] = draw(len(again))
+        again = again[~valid(report[again])]
+    return report
+
+
+def _until_valid_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
+    draw = partial(_independent_runs, data, rng=rng, k=k, one=_symmetric(epsilon)[0], zero=_symmetric(epsilon)[1])
+    return _redrawn(draw, lambda report: report.sum(axis=1) == 1, runs)
+
+
+def _until_valid_loss(first: int, second: int, epsilon: float, k: int) -> float:
+    valid = patterns(k).sum(axis=1) == 1
+    laws = [_law(data, k, *_symmetric(epsilon))[valid] for data in (first, second)]
+    return largest_log_ratio(*(law / law.sum() for law in laws))
+
+
+symmetric_unary = Entry(
+    module=ROOM,
+    name="symmetric_unary",
+    title="Symmetric unary encoding",
+    source=Source(None, f"{WANG} (after Erlingsson, Pihur & Korolova 2014, RAPPOR, its basic form)"),
+    formula="the k bits of the unary code, each kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
+    neighbours="any two values",
+    program=_symmetric_unary,
+    sampler=partial(_runs, chances=_symmetric),
+    parameters=(EPSILON, VALUES),
+    promise=pure,
+    loss=partial(_loss, chances=_symmetric),
+    default_pair=(0, 3),
+).with_twins(
+    Twin(
+        name="budget_per_bit",
+        title="Unary encoding with the whole epsilon for each bit",
+        reason="two bits of the code differ between two values, and each of them costs epsilon",
+        formula="the k bits of the unary code, each kept with probability e^epsilon / (e^epsilon + 1)",
+        program=_budget_per_bit,
+        sampler=partial(_runs, chances=_whole),
+        loss=partial(_loss, chances=_whole),
+    ),
+    Twin(
+        name="only_the_one",
+        title="Unary encoding with noise on the bit that is 1 only",
+        reason="a bit that is 0 is always reported as 0, so a 1 in the report is the truth for certain",
+        formula="the unary code, its 1 kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
+        program=_only_the_one,
+        sampler=partial(_runs, chances=_zeros_exact),
+        loss=partial(_loss, chances=_zeros_exact),
+    ),
+    Twin(
+        name="one_coin",
+        title="Unary encoding with one coin for all bits",
+        reason="the report is the code or its complement: with more than two values either gives the value away",
+        formula="the unary code with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1), otherwise its complement",
+        program=_one_coin,
+        sampler=_one_coin_runs,
+        loss=_one_coin_loss,
+    ),
+    Twin(
+        name="empty_corrected",
+        title="Unary encoding that sends the true code in the place of an empty report",
+        reason="reports without any 1, likely for every value, all become the truth",
+        formula="the report of the unary encoding; where it holds no 1, the unary code itself",
+        program=_empty_corrected,
+        sampler=_empty_corrected_runs,
+        loss=_empty_corrected_loss,
+    ),
+    Twin(
+        name="until_valid",
+        title="Unary encoding drawn again until exactly one bit is 1",
+        reason="harmless: a report is valid with the same probability for every value, and k-ary response remains",
+        formula="the report of the unary encoding, drawn again until it is a unary code",
+        program=_until_valid,
+        sampler=_until_valid_runs,
+        loss=_until_valid_loss,
+        broken=False,
+    ),
+)
+
+
+# --- optimised unary encoding -------------------------------------------------------------------------------------
+
+
+def _optimised_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    one, zero = 0.5, 1.0 / (math.exp(epsilon) + 1.0)
+    return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
+
+
+def _ones_likelier(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    one, zero = 0.75, 1.0 / (math.exp(epsilon) + 1.0)
+    return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
+
+
+def _chances_swapped(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    one, zero = math.exp(epsilon) / (math.exp(epsilon) + 1.0), 0.5
+    return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
+
+
+def _empty_redrawn(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+    while True:
+        report = _optimised_unary(data, rng, epsilon, k)
+        if sum(report) > 0:
+            return report
+
+
+def _empty_redrawn_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
+    draw = partial(_independent_runs, data, rng=rng, k=k, one=_optimised(epsilon)[0], zero=_optimised(epsilon)[1])
+    return _redrawn(draw, lambda report: np.any(report, axis=1), runs)
+
+
+def _empty_redrawn_loss(first: int, second: int, epsilon: float, k: int) -> float:
+    laws = [_law(data, k, *_optimised(epsilon))[1:] for data in (first, second)]
+    return largest_log_ratio(*(law / law.sum() for law in laws))
+
+
+optimised_unary = Entry(
+    module=ROOM,
+    name="optimised_unary",
+    title="Optimised unary encoding",
+    source=Source(None, WANG),
+    formula="k bits: 1 with probability 1/2 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
+    neighbours="any two values",
+    program=_optimised_unary,
+    sampler=partial(_runs, chances=_optimised),
+    parameters=(EPSILON, VALUES),
+    promise=pure,
+    loss=partial(_loss, chances=_optimised),
+    default_pair=(0, 3),
+).with_twins(
+    Twin(
+        name="ones_likelier",
+        title="Optimised unary encoding with the 1 kept more often",
+        reason="the 1/2 is not free to choose: at 3/4 with the same 0s the ratio gains a factor of 3",
+        formula="k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
+        program=_ones_likelier,
+        sampler=partial(_runs, chances=_likelier),
+        loss=partial(_loss, chances=_likelier),
+    ),
+    Twin(
+        name="chances_swapped",
+        title="Optimised unary encoding with the two kinds of bits exchanged",
+        reason="harmless: the ratio is the same, epsilon; the estimates are much worse",
+        formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
+        program=_chances_swapped,
+        sampler=partial(_runs, chances=_swapped),
+        loss=partial(_loss, chances=_swapped),
+        broken=False,
+    ),
+    Twin(
+        name="empty_redrawn",
+        title="Optimised unary encoding that draws empty reports again",
+        reason="harmless: a report is empty with the same probability for every value, so all ratios stay",
+        formula="the report of the optimised unary encoding, drawn again until it holds a 1",
+        program=_empty_redrawn,
+        sampler=_empty_redrawn_runs,
+        loss=_empty_redrawn_loss,
+        broken=False,
+    ),
+)

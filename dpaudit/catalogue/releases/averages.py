@@ -1,0 +1,226 @@
+"""Averages: of a fixed number of people, and together with how many they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Values = Sequence[float]
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+ROOM = "dpaudit.catalogue.releases"
+DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+
+
+def _added_or_removed(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
+
+
+def _replaced(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+# --- how many took part, and their average --------------------------------------------------------------------
+
+
+def _count_and_average(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
+    count = len(data) + rng.laplace(scale=2.0 / epsilon)
+    total = sum(min(value, cap) for value in data) + rng.laplace(scale=2.0 * cap / epsilon)
+    return count, total / max(1.0, count)
+
+
+def _count_and_average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+    count, total = laplace(rng, 2.0 / epsilon, runs), laplace(rng, 2.0 * cap / epsilon, runs)
+    count += len(data)
+    total += _total(data, cap)
+    return np.column_stack([count, total / np.maximum(1.0, count)])
+
+
+def _count_and_average_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
+    """The two noisy numbers can be read off the two published ones, so their losses add up."""
+    moved = abs(_total(first, cap) - _total(second, cap))
+    return epsilon / 2.0 * (abs(len(first) - len(second)) + moved / cap)
+
+
+def _total(data: Values, cap: float) -> float:
+    return float(sum(min(value, cap) for value in data))
+
+
+def _exact_both(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
+    return float(len(data)), sum(data) / len(data)
+
+
+def _average_alone(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    return sum(data) / len(data)
+
+
+def _exact_count(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
+    count = len(data)
+    return float(count), (sum(min(value, cap) for value in data) + rng.laplace(scale=cap / epsilon)) / count
+
+
+def _exact_count_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+    total = laplace(rng, cap / epsilon, runs)
+    total += _total(data, cap)
+    return np.column_stack([np.full(runs, float(len(data))), total / len(data)])
+
+
+def _exact_count_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
+    if len(first) != len(second):
+        return float("inf")
+    return epsilon * abs(_total(first, cap) - _total(second, cap)) / cap
+
+
+_SMOKERS = [3, 5, 1, 0, 0, 12, 0, 7, 2, 4]  # cigarettes a day; Bob is the second
+
+noisy_count_and_average = Entry(
+    module=ROOM,
+    name="noisy_count_and_average",
+    title="How many took part and their average, both noisy",
+    source=Source("Bassi 2019, notes 001, 'A differencing attack'", DMNS),
+    formula=(
+        "the count plus Lap(2 / epsilon); the sum, each value at most `cap`, plus Lap(2 cap / epsilon), "
+        "divided by the noisy count where that is above 1"
+    ),
+    neighbours="lists of values of at least 0, of which one is added or removed",
+    program=_count_and_average,
+    sampler=_count_and_average_runs,
+    parameters=(
+        EPSILON,
+        Parameter("cap", 20.0, "units of the values", "larger values count as this", validate.positive),
+    ),
+    promise=_added_or_removed,
+    loss=_count_and_average_loss,
+    default_pair=(_SMOKERS, _SMOKERS[:1] + _SMOKERS[2:]),
+).with_twins(
+    Twin(
+        name="exact",
+        title="The exact count and the exact average",
+        reason="count times average is the sum, and two sums differ by the value of the one who is missing",
+        formula="how many there are, and the sum divided by that",
+        program=_exact_both,
+        sampler=partial(every_run, program=_exact_both),
+        loss=partial(told_apart, program=_exact_both),
+    ),
+    Twin(
+        name="average_alone",
+        title="The exact average, and no count",
+        reason="the average moves whenever somebody joins who is not average",
+        formula="the sum divided by how many there are",
+        program=_average_alone,
+        sampler=partial(every_run, program=_average_alone),
+        loss=partial(told_apart, program=_average_alone),
+    ),
+    Twin(
+        name="exact_count",
+        title="A noisy average with the exact count beside it",
+        reason="all the noise is in the average, and the count alone tells whether somebody takes part",
+        formula="the exact count; the sum, each value at most `cap`, plus Lap(cap / epsilon), divided by the count",
+        program=_exact_count,
+        sampler=_exact_count_runs,
+        loss=_exact_count_loss,
+    ),
+)
+
+
+# --- the average of a fixed number of people ------------------------------------------------------------------
+
+
+def _average(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    clipped = [min(max(value, 0.0), cap) for value in data]
+    return sum(clipped) / len(data) + rng.laplace(scale=cap / (len(data) * epsilon))
+
+
+def _average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+    noisy = laplace(rng, cap / (len(data) * epsilon), runs)
+    noisy += np.clip(data, 0.0, cap).mean()
+    return noisy
+
+
+def _average_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
+    before, after = (float(np.clip(data, 0.0, cap).sum()) for data in (first, second))
+    return epsilon * abs(before - after) / cap
+
+
+def _exact_average(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    return sum(data) / len(data)
+
+
+def _one_decimal(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    return round(sum(data) / len(data), 1)
+
+
+def _median(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    return float(np.median(data))
+
+
+def _best(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    return float(max(data))
+
+
+_GRADES = [10, 4, 5, 5, 6, 6, 7, 7, 8, 9]
+
+noisy_average = Entry(
+    module=ROOM,
+    name="noisy_average",
+    title="The average grade of a class, with noise",
+    source=Source("Haghtalab 2020, notes 000, 'Motivating Example' and section 2.1", DMNS),
+    formula="the average of the m grades, each cut to [0, cap], plus a draw of Lap(cap / (m epsilon)); m is public",
+    neighbours="lists of m grades with one of them replaced",
+    program=_average,
+    sampler=_average_runs,
+    parameters=(EPSILON, Parameter("cap", 10.0, "points", "the best grade; the worst is 0", validate.positive)),
+    promise=_replaced,
+    loss=_average_loss,
+    default_pair=(_GRADES, [2, *_GRADES[1:]]),
+).with_twins(
+    Twin(
+        name="exact",
+        title="The exact average grade",
+        reason="m times the average, less the other grades, is the grade of the one who is left",
+        formula="the average of the m grades",
+        program=_exact_average,
+        sampler=partial(every_run, program=_exact_average),
+        loss=partial(told_apart, program=_exact_average),
+    ),
+    Twin(
+        name="one_decimal",
+        title="The average grade, rounded to one decimal",
+        reason="one of m grades moves the average by up to cap / m, far more than what the rounding hides",
+        formula="the average of the m grades, rounded to a tenth of a point",
+        program=_one_decimal,
+        sampler=partial(every_run, program=_one_decimal),
+        loss=partial(told_apart, program=_one_decimal),
+        default_pair=(_GRADES, [9, *_GRADES[1:]]),
+    ),
+    Twin(
+        name="exact_median",
+        title="The exact median grade",
+        reason="most grades never move a median, but the ones in the middle do, in every run",
+        formula="the middle grade, or half of the sum of the two in the middle",
+        program=_median,
+        sampler=partial(every_run, program=_median),
+        loss=partial(told_apart, program=_median),
+    ),
+    Twin(
+        name="exact_best",
+        title="The exact best grade",
+        reason="the largest value is the value of one person",
+        formula="the largest of the m grades",
+        program=_best,
+        sampler=partial(every_run, program=_best),
+        loss=partial(told_apart, program=_best),
+    ),
+)

@@ -1,0 +1,285 @@
+"""Counts of a table of areas, with Laplace noise and with what statistics offices did before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.releases.counts_exact import random_rounding_loss, rounded_noise_loss
+from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Records = Sequence[Sequence[str]]  # (area, health)
+Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+AREAS, HEALTH = ("north", "east", "south"), ("ill", "well")
+CELLS = [(area, health) for area in AREAS for health in HEALTH]
+
+
+def _pure(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
+
+
+def _counts(data: Records) -> list[int]:
+    """How many in each cell; the cells are fixed beforehand."""
+    seen = Counter(tuple(record) for record in data)
+    return [seen[cell] for cell in CELLS]
+
+
+# --- noise in every cell --------------------------------------------------------------------------------------
+
+
+def _noisy_counts(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in _counts(data))
+
+
+def _noisy_counts_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Floats:
+    exact = np.array(_counts(data), float)
+    noisy = laplace(rng, 1.0 / epsilon, len(exact) * runs).reshape(len(exact), runs)
+    noisy += exact[:, None]
+    return noisy.T
+
+
+def _noisy_counts_loss(first: Records, second: Records, epsilon: float) -> float:
+    return epsilon * float(np.abs(np.subtract(_counts(first), _counts(second))).sum())
+
+
+def _rounded_noise(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[int, ...]:
+    noisy = [count + rng.laplace(scale=1.0 / epsilon) for count in _counts(data)]
+    return tuple(max(0, base * int(np.floor(count / base + 0.5))) for count in noisy)
+
+
+def _rounded_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, base: int) -> Integers:
+    whole = np.floor(_noisy_counts_runs(data, runs, rng, epsilon) / base + 0.5).astype(np.int64)
+    return np.maximum(0, base * whole)
+
+
+def _rounded_noise_loss(first: Records, second: Records, epsilon: float, base: int) -> float:
+    return rounded_noise_loss(_counts(first), _counts(second), 1.0 / epsilon, base)
+
+
+def _empty_left_out(data: Records, rng: Rng, epsilon: float) -> dict[int, float]:
+    places = enumerate(_counts(data))
+    return {place: count + rng.laplace(scale=1.0 / epsilon) for place, count in places if count > 0}
+
+
+def _empty_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Masked:
+    hidden = np.array(_counts(data)) == 0
+    return np.ma.MaskedArray(
+        _noisy_counts_runs(data, runs, rng, epsilon), mask=np.broadcast_to(hidden, (runs, len(CELLS)))
+    )
+
+
+def _empty_left_out_loss(first: Records, second: Records, epsilon: float) -> float:
+    empty = [[count == 0 for count in _counts(data)] for data in (first, second)]
+    return _noisy_counts_loss(first, second, epsilon) if empty[0] == empty[1] else float("inf")
+
+
+# --- without noise, or with too little of it ------------------------------------------------------------------
+
+
+def _exact(data: Records, rng: Rng, epsilon: float) -> tuple[int, ...]:
+    return tuple(_counts(data))
+
+
+def _rounded(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[int, ...]:
+    return tuple(base * ((2 * count + base) // (2 * base)) for count in _counts(data))
+
+
+def _small_cells_left_out(data: Records, rng: Rng, epsilon: float, least: int) -> dict[int, float]:
+    return {place: float(count) for place, count in enumerate(_counts(data)) if count >= least}
+
+
+def _small_groups_left_out(data: Records, rng: Rng, epsilon: float, least: int) -> dict[int, float]:
+    size = Counter(area for area, _ in data)
+    cells = zip(CELLS, _counts(data), strict=True)
+    return {place: float(count) for place, ((area, _), count) in enumerate(cells) if size[area] >= least}
+
+
+def _randomly_rounded(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[int, ...]:
+    """Up with a probability of remainder / base, so that the mean is right."""
+    published = []
+    for count in _counts(data):
+        below, remainder = base * (count // base), count % base
+        published.append(below + base if rng.random() < remainder / base else below)
+    return tuple(published)
+
+
+def _randomly_rounded_runs(data: Records, runs: int, rng: Rng, epsilon: float, base: int) -> Integers:
+    quotient, remainder = np.divmod(_counts(data), base)
+    return base * (quotient + (rng.random((runs, len(CELLS))) < remainder / base))
+
+
+def _randomly_rounded_loss(first: Records, second: Records, epsilon: float, base: int) -> float:
+    return random_rounding_loss(_counts(first), _counts(second), base)
+
+
+def _bounded_noise(data: Records, rng: Rng, epsilon: float, most: int) -> tuple[int, ...]:
+    return tuple(count + int(rng.integers(-most, most + 1)) for count in _counts(data))
+
+
+def _bounded_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, most: int) -> Integers:
+    return np.array(_counts(data)) + rng.integers(-most, most + 1, (runs, len(CELLS)), dtype=np.int8)
+
+
+def _bounded_noise_loss(first: Records, second: Records, epsilon: float, most: int) -> float:
+    return told_apart(first, second, program=_exact, epsilon=epsilon)
+
+
+def _swapped(data: Records, rng: Rng, epsilon: float, rate: float) -> tuple[int, ...]:
+    health = [state for _, state in data]
+    chosen = [row for row in range(len(data)) if rng.random() < rate]
+    for row, other in zip(chosen, rng.permutation(chosen), strict=True):
+        health[row] = data[other][1]
+    return tuple(_counts([(area, state) for (area, _), state in zip(data, health, strict=True)]))
+
+
+def _swapped_runs(data: Records, runs: int, rng: Rng, epsilon: float, rate: float) -> Integers:
+    areas = np.array([AREAS.index(area) for area, _ in data], np.int8)
+    ill = np.array([health == "ill" for _, health in data])
+    chosen = rng.random((runs, len(data)), np.float32) < rate
+    # the chosen in their order against the chosen in random order; the others stay, and stand behind both
+    key = np.where(chosen, rng.random((runs, len(data)), np.float32), 2.0 + np.arange(len(data)))
+    places = np.argsort(~chosen, axis=1, kind="stable")
+    swapped = np.empty((runs, len(data)), np.bool_)
+    np.put_along_axis(swapped, places, ill[np.argsort(key, axis=1)], axis=1)
+    states = [swapped[:, areas == area] for area in range(len(AREAS))]
+    return np.stack([np.count_nonzero(each == (h == 0), axis=1) for each in states for h in (0, 1)], axis=1)
+
+
+def _swapped_loss(first: Records, second: Records, epsilon: float, rate: float) -> float:
+    """Neighbours differ in the total of an area, and swapping keeps it."""
+    return told_apart(first, second, program=_exact, epsilon=epsilon)
+
+
+def _people(*sizes: int) -> list[tuple[str, str]]:
+    return [cell for cell, size in zip(CELLS, sizes, strict=True) for _ in range(size)]
+
+
+_ALL = _people(3, 6, 5, 4, 1, 4)
+_BASE = partial(validate.whole, least=2)
+
+noisy_counts = Entry(
+    module="dpaudit.catalogue.releases",
+    name="noisy_counts",
+    title="A table of counts with noise in every cell",
+    source=Source(
+        "Sarkar, notes 003, 'Aggregate functions' (counts); Bassi 2019, notes 001, 'Laplace mechanism (cont.)'",
+        "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis",
+    ),
+    formula="for each area, how many are ill and how many are well, each plus a draw of Lap(1 / epsilon)",
+    neighbours="lists of records (area, health) of which one is added or removed: one cell moves by 1",
+    program=_noisy_counts,
+    sampler=_noisy_counts_runs,
+    parameters=(EPSILON,),
+    promise=_pure,
+    loss=_noisy_counts_loss,
+    default_pair=(_ALL, _people(2, 6, 5, 4, 1, 4)),
+).with_twins(
+    Twin(
+        name="exact",
+        title="Exact counts",
+        reason="the counts are a function of the data: with and without one person they differ in every run",
+        formula="for each area, how many are ill and how many are well",
+        program=_exact,
+        sampler=partial(every_run, program=_exact),
+        loss=partial(told_apart, program=_exact),
+    ),
+    Twin(
+        name="rounded",
+        title="Counts rounded to the nearest multiple of 5",
+        reason="at the edge between two multiples one person moves the rounded count, in every run",
+        formula="every count rounded to the nearest multiple of `base`",
+        program=_rounded,
+        sampler=partial(every_run, program=_rounded),
+        loss=partial(told_apart, program=_rounded),
+        parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
+    ),
+    Twin(
+        name="randomly_rounded",
+        title="Counts rounded at random to a multiple of 3, up or down",
+        reason="a count that is a multiple of 3 stays as it is, and one person less may be rounded away from it",
+        formula="base * (count // base), plus base with a probability of (count mod base) / base",
+        program=_randomly_rounded,
+        sampler=_randomly_rounded_runs,
+        loss=_randomly_rounded_loss,
+        parameters=(Parameter("base", 3, "people", "counts are published as its multiples", _BASE),),
+    ),
+    Twin(
+        name="small_cells_left_out",
+        title="Exact counts, those below 5 left out",
+        reason="the counts shown are exact, and a count of 5 disappears when one person leaves",
+        formula="every count of at least `least`; nothing for the others",
+        program=_small_cells_left_out,
+        sampler=partial(every_run_with_gaps, program=_small_cells_left_out, places=len(CELLS)),
+        loss=partial(told_apart, program=_small_cells_left_out),
+        parameters=(
+            Parameter("least", 5, "people", "the smallest count that is shown", partial(validate.whole, least=1)),
+        ),
+        default_pair=(_ALL, _people(3, 6, 4, 4, 1, 4)),
+    ),
+    Twin(
+        name="small_groups_left_out",
+        title="A k-anonymous table of counts: areas of fewer than k people left out",
+        reason="a group of k people disappears when one of them leaves, and the groups shown are exact",
+        formula="the exact counts of every area that has at least `least` people",
+        program=_small_groups_left_out,
+        sampler=partial(every_run_with_gaps, program=_small_groups_left_out, places=len(CELLS)),
+        loss=partial(told_apart, program=_small_groups_left_out),
+        parameters=(Parameter("least", 5, "people", "k, the smallest group", partial(validate.whole, least=1)),),
+        default_pair=(_ALL, _people(3, 6, 5, 4, 1, 3)),
+    ),
+    Twin(
+        name="bounded_noise",
+        title="Counts with whole noise from -2 to 2",
+        reason="the noise ends: a fifth of the outputs of one dataset cannot come from the other",
+        formula="every count plus a whole number drawn uniformly from -most, ..., most",
+        program=_bounded_noise,
+        sampler=_bounded_noise_runs,
+        loss=_bounded_noise_loss,
+        parameters=(Parameter("most", 2, "people", "the largest noise", partial(validate.whole, least=1)),),
+    ),
+    Twin(
+        name="swapped",
+        title="Counts after random swapping of records between areas",
+        reason="swapping keeps the number of people in every area, so that number is published exactly",
+        formula="each record is chosen with probability `rate`; the chosen exchange health at random; then counts",
+        program=_swapped,
+        sampler=_swapped_runs,
+        loss=_swapped_loss,
+        parameters=(Parameter("rate", 0.1, "probability", "of a record to be swapped", validate.probability),),
+    ),
+    Twin(
+        name="empty_left_out",
+        title="Noise in the cells that hold somebody, nothing for empty ones",
+        reason="a cell of one person disappears when that person leaves: which cells are empty is exact",
+        formula="every count above 0 plus a draw of Lap(1 / epsilon); nothing for the others",
+        program=_empty_left_out,
+        sampler=_empty_left_out_runs,
+        loss=_empty_left_out_loss,
+        default_pair=(_ALL, _people(3, 6, 5, 4, 0, 4)),
+    ),
+    Twin(
+        name="rounded_noise",
+        title="Noisy counts, then rounded and cut off at 0",
+        reason="the noise comes first, and what is done with a noisy count afterwards costs nothing",
+        formula="every count plus a draw of Lap(1 / epsilon), then rounded to a multiple of `base` and at least 0",
+        program=_rounded_noise,
+        sampler=_rounded_noise_runs,
+        loss=_rounded_noise_loss,
+        parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
+        broken=False,
+    ),
+)

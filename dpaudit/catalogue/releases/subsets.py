@@ -1,0 +1,159 @@
+"""Many counts over public subsets of the people, of whom each holds one secret bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bits = Sequence[int]
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted", partial(validate.whole, least=1))
+DINUR = "Dinur & Nissim 2003, Revealing information while preserving privacy"
+
+
+def _pure(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+@lru_cache(maxsize=64)
+def subsets(people: int, queries: int) -> Integers:
+    """The public subsets, the same for everybody: a row for each query, with a 1 for everyone it counts.
+
+    Each holds each person with probability one half, drawn once and for all.
+
+    >>> subsets(4, 2).shape
+    (2, 4)
+    """
+    chosen = np.random.default_rng([people, queries]).integers(0, 2, (queries, people))
+    chosen.flags.writeable = False
+    return chosen
+
+
+def most_queries_of_one(people: int, queries: int) -> int:
+    """The l1 sensitivity: how many of the counts the person in most subsets is in.
+
+    >>> most_queries_of_one(8, 6)
+    5
+    """
+    return int(subsets(people, queries).sum(axis=0).max())
+
+
+def _noisy(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
+    scale = most_queries_of_one(len(data), queries) / epsilon
+    chosen = subsets(len(data), queries)
+    return tuple(sum(bit for bit, c in zip(data, row, strict=True) if c) + rng.laplace(scale=scale) for row in chosen)
+
+
+def _noisy_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+    scale = most_queries_of_one(len(data), queries) / epsilon
+    noisy = laplace(rng, scale, queries * runs).reshape(queries, runs)
+    noisy += _counts(data, queries)[:, None]
+    return noisy.T
+
+
+def _noisy_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> float:
+    moved = np.abs(_counts(first, queries) - _counts(second, queries)).sum()
+    return epsilon * float(moved) / most_queries_of_one(len(first), queries)
+
+
+def _counts(data: Bits, queries: int) -> Floats:
+    return np.asarray(subsets(len(data), queries) @ np.asarray(data), float)
+
+
+def _exact(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[int, ...]:
+    return tuple(sum(bit for bit, c in zip(data, row, strict=True) if c) for row in subsets(len(data), queries))
+
+
+def _bounded(data: Bits, rng: Rng, epsilon: float, queries: int, error: float) -> tuple[float, ...]:
+    return tuple(float(count + rng.uniform(-error, error)) for count in _counts(data, queries))
+
+
+def _bounded_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int, error: float) -> Floats:
+    return _counts(data, queries) + rng.uniform(-error, error, (runs, queries))
+
+
+def _bounded_loss(first: Bits, second: Bits, epsilon: float, queries: int, error: float) -> float:
+    """Intervals of one length that do not coincide: some outputs belong to one dataset only."""
+    return 0.0 if np.array_equal(_counts(first, queries), _counts(second, queries)) else math.inf
+
+
+def _noise_of_one(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
+    return tuple(float(count + rng.laplace(scale=1.0 / epsilon)) for count in _counts(data, queries))
+
+
+def _noise_of_one_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+    noisy = laplace(rng, 1.0 / epsilon, queries * runs).reshape(queries, runs)
+    noisy += _counts(data, queries)[:, None]
+    return noisy.T
+
+
+def _noise_of_one_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> float:
+    return epsilon * float(np.abs(_counts(first, queries) - _counts(second, queries)).sum())
+
+
+def _flipped(data: Bits, queries: int) -> list[int]:
+    """The data with another bit for the person who is in most of the subsets."""
+    person = int(subsets(len(data), queries).sum(axis=0).argmax())
+    return [1 - bit if place == person else bit for place, bit in enumerate(data)]
+
+
+_BITS = [0, 1, 1, 0, 1, 0, 0, 1]
+
+noisy_subset_counts = Entry(
+    module="dpaudit.catalogue.releases",
+    name="noisy_subset_counts",
+    title="Counts over many subsets of the people, with noise for all of them together",
+    source=Source("Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)", DINUR),
+    formula="for each public subset: how many in it have the bit, plus Lap(s / epsilon); nobody is in more than s",
+    neighbours="lists of bits, one a person in a public order, with one of them replaced",
+    program=_noisy,
+    sampler=_noisy_runs,
+    parameters=(EPSILON, QUERIES),
+    promise=_pure,
+    loss=_noisy_loss,
+    default_pair=(_BITS, _flipped(_BITS, 6)),
+).with_twins(
+    Twin(
+        name="exact",
+        title="Exact counts over many subsets",
+        reason="as many counts as people are linear equations for all the bits",
+        formula="for each public subset: how many in it have the bit",
+        program=_exact,
+        sampler=partial(every_run, program=_exact),
+        loss=partial(told_apart, program=_exact),
+    ),
+    Twin(
+        name="bounded_noise",
+        title="Counts over many subsets, each off by at most a little",
+        reason="the noise ends, and errors well below the square root of the people leave nearly every bit to be found",
+        formula="for each public subset: how many in it have the bit, plus a draw from the uniform on [-error, error]",
+        program=_bounded,
+        sampler=_bounded_runs,
+        loss=_bounded_loss,
+        parameters=(Parameter("error", 1.0, "people", "the largest noise", validate.positive),),
+    ),
+    Twin(
+        name="noise_of_one_query",
+        title="Counts over many subsets, each with the noise that one alone would need",
+        reason="every count is epsilon-DP by itself, and a person in five of them pays five times",
+        formula="for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)",
+        program=_noise_of_one,
+        sampler=_noise_of_one_runs,
+        loss=_noise_of_one_loss,
+    ),
+)

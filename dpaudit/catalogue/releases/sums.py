@@ -1,0 +1,238 @@
+"""Sums and largest values as answers to queries, and refusals to answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
+Values = Sequence[float]
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+CAP = Parameter("cap", 10.0, "units of the values", "larger values count as this", validate.positive)
+ROOM = "dpaudit.catalogue.releases"
+CHEEMA = "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)"
+DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+KENTHAPADI = "Kenthapadi, Mishra & Nissim 2005, Simulatable auditing"
+
+
+# --- a sum ----------------------------------------------------------------------------------------------------
+
+
+def _added_or_removed(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
+
+
+def _sum(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    return sum(min(value, cap) for value in data) + rng.laplace(scale=cap / epsilon)
+
+
+def _sum_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+    noisy = laplace(rng, cap / epsilon, runs)
+    noisy += _total(data, cap)
+    return noisy
+
+
+def _sum_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
+    return epsilon * abs(_total(first, cap) - _total(second, cap)) / cap
+
+
+def _total(data: Values, cap: float) -> float:
+    return float(sum(min(value, cap) for value in data))
+
+
+def _unclipped(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
+    return sum(data) + rng.laplace(scale=cap / epsilon)
+
+
+def _unclipped_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+    noisy = laplace(rng, cap / epsilon, runs)
+    noisy += sum(data)
+    return noisy
+
+
+def _unclipped_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
+    return epsilon * abs(sum(first) - sum(second)) / cap
+
+
+def _asked_again(data: Values, rng: Rng, epsilon: float, cap: float, times: int) -> tuple[float, ...]:
+    exact = sum(min(value, cap) for value in data)
+    return tuple(exact + rng.laplace(scale=cap / epsilon) for _ in range(times))
+
+
+def _asked_again_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float, times: int) -> Floats:
+    return _sum_runs(data, times * runs, rng, epsilon, cap).reshape(times, runs).T
+
+
+def _asked_again_loss(first: Values, second: Values, epsilon: float, cap: float, times: int) -> float:
+    return times * _sum_loss(first, second, epsilon, cap)
+
+
+def _refused(data: Values, rng: Rng, epsilon: float, cap: float, least: int) -> dict[int, float]:
+    return {0: float(sum(data))} if len(data) >= least else {}
+
+
+def _refused_noisy(data: Values, rng: Rng, epsilon: float, cap: float, least: int) -> dict[int, float]:
+    return {0: _sum(data, rng, epsilon, cap)} if len(data) >= least else {}
+
+
+def _refused_noisy_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float, least: int) -> Masked:
+    noisy = _sum_runs(data, runs, rng, epsilon, cap)[:, None]
+    return np.ma.MaskedArray(noisy, mask=np.full(noisy.shape, len(data) < least))
+
+
+def _refused_noisy_loss(first: Values, second: Values, epsilon: float, cap: float, least: int) -> float:
+    refused = [len(data) < least for data in (first, second)]
+    if refused[0] != refused[1]:
+        return math.inf
+    return 0.0 if refused[0] else _sum_loss(first, second, epsilon, cap)
+
+
+_SALARIES = [4, 6, 3, 7, 10]
+_LEAST = Parameter("least", 5, "people", "a query about fewer is refused", partial(validate.whole, least=1))
+
+noisy_sum = Entry(
+    module=ROOM,
+    name="noisy_sum",
+    title="The sum over the people that a query selects, with noise",
+    source=Source("Sarkar, notes 003, 'Aggregate functions' (sum)", DMNS),
+    formula="the sum, each value at most `cap`, plus a draw of Lap(cap / epsilon)",
+    neighbours="lists of values of at least 0, of which one is added or removed",
+    program=_sum,
+    sampler=_sum_runs,
+    parameters=(EPSILON, CAP),
+    promise=_added_or_removed,
+    loss=_sum_loss,
+    default_pair=(_SALARIES, _SALARIES[:4]),
+).with_twins(
+    Twin(
+        name="refused",
+        title="The exact sum, refused where fewer than 5 are selected",
+        reason="the refusal tells that there are fewer than 5, and an answer is exact",
+        formula="the sum where at least `least` people are selected; nothing otherwise",
+        program=_refused,
+        sampler=partial(every_run_with_gaps, program=_refused, places=1),
+        loss=partial(told_apart, program=_refused),
+        parameters=(_LEAST,),
+    ),
+    Twin(
+        name="refused_noisy",
+        title="The noisy sum, refused where fewer than 5 are selected",
+        reason="the noise in the answer is enough, but whether there is an answer depends on the exact count",
+        formula="as the noisy sum where at least `least` people are selected; nothing otherwise",
+        program=_refused_noisy,
+        sampler=_refused_noisy_runs,
+        loss=_refused_noisy_loss,
+        parameters=(_LEAST,),
+    ),
+    Twin(
+        name="unclipped",
+        title="A noisy sum whose values are not cut at the cap",
+        reason="the noise is for values up to the cap, and a value of three times the cap costs 3 epsilon",
+        formula="the sum of the values as they are, plus a draw of Lap(cap / epsilon)",
+        program=_unclipped,
+        sampler=_unclipped_runs,
+        loss=_unclipped_loss,
+        default_pair=([*_SALARIES[:4], 30], _SALARIES[:4]),
+    ),
+    Twin(
+        name="asked_again",
+        title="The same sum asked four times, with fresh noise each time",
+        reason="every answer costs epsilon, and the noise averages out",
+        formula="`times` answers, each the sum plus a draw of its own of Lap(cap / epsilon)",
+        program=_asked_again,
+        sampler=_asked_again_runs,
+        loss=_asked_again_loss,
+        parameters=(Parameter("times", 4, "queries", "how often it is asked", partial(validate.whole, least=2)),),
+    ),
+)
+
+
+# --- largest values, of all and of all but one ----------------------------------------------------------------
+
+
+def _replaced(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+def _maxima(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
+    values = [min(max(value, 0.0), cap) for value in data]
+    return max(values) + rng.laplace(scale=2.0 * cap / epsilon), max(values[:-1]) + rng.laplace(
+        scale=2.0 * cap / epsilon
+    )
+
+
+def _maxima_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+    noisy = laplace(rng, 2.0 * cap / epsilon, 2 * runs).reshape(2, runs)
+    noisy += np.array(_largest(data, cap))[:, None]
+    return noisy.T
+
+
+def _maxima_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
+    moved = np.abs(np.subtract(_largest(first, cap), _largest(second, cap)))
+    return epsilon * float(moved.sum()) / (2.0 * cap)
+
+
+def _largest(data: Values, cap: float) -> tuple[float, float]:
+    values = [min(max(value, 0.0), cap) for value in data]
+    return max(values), max(values[:-1])
+
+
+def _exact_maxima(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
+    return float(max(data)), float(max(data[:-1]))
+
+
+def _query_auditing(data: Values, rng: Rng, epsilon: float, cap: float) -> dict[int, float]:
+    of_all, of_others = float(max(data)), float(max(data[:-1]))
+    if of_others < of_all:  # both answers together would give the last person's value
+        return {0: of_all}
+    return {0: of_all, 1: of_others}
+
+
+noisy_maxima = Entry(
+    module=ROOM,
+    name="noisy_maxima",
+    title="The largest value of all, and of all but one person, with noise",
+    source=Source(f"{CHEEMA}, as a release with DP", DMNS),
+    formula="the largest value, and the largest but for the last person's, each in [0, cap], plus Lap(2 cap / epsilon)",
+    neighbours="lists of values, in one order of the people, with one of them replaced: both answers move by up to cap",
+    program=_maxima,
+    sampler=_maxima_runs,
+    parameters=(EPSILON, CAP),
+    promise=_replaced,
+    loss=_maxima_loss,
+    default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),
+).with_twins(
+    Twin(
+        name="exact",
+        title="The exact largest value of all, and of all but one",
+        reason="a largest value is the value of one person",
+        formula="the largest value, and the largest but for the last person's",
+        program=_exact_maxima,
+        sampler=partial(every_run, program=_exact_maxima),
+        loss=partial(told_apart, program=_exact_maxima),
+    ),
+    Twin(
+        name="query_auditing",
+        title="Exact largest values, the second refused where both would give a value away",
+        reason="the refusal itself says that the last person has the largest value, which the first answer gives",
+        formula="the largest value; then the largest but for the last person's, unless that is smaller",
+        program=_query_auditing,
+        sampler=partial(every_run_with_gaps, program=_query_auditing, places=2),
+        loss=partial(told_apart, program=_query_auditing),
+        default_pair=([3, 9, 2, 9], [3, 7, 2, 9]),
+    ),
+)

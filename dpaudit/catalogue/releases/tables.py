@@ -1,0 +1,225 @@
+"""Tables of people: with noise in every cell, and with names taken out or attributes made coarse instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.catalogue.releases.hospital import (
+    DECADES,
+    HALVES,
+    HOSPITAL_A,
+    HOSPITAL_B,
+    Record,
+    changed,
+    counts,
+    decade,
+    half,
+    k_anonymous,
+)
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Records = Sequence[Record]
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+ROOM = "dpaudit.catalogue.releases"
+SARKAR = "Sarkar, notes 003"
+SWEENEY = "Sweeney 2002, k-anonymity: a model for protecting privacy"
+GANTA = "Ganta, Kasiviswanathan & Smith 2008, Composition attacks and auxiliary information in data privacy"
+DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+
+
+def _pure(epsilon: float, **_: Any) -> PureDP:
+    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
+
+
+# --- one table ------------------------------------------------------------------------------------------------
+
+
+def _noisy_table(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    return tuple(count + rng.laplace(scale=2.0 / epsilon) for count in counts(data, decade, DECADES))
+
+
+def _noisy_table_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Floats:
+    return _noisy(counts(data, decade, DECADES), 2.0 / epsilon, runs, rng)
+
+
+def _noisy_table_loss(first: Records, second: Records, epsilon: float) -> float:
+    return epsilon / 2.0 * _moved(*(counts(records, decade, DECADES) for records in (first, second)))
+
+
+def _noisy(exact: Sequence[int], scale: float, runs: int, rng: Rng) -> Floats:
+    noisy = laplace(rng, scale, len(exact) * runs).reshape(len(exact), runs)
+    noisy += np.asarray(exact, float)[:, None]
+    return noisy.T
+
+
+def _moved(before: Sequence[int], after: Sequence[int]) -> float:
+    return float(np.abs(np.subtract(before, after)).sum())
+
+
+def _pseudonymised(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
+    rows = [""] * len(data)
+    for identity, record in zip(rng.permutation(len(data)), data, strict=True):
+        rows[identity] = _without_name(record)
+    return tuple(rows)
+
+
+def _pseudonymised_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> npt.NDArray[np.str_]:
+    order = np.tile(np.arange(len(data), dtype=np.int16), (runs, 1))
+    rows: npt.NDArray[np.str_] = np.array([_without_name(record) for record in data])
+    rng.permuted(order, axis=1, out=order)
+    return np.take(rows, order)
+
+
+def _pseudonymised_loss(first: Records, second: Records, epsilon: float) -> float:
+    """The order is uniform, so the rows without it are all that is told."""
+    return told_apart(first, second, program=lambda records, rng: sorted(map(_without_name, records)))
+
+
+def _without_name(record: Record) -> str:
+    return " | ".join(map(str, record))
+
+
+def _four_anonymous(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
+    return k_anonymous(data, 4, decade)
+
+
+def _six_anonymous(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
+    return k_anonymous(data, 6, half)
+
+
+def _generalised(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
+    return tuple(
+        f"{zip_code[:3]}** | {age // 10}* | {nationality} | {condition}"
+        for zip_code, age, nationality, condition in data
+    )
+
+
+noisy_table = Entry(
+    module=ROOM,
+    name="noisy_table",
+    title="A table of conditions by age group, with noise in every cell",
+    source=Source(f"{SARKAR}, 'K-anonymity', as a release with DP", DMNS),
+    formula="for each age group and each condition of a fixed list: how many, plus a draw of Lap(2 / epsilon)",
+    neighbours="lists of records (zip code, age, nationality, condition) with one replaced: two cells move by 1",
+    program=_noisy_table,
+    sampler=_noisy_table_runs,
+    parameters=(EPSILON,),
+    promise=_pure,
+    loss=_noisy_table_loss,
+    default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
+).with_twins(
+    Twin(
+        name="pseudonymised",
+        title="A pseudonymised table: names replaced by random numbers",
+        reason="zip code, age and nationality still single a person out, and beside them stands the condition",
+        formula="every record as it is; the name is replaced by a random number, the place of its row",
+        program=_pseudonymised,
+        sampler=_pseudonymised_runs,
+        loss=_pseudonymised_loss,
+    ),
+    Twin(
+        name="four_anonymous",
+        title="The 4-anonymous table of the notes",
+        reason="the conditions of a group are exact: where all four share one, each of them is known to have it",
+        formula="zip code 130**, age as <30, 3* or ≥40, no nationality, condition exact; groups below 4 left out",
+        program=_four_anonymous,
+        sampler=partial(every_run, program=_four_anonymous),
+        loss=partial(told_apart, program=_four_anonymous),
+        default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 8, "Flu")),
+    ),
+    Twin(
+        name="six_anonymous",
+        title="The 6-anonymous table of the notes",
+        reason="the conditions of a group are exact: who can rule out the others' rows reads the one that is left",
+        formula="zip code 130**, age as <35 or ≥35, no nationality, condition exact; groups below 6 left out",
+        program=_six_anonymous,
+        sampler=partial(every_run, program=_six_anonymous),
+        loss=partial(told_apart, program=_six_anonymous),
+        default_pair=(HOSPITAL_B, changed(HOSPITAL_B, 6, "Heart Disease")),
+    ),
+    Twin(
+        name="generalised",
+        title="A table made coarse, with no look at the size of the groups",
+        reason="a coarse zip code and age with the nationality still leave people alone in their group",
+        formula="zip code cut to three digits, age to its decade; nationality and condition exact",
+        program=_generalised,
+        sampler=partial(every_run, program=_generalised),
+        loss=partial(told_apart, program=_generalised),
+    ),
+)
+
+
+# --- two tables, by two hospitals that share patients ---------------------------------------------------------
+
+
+def _noisy_tables(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    exact = counts(_seen_at(data, "A"), decade, DECADES) + counts(_seen_at(data, "B"), half, HALVES)
+    return tuple(count + rng.laplace(scale=4.0 / epsilon) for count in exact)
+
+
+def _noisy_tables_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Floats:
+    return _noisy(_both(data), 4.0 / epsilon, runs, rng)
+
+
+def _noisy_tables_loss(first: Records, second: Records, epsilon: float) -> float:
+    return epsilon / 4.0 * _moved(_both(first), _both(second))
+
+
+def _both(data: Records) -> list[int]:
+    return counts(_seen_at(data, "A"), decade, DECADES) + counts(_seen_at(data, "B"), half, HALVES)
+
+
+def _seen_at(data: Records, hospital: str) -> list[Record]:
+    return [record[1:] for record in data if hospital in record[0]]
+
+
+def _both_k_anonymous(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
+    tables = k_anonymous(_seen_at(data, "A"), 4, decade), k_anonymous(_seen_at(data, "B"), 6, half)
+    return tuple(f"{name}: {row}" for name, table in zip("AB", tables, strict=True) for row in table)
+
+
+def _seen(condition: str) -> list[Record]:
+    """Both hospitals' records, with the first patient, who went to both, as one record of this condition."""
+    both = ("AB", *HOSPITAL_A[0][:3], condition)
+    return [both, *(("A", *record) for record in HOSPITAL_A[1:]), *(("B", *record) for record in HOSPITAL_B[1:])]
+
+
+two_noisy_tables = Entry(
+    module=ROOM,
+    name="two_noisy_tables",
+    title="Two hospitals with common patients, each with a noisy table",
+    source=Source(f"{SARKAR}, 'Examples' (the two tables), as releases with DP", GANTA),
+    formula="for each hospital, age group and condition: how many, plus a draw of Lap(4 / epsilon); both tables",
+    neighbours=(
+        "lists of records (hospitals A, B or AB, zip code, age, nationality, condition) with one of them replaced: "
+        "four cells move by 1"
+    ),
+    program=_noisy_tables,
+    sampler=_noisy_tables_runs,
+    parameters=(EPSILON,),
+    promise=_pure,
+    loss=_noisy_tables_loss,
+    default_pair=(_seen("AIDS"), _seen("Flu")),
+).with_twins(
+    Twin(
+        name="both_k_anonymous",
+        title="The 4-anonymous and the 6-anonymous table of the notes, together",
+        reason="a patient of both hospitals has one of the conditions that both groups hold, and that may be only one",
+        formula="the 4-anonymous table of hospital A, then the 6-anonymous table of hospital B",
+        program=_both_k_anonymous,
+        sampler=partial(every_run, program=_both_k_anonymous),
+        loss=partial(told_apart, program=_both_k_anonymous),
+    ),
+)

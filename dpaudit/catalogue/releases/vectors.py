@@ -1,0 +1,139 @@
+"""The average of many attributes at once, as of gene variants over the patients of a study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.normal import gaussian_delta, gaussian_epsilon
+from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.claims import ApproximateDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Rows = Sequence[Sequence[float]]
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
+HOMER = "Homer et al. 2008, Resolving individuals contributing trace amounts of DNA to highly complex mixtures"
+BALLE = "Balle & Wang 2018, Improving the Gaussian mechanism"
+
+
+def _approximate(epsilon: float, delta: float) -> ApproximateDP:
+    return ApproximateDP(epsilon, delta, relation=Relation.REPLACE_ONE)
+
+
+@lru_cache(maxsize=256)
+def widest_shift(epsilon: float, delta: float) -> float:
+    """The largest shift, in standard deviations, that normal noise hides at this claim, by bisection.
+
+    >>> round(gaussian_delta(1.0, widest_shift(1.0, 0.01)), 9)
+    0.01
+    """
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon, high) <= delta:
+        high *= 2.0
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if gaussian_delta(epsilon, middle) <= delta else (low, middle)
+    return low
+
+
+def noise_of(people: int, attributes: int, epsilon: float, delta: float) -> float:
+    """The standard deviation: one person of `people` moves the average by 2 sqrt(attributes) / people at most.
+
+    >>> noise_of(10, 4, 1.0, 0.01) / noise_of(10, 1, 1.0, 0.01)
+    2.0
+    """
+    return 2.0 * math.sqrt(attributes) / (people * widest_shift(epsilon, delta))
+
+
+def _average(data: Rows) -> Floats:
+    return np.asarray(np.clip(np.asarray(data, float), -1.0, 1.0).mean(axis=0))
+
+
+def _noisy(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
+    people, attributes = len(data), len(data[0])
+    sigma = 2.0 * math.sqrt(attributes) / (people * widest_shift(epsilon, delta))
+    columns = ([min(max(row[j], -1.0), 1.0) for row in data] for j in range(attributes))
+    return tuple(sum(column) / people + rng.normal(scale=sigma) for column in columns)
+
+
+def _noisy_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Floats:
+    return _shifted(_average(data), noise_of(len(data), len(data[0]), epsilon, delta), runs, rng)
+
+
+def _noisy_loss(first: Rows, second: Rows, epsilon: float, delta: float) -> float:
+    shift = float(np.linalg.norm(_average(first) - _average(second)))
+    return gaussian_epsilon(delta, shift / noise_of(len(first), len(first[0]), epsilon, delta))
+
+
+def _shifted(exact: Floats, sigma: float, runs: int, rng: Rng) -> Floats:
+    noisy = rng.standard_normal((len(exact), runs))
+    noisy *= sigma
+    noisy += exact[:, None]
+    return noisy.T
+
+
+def _exact(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
+    return tuple(map(float, _average(data)))
+
+
+def _noise_of_one(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
+    sigma = 2.0 / (len(data) * widest_shift(epsilon, delta))
+    return tuple(float(each + rng.normal(scale=sigma)) for each in _average(data))
+
+
+def _noise_of_one_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Floats:
+    return _shifted(_average(data), noise_of(len(data), 1, epsilon, delta), runs, rng)
+
+
+def _noise_of_one_loss(first: Rows, second: Rows, epsilon: float, delta: float) -> float:
+    shift = float(np.linalg.norm(_average(first) - _average(second)))
+    return gaussian_epsilon(delta, shift / noise_of(len(first), 1, epsilon, delta))
+
+
+_OTHERS = [[1, -1, 1, 1, -1, 1], [-1, -1, 1, -1, 1, 1], [1, 1, -1, -1, -1, 1], [-1, 1, 1, 1, 1, -1]]
+
+noisy_mean_vector = Entry(
+    module="dpaudit.catalogue.releases",
+    name="noisy_mean_vector",
+    title="The average of many attributes, with normal noise",
+    source=Source("Sarkar, notes 003, 'Aggregate functions' (high-d average)", f"{HOMER}; the noise: {BALLE}"),
+    formula=(
+        "the average of the n rows, every attribute cut to [-1, 1], plus N(0, sigma^2) in each of the d attributes; "
+        "sigma is the least that hides a shift of 2 sqrt(d) / n at (epsilon, delta)"
+    ),
+    neighbours="lists of n rows of d attributes with one row replaced",
+    program=_noisy,
+    sampler=_noisy_runs,
+    parameters=(EPSILON, DELTA),
+    promise=_approximate,
+    loss=_noisy_loss,
+    default_pair=([[1] * 6, *_OTHERS], [[-1] * 6, *_OTHERS]),
+).with_twins(
+    Twin(
+        name="exact",
+        title="The exact average of many attributes",
+        reason="every attribute leans a little towards a member's, and many attributes add up to certainty",
+        formula="the average of the n rows, every attribute cut to [-1, 1]",
+        program=_exact,
+        sampler=partial(every_run, program=_exact),
+        loss=partial(told_apart, program=_exact),
+    ),
+    Twin(
+        name="noise_of_one_attribute",
+        title="The average of many attributes, each with the noise that one alone would need",
+        reason="a person moves all d attributes at once: sqrt(d) times as far as the noise is for",
+        formula="the average of the n rows, plus N(0, sigma^2) in each attribute; sigma hides a shift of 2 / n only",
+        program=_noise_of_one,
+        sampler=_noise_of_one_runs,
+        loss=_noise_of_one_loss,
+    ),
+)

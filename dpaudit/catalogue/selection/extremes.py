@@ -1,0 +1,223 @@
+"""Report Noisy Max with exponential noise (permute-and-flip) and with Gumbel noise (the exponential mechanism)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.selecting import exponential, last_clock, permute_and_flip, releasing_one_sided
+from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.catalogue.selection.races import BASSI, EPSILON, NEIGHBOURS, ROOM, SENSITIVITY, pure
+
+Rng = np.random.Generator
+Answers = list[float]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+
+def _loss(
+    first: Answers,
+    second: Answers,
+    epsilon: float,
+    sensitivity: float,
+    *,
+    law: Callable[[Floats, float], Floats],
+    units: float = 0.5,
+) -> float:
+    """The loss of an index with this law, at a rate of `units` of epsilon / sensitivity."""
+    rate = units * epsilon / sensitivity
+    return largest_log_ratio(*(law(np.asarray(answers, float), rate) for answers in (first, second)))
+
+
+# --- exponential noise ------------------------------------------------------------------------------------------
+
+
+def _one_sided(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    noisy = [answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data]
+    return noisy.index(max(noisy))
+
+
+def _exponential(rng: Rng, scale: float, size: int) -> Floats:
+    noise = rng.standard_exponential(size)
+    noise *= scale
+    return noise
+
+
+def _one_sided_runs(
+    data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 2.0
+) -> Indices:
+    return race(data, runs, partial(_exponential, rng, units * sensitivity / epsilon))[0]
+
+
+def _one_sided_counts_noise(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    noisy = [answer + rng.exponential(sensitivity / epsilon) for answer in data]
+    return noisy.index(max(noisy))
+
+
+def _one_sided_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
+    noisy = [answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data]
+    return {noisy.index(max(noisy)): max(noisy)}
+
+
+def _one_sided_value_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
+    return with_values(*race(data, runs, partial(_exponential, rng, 2.0 * sensitivity / epsilon)), len(data))
+
+
+def _one_sided_value_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    return releasing_one_sided(np.asarray(first, float), np.asarray(second, float), 2.0 * sensitivity / epsilon)
+
+
+report_noisy_max_exponential = Entry(
+    module=ROOM,
+    name="report_noisy_max_exponential",
+    title="Report Noisy Max with exponential noise",
+    source=Source(
+        BASSI,
+        "Dwork & Roth 2014 (one-sided noise); Ding et al. 2021, The permute-and-flip mechanism is "
+        "identical to report-noisy-max with exponential noise",
+    ),
+    formula="the index of the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon",
+    neighbours=NEIGHBOURS,
+    program=_one_sided,
+    sampler=_one_sided_runs,
+    parameters=(EPSILON, SENSITIVITY),
+    promise=pure,
+    loss=partial(_loss, law=permute_and_flip),
+    default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
+).with_twins(
+    Twin(
+        name="counts_noise",
+        title="Report Noisy Max over any queries with exponential noise of half the mean",
+        reason="a mean of sensitivity / epsilon suits answers that all move one way; else a margin of 2 is 2 epsilon",
+        formula="the index of the largest answer after each got its own exponential draw of mean sensitivity / epsilon",
+        program=_one_sided_counts_noise,
+        sampler=partial(_one_sided_runs, units=1.0),
+        loss=partial(_loss, law=permute_and_flip, units=1.0),
+    ),
+    Twin(
+        name="value_released",
+        title="Report Noisy Max with exponential noise that gives away the noisy answer",
+        reason="the noise is never negative: a value below the largest answer of a dataset cannot come from it",
+        formula="the index of the largest noisy answer, and that noisy answer",
+        program=_one_sided_value,
+        sampler=_one_sided_value_runs,
+        loss=_one_sided_value_loss,
+        default_pair=([0, 0], [1, 1]),
+    ),
+)
+
+
+# --- Gumbel noise -----------------------------------------------------------------------------------------------
+
+
+def _gumbel(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    noisy = [answer + rng.gumbel(scale=2.0 * sensitivity / epsilon) for answer in data]
+    return noisy.index(max(noisy))
+
+
+def _gumbel_noise(rng: Rng, scale: float, size: int) -> Floats:
+    noise = rng.standard_exponential(size)
+    np.log(noise, out=noise)
+    noise *= -scale
+    return noise
+
+
+def _gumbel_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+    return race(data, runs, partial(_gumbel_noise, rng, 2.0 * sensitivity / epsilon))[0]
+
+
+def _inverse_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    noisy = [answer + rng.gumbel(scale=epsilon / (2.0 * sensitivity)) for answer in data]
+    return noisy.index(max(noisy))
+
+
+def _inverse_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+    return race(data, runs, partial(_gumbel_noise, rng, epsilon / (2.0 * sensitivity)))[0]
+
+
+def _inverse_scale_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    rate = 2.0 * sensitivity / epsilon
+    return largest_log_ratio(*(exponential(np.asarray(answers, float), rate) for answers in (first, second)))
+
+
+def _wrong_tail(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    noisy = [answer - rng.gumbel(scale=2.0 * sensitivity / epsilon) for answer in data]
+    return noisy.index(max(noisy))
+
+
+def _wrong_tail_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+    return race(data, runs, partial(_gumbel_noise, rng, -2.0 * sensitivity / epsilon))[0]
+
+
+def _gumbel_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
+    noisy = [answer + rng.gumbel(scale=2.0 * sensitivity / epsilon) for answer in data]
+    return {noisy.index(max(noisy)): max(noisy)}
+
+
+def _gumbel_value_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
+    return with_values(*race(data, runs, partial(_gumbel_noise, rng, 2.0 * sensitivity / epsilon)), len(data))
+
+
+def _gumbel_value_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    """The value is Gumbel about ln of the sum of all weights, whoever wins: shifted at all, its lower tail is lost."""
+    rate = epsilon / (2.0 * sensitivity)
+    centres = [float(np.logaddexp.reduce(np.asarray(answers, float) * rate)) for answers in (first, second)]
+    if not math.isclose(*centres, abs_tol=1e-12):
+        return math.inf
+    return _loss(first, second, epsilon, sensitivity, law=exponential)
+
+
+report_noisy_max_gumbel = Entry(
+    module=ROOM,
+    name="report_noisy_max_gumbel",
+    title="Report Noisy Max with Gumbel noise",
+    source=Source(BASSI, "McSherry & Talwar 2007, Mechanism design via differential privacy (the law of the index)"),
+    formula=(
+        "the index of the largest answer after each got its own draw of Gumbel(2 sensitivity / epsilon): it is j with "
+        "probability proportional to e^(epsilon answer_j / (2 sensitivity))"
+    ),
+    neighbours=NEIGHBOURS,
+    program=_gumbel,
+    sampler=_gumbel_runs,
+    parameters=(EPSILON, SENSITIVITY),
+    promise=pure,
+    loss=partial(_loss, law=exponential),
+    default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
+).with_twins(
+    Twin(
+        name="inverse_scale",
+        title="Report Noisy Max with Gumbel noise of the inverse scale",
+        reason="the scale grows with epsilon: at epsilon 1 and sensitivity 1 it is 4 times too small",
+        formula="the index of the largest answer after each got its own draw of Gumbel(epsilon / (2 sensitivity))",
+        program=_inverse_scale,
+        sampler=_inverse_scale_runs,
+        loss=_inverse_scale_loss,
+        default_pair=([1, -1, -1], [0, 0, 0]),
+    ),
+    Twin(
+        name="wrong_tail",
+        title="Report Noisy Max with Gumbel noise for minima",
+        reason="its upper tail falls doubly exponentially: a candidate that lies behind many others all but never wins",
+        formula="the index of the largest answer after each lost its own draw of Gumbel(2 sensitivity / epsilon)",
+        program=_wrong_tail,
+        sampler=_wrong_tail_runs,
+        loss=partial(_loss, law=last_clock),
+        default_pair=([0, 1, 1, 1, 1, 1], [-1, 2, 2, 2, 2, 2]),
+    ),
+    Twin(
+        name="value_released",
+        title="Report Noisy Max with Gumbel noise that gives away the noisy answer",
+        reason="the lower tail of a Gumbel falls doubly exponentially: the lower the value, the larger the ratio",
+        formula="the index of the largest noisy answer, and that noisy answer",
+        program=_gumbel_value,
+        sampler=_gumbel_value_runs,
+        loss=_gumbel_value_loss,
+        default_pair=([0, 0, 0], [1, 1, 1]),
+    ),
+)

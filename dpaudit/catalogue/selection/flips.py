@@ -1,0 +1,181 @@
+"""Permute-and-flip: the candidates in random order, a coin for each, until one shows heads."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.selecting import exponential, flip_in_order, flip_one_coin
+from dpaudit.catalogue.exact.selecting import permute_and_flip as law_of
+from dpaudit.catalogue.selection.draws import chosen
+from dpaudit.catalogue.selection.races import EPSILON, ROOM, pure
+from dpaudit.catalogue.selection.utilities import UTILITY
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+Utilities = list[float]
+
+
+def _heads(data: Utilities, rate: float) -> Floats:
+    utilities = np.asarray(data, float)
+    return np.asarray(np.exp(rate * (utilities - utilities.max())))
+
+
+def _permute_and_flip(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    for candidate in map(int, rng.permutation(len(data))):
+        if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
+            break  # at the best candidate, if not before
+    return candidate
+
+
+def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Indices:
+    """In random order is: at independent uniform times, and the earliest of the heads wins."""
+    earliest, winner = np.full(runs, 2.0), np.zeros(runs, np.intp)
+    for candidate, chance in enumerate(_heads(data, units * epsilon / sensitivity)):
+        time = rng.random(runs)
+        first = time < earliest
+        if chance < 1.0:
+            first &= rng.random(runs) < chance
+        np.putmask(earliest, first, time)
+        np.putmask(winner, first, candidate)
+    return winner
+
+
+def _loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float, *, units: float = 0.5) -> float:
+    rate = units * epsilon / sensitivity
+    return largest_log_ratio(*(law_of(np.asarray(data, float), rate) for data in (first, second)))
+
+
+def _factor_two_missing(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    for candidate in map(int, rng.permutation(len(data))):
+        if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / sensitivity):
+            break  # at the best candidate, if not before
+    return candidate
+
+
+def _no_permutation(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    for candidate in range(len(data)):
+        if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
+            break  # at the best candidate, if not before
+    return candidate
+
+
+def _no_permutation_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+    winner = np.full(runs, -1, np.intp)
+    for candidate, chance in enumerate(_heads(data, epsilon / (2.0 * sensitivity))):
+        left = np.flatnonzero(winner < 0)
+        winner[left[rng.random(len(left)) < chance]] = candidate
+    return winner
+
+
+def _no_permutation_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
+    rate = epsilon / (2.0 * sensitivity)
+    return largest_log_ratio(*(flip_in_order(np.asarray(data, float), rate) for data in (first, second)))
+
+
+def _one_coin(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    coin = rng.random()
+    for candidate in map(int, rng.permutation(len(data))):
+        if coin < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
+            break  # at the best candidate, if not before
+    return candidate
+
+
+def _one_coin_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+    coin = rng.random(runs)
+    earliest, winner = np.full(runs, 2.0), np.zeros(runs, np.intp)
+    for candidate, chance in enumerate(_heads(data, epsilon / (2.0 * sensitivity))):
+        time = rng.random(runs)
+        first = (time < earliest) & (coin < chance)
+        np.putmask(earliest, first, time)
+        np.putmask(winner, first, candidate)
+    return winner
+
+
+def _one_coin_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
+    rate = epsilon / (2.0 * sensitivity)
+    return largest_log_ratio(*(flip_one_coin(np.asarray(data, float), rate) for data in (first, second)))
+
+
+def _drawn_again(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    while True:
+        candidate = int(rng.integers(len(data)))
+        if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
+            return candidate
+
+
+def _drawn_again_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+    return chosen(exponential(np.asarray(data, float), epsilon / (2.0 * sensitivity)), runs, rng)
+
+
+def _drawn_again_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
+    rate = epsilon / (2.0 * sensitivity)
+    return largest_log_ratio(*(exponential(np.asarray(data, float), rate) for data in (first, second)))
+
+
+permute_and_flip = Entry(
+    module=ROOM,
+    name="permute_and_flip",
+    title="Permute-and-flip",
+    source=Source(
+        None, "McKenna & Sheldon 2020, Permute-and-flip: a new mechanism for differentially private selection"
+    ),
+    formula=(
+        "the candidates in random order; the first whose coin shows heads, "
+        "with probability e^(epsilon (u(r) - best) / (2 sensitivity))"
+    ),
+    neighbours="utilities that each move by at most `sensitivity`, in any direction",
+    program=_permute_and_flip,
+    sampler=_runs,
+    parameters=(EPSILON, UTILITY),
+    promise=pure,
+    loss=_loss,
+    default_pair=([1, -1, -1, -1, -1], [0, 0, 0, 0, 0]),
+).with_twins(
+    Twin(
+        name="factor_two_missing",
+        title="Permute-and-flip without the 2 in the exponent",
+        reason="the best utility and another one can move apart by 2 sensitivities: e^(2 epsilon) in one coin",
+        formula="as permute-and-flip, with coins of probability e^(epsilon (u(r) - best) / sensitivity)",
+        program=_factor_two_missing,
+        sampler=partial(_runs, units=1.0),
+        loss=partial(_loss, units=1.0),
+        default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
+    ),
+    Twin(
+        name="no_permutation",
+        title="Flip without permute: always from the first candidate to the last",
+        reason="where the first candidate is the best its coin shows heads, and no other can ever be reported",
+        formula="as permute-and-flip, in the order of the candidates",
+        program=_no_permutation,
+        sampler=_no_permutation_runs,
+        loss=_no_permutation_loss,
+        default_pair=([1, 0, 0], [0, 1, 0]),
+    ),
+    Twin(
+        name="one_coin",
+        title="Permute-and-flip with one coin for all candidates",
+        reason="of two candidates with equal utilities one moves up alone: the other must then beat a coin it shares",
+        formula="as permute-and-flip, with one uniform draw compared with every candidate's probability",
+        program=_one_coin,
+        sampler=_one_coin_runs,
+        loss=_one_coin_loss,
+        default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
+    ),
+    Twin(
+        name="drawn_again",
+        title="Permute-and-flip that puts refused candidates back",
+        reason="harmless: candidates drawn with replacement until one is accepted are the exponential mechanism",
+        formula="a candidate drawn uniformly, with replacement, until its coin shows heads",
+        program=_drawn_again,
+        sampler=_drawn_again_runs,
+        loss=_drawn_again_loss,
+        broken=False,
+    ),
+)

@@ -1,0 +1,223 @@
+"""Learning by selection: a hypothesis with probability that falls with its average loss on the records."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.selecting import exponential
+from dpaudit.catalogue.selection.draws import Masked, chosen, with_values
+from dpaudit.catalogue.selection.races import EPSILON, ROOM
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Records = list[int]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# a record is one of five kinds; row: its losses for three hypotheses, all in [0, 1], so that Delta = 1
+LOSSES = ((0.0, 1.0, 0.5), (1.0, 0.0, 0.5), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
+HYPOTHESES = range(3)
+PENALTY = Parameter(
+    "penalty", 0.3, "units of loss", "R(theta) for the second hypothesis, twice that for the third", validate.positive
+)
+
+
+def _replaced(epsilon: float, **_: object) -> PureDP:
+    return PureDP(epsilon, Relation.REPLACE_ONE)
+
+
+def average_losses(data: Records) -> Floats:
+    """The average loss of each hypothesis on the records.
+
+    >>> average_losses([0, 1])
+    array([0.5, 0.5, 0.5])
+    """
+    return np.asarray(np.mean([LOSSES[kind] for kind in data], axis=0))
+
+
+def _average(data: Records, hypothesis: int) -> float:
+    return sum(LOSSES[kind][hypothesis] for kind in data) / len(data)
+
+
+# --- as the notes mean it: u is minus the average loss ------------------------------------------------------------
+
+
+def _learning(data: Records, rng: Rng, epsilon: float) -> int:
+    weights = [math.exp(-epsilon * len(data) * _average(data, h) / 2.0) for h in HYPOTHESES]
+    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
+
+
+def _law(data: Records, epsilon: float) -> Floats:
+    return exponential(-average_losses(data), epsilon * len(data) / 2.0)
+
+
+def _runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+    return chosen(_law(data, epsilon), runs, rng)
+
+
+def _loss(first: Records, second: Records, epsilon: float) -> float:
+    return largest_log_ratio(_law(first, epsilon), _law(second, epsilon))
+
+
+# --- the exponent is wrong ----------------------------------------------------------------------------------------
+
+
+def _sum_for_average(data: Records, rng: Rng, epsilon: float) -> int:
+    totals = [sum(LOSSES[kind][h] for kind in data) for h in HYPOTHESES]
+    weights = [math.exp(-epsilon * len(data) * total / 2.0) for total in totals]
+    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
+
+
+def _sum_for_average_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+    return _runs(data, runs, rng, epsilon * len(data))
+
+
+def _sum_for_average_loss(first: Records, second: Records, epsilon: float) -> float:
+    return _loss(first, second, epsilon * len(first))
+
+
+def _n_left_out(data: Records, rng: Rng, epsilon: float) -> int:
+    weights = [math.exp(-epsilon * _average(data, h) / 2.0) for h in HYPOTHESES]
+    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
+
+
+def _n_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+    return _runs(data, runs, rng, epsilon / len(data))
+
+
+def _n_left_out_loss(first: Records, second: Records, epsilon: float) -> float:
+    return _loss(first, second, epsilon / len(first))
+
+
+def _regularised(data: Records, rng: Rng, epsilon: float, penalty: float) -> int:
+    objective = [_average(data, h) + penalty * h for h in HYPOTHESES]
+    weights = [math.exp(-epsilon * len(data) * value / 2.0) for value in objective]
+    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
+
+
+def _regularised_law(data: Records, epsilon: float, penalty: float) -> Floats:
+    return exponential(-average_losses(data) - penalty * np.arange(3.0), epsilon * len(data) / 2.0)
+
+
+def _regularised_runs(data: Records, runs: int, rng: Rng, epsilon: float, penalty: float) -> Indices:
+    return chosen(_regularised_law(data, epsilon, penalty), runs, rng)
+
+
+def _regularised_loss(first: Records, second: Records, epsilon: float, penalty: float) -> float:
+    return largest_log_ratio(*(_regularised_law(data, epsilon, penalty) for data in (first, second)))
+
+
+# --- the draw is not one from that law ----------------------------------------------------------------------------
+
+
+def _minimiser(data: Records, rng: Rng, epsilon: float) -> int:
+    averages = [_average(data, h) for h in HYPOTHESES]
+    best = [h for h in HYPOTHESES if averages[h] == min(averages)]
+    return best[int(rng.integers(len(best)))]
+
+
+def _best(data: Records) -> list[int]:
+    averages = [_average(data, h) for h in HYPOTHESES]
+    return [h for h in HYPOTHESES if averages[h] == min(averages)]
+
+
+def _minimiser_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+    best = np.array(_best(data), np.intp)
+    return best[rng.integers(len(best), size=runs)]
+
+
+def _minimiser_loss(first: Records, second: Records, epsilon: float) -> float:
+    """Uniform over the best: infinite where these differ."""
+    return 0.0 if _best(first) == _best(second) else math.inf
+
+
+def _loss_released(data: Records, rng: Rng, epsilon: float) -> dict[int, float]:
+    winner = _learning(data, rng, epsilon)
+    return {winner: _average(data, winner)}
+
+
+def _loss_released_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Masked:
+    winner = _runs(data, runs, rng, epsilon)
+    return with_values(winner, average_losses(data)[winner], 3)
+
+
+def _loss_released_loss(first: Records, second: Records, epsilon: float) -> float:
+    same = np.allclose(average_losses(first), average_losses(second), atol=1e-12)
+    return _loss(first, second, epsilon) if same else math.inf
+
+
+exponential_mechanism_learning = Entry(
+    module=ROOM,
+    name="exponential_mechanism_learning",
+    title="Learning by the exponential mechanism",
+    source=Source(
+        "CS 208, notes 002, section 4.3",
+        "McSherry & Talwar 2007; Kasiviswanathan et al. 2011, What can we learn privately?",
+    ),
+    formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), -u(h) its average loss in [0, 1]",
+    neighbours="lists of n records, one of them replaced",
+    program=_learning,
+    sampler=_runs,
+    parameters=(EPSILON,),
+    promise=_replaced,
+    loss=_loss,
+    default_pair=([2, 3, 3, 3, 3], [3, 3, 3, 3, 3]),
+).with_twins(
+    Twin(
+        name="sum_for_average",
+        title="Learning by the exponential mechanism, with the sum of losses in the place of the average",
+        reason="n times the sum is n^2 averages: one record moves it by n, as if its sensitivity were n times smaller",
+        formula="hypothesis h with probability proportional to e^(-epsilon n (sum of losses of h) / 2)",
+        program=_sum_for_average,
+        sampler=_sum_for_average_runs,
+        loss=_sum_for_average_loss,
+        default_pair=([0, 0, 0, 1, 1], [1, 0, 0, 1, 1]),
+    ),
+    Twin(
+        name="minimiser",
+        title="Learning without any noise: the minimiser of the average loss",
+        reason="a hypothesis that is not among the best is never chosen, and one record can put it there",
+        formula="the hypothesis with the least average loss, one of them at random where several have it",
+        program=_minimiser,
+        sampler=_minimiser_runs,
+        loss=_minimiser_loss,
+        default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4]),
+    ),
+    Twin(
+        name="loss_released",
+        title="Learning by the exponential mechanism, with the training loss of the hypothesis",
+        reason="the average loss is released without noise: where it moved, no output is common to both datasets",
+        formula="the hypothesis as before, and its exact average loss",
+        program=_loss_released,
+        sampler=_loss_released_runs,
+        loss=_loss_released_loss,
+    ),
+    Twin(
+        name="regularised",
+        title="Learning by the exponential mechanism with a penalty on hypotheses",
+        reason="harmless: the penalty R does not depend on the records, so it moves no utility",
+        formula="hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)",
+        program=_regularised,
+        sampler=_regularised_runs,
+        loss=_regularised_loss,
+        parameters=(PENALTY,),
+        broken=False,
+    ),
+    Twin(
+        name="n_left_out",
+        title="Learning by the exponential mechanism without the factor n",
+        reason="harmless: the utilities then move by 1 / n only, and the loss is epsilon / n",
+        formula="hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss",
+        program=_n_left_out,
+        sampler=_n_left_out_runs,
+        loss=_n_left_out_loss,
+        default_pair=([0, 2], [0, 3]),
+        broken=False,
+    ),
+)

@@ -1,0 +1,195 @@
+"""A median by the exponential mechanism: a value is the better, the more evenly it divides the records."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.selecting import exponential
+from dpaudit.catalogue.selection.draws import chosen
+from dpaudit.catalogue.selection.races import EPSILON, ROOM
+from dpaudit.catalogue.selection.utilities import CHEEMA
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Records = list[int]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+TOP = Parameter("top", 9, "units of the records", "the largest value; the least is 0", partial(validate.whole, least=1))
+
+STEPS = Parameter("steps", 12, "steps", "how long the chain runs", partial(validate.whole, least=1))
+
+
+def _added(epsilon: float, **_: object) -> PureDP:
+    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
+
+
+def _imbalance(data: Records, value: int) -> int:
+    return abs(sum(record < value for record in data) - sum(record > value for record in data))
+
+
+def _private_median(data: Records, rng: Rng, epsilon: float, top: int) -> int:
+    weights = [math.exp(-epsilon * _imbalance(data, value) / 2.0) for value in range(top + 1)]
+    return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
+
+
+def _law(data: Records, epsilon: float, top: int) -> Floats:
+    return exponential(-np.array([float(_imbalance(data, value)) for value in range(top + 1)]), epsilon / 2.0)
+
+
+def _runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+    return chosen(_law(data, epsilon, top), runs, rng)
+
+
+def _loss(first: Records, second: Records, epsilon: float, top: int) -> float:
+    return largest_log_ratio(_law(first, epsilon, top), _law(second, epsilon, top))
+
+
+def _share_sensitivity(data: Records, rng: Rng, epsilon: float, top: int) -> int:
+    weights = [math.exp(-epsilon * len(data) * _imbalance(data, value) / 2.0) for value in range(top + 1)]
+    return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
+
+
+def _share_sensitivity_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+    return _runs(data, runs, rng, epsilon * len(data), top)
+
+
+def _share_sensitivity_loss(first: Records, second: Records, epsilon: float, top: int) -> float:
+    return largest_log_ratio(_law(first, epsilon * len(first), top), _law(second, epsilon * len(second), top))
+
+
+def _range_from_data(data: Records, rng: Rng, epsilon: float, top: int) -> int:
+    values = range(min(data), max(data) + 1)
+    weights = [math.exp(-epsilon * _imbalance(data, value) / 2.0) for value in values]
+    return values[int(rng.choice(len(values), p=[weight / sum(weights) for weight in weights]))]
+
+
+def _inner_law(data: Records, epsilon: float, top: int) -> Floats:
+    values = np.arange(top + 1)
+    law = np.where((min(data) <= values) & (values <= max(data)), _law(data, epsilon, top), 0.0)
+    return np.asarray(law / law.sum())
+
+
+def _range_from_data_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+    return chosen(_inner_law(data, epsilon, top), runs, rng)
+
+
+def _range_from_data_loss(first: Records, second: Records, epsilon: float, top: int) -> float:
+    return largest_log_ratio(_inner_law(first, epsilon, top), _inner_law(second, epsilon, top))
+
+
+def _distance_to_median(data: Records, rng: Rng, epsilon: float, top: int) -> int:
+    median = sorted(data)[(len(data) - 1) // 2]
+    weights = [math.exp(-epsilon * abs(value - median) / 2.0) for value in range(top + 1)]
+    return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
+
+
+def _distance_law(data: Records, epsilon: float, top: int) -> Floats:
+    median = sorted(data)[(len(data) - 1) // 2]
+    return exponential(-np.abs(np.arange(top + 1.0) - median), epsilon / 2.0)
+
+
+def _distance_to_median_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+    return chosen(_distance_law(data, epsilon, top), runs, rng)
+
+
+def _distance_to_median_loss(first: Records, second: Records, epsilon: float, top: int) -> float:
+    return largest_log_ratio(_distance_law(first, epsilon, top), _distance_law(second, epsilon, top))
+
+
+def _unmixed_chain(data: Records, rng: Rng, epsilon: float, top: int, steps: int) -> int:
+    here = sorted(data)[(len(data) - 1) // 2]
+    for _ in range(steps):
+        there = min(max(here + (1 if rng.random() < 0.5 else -1), 0), top)
+        better = _imbalance(data, here) - _imbalance(data, there)
+        if rng.random() < math.exp(epsilon * better / 2.0):
+            here = there
+    return here
+
+
+def _chain_law(data: Records, epsilon: float, top: int, steps: int) -> Floats:
+    """The start times the power of the matrix of one step, from here (row) to there (column)."""
+    imbalance = np.array([float(_imbalance(data, value)) for value in range(top + 1)])
+    step = np.zeros((top + 1, top + 1))
+    for here, there in itertools.permutations(range(top + 1), 2):
+        if abs(here - there) == 1:
+            step[here, there] = 0.5 * min(1.0, math.exp(epsilon * (imbalance[here] - imbalance[there]) / 2.0))
+    np.fill_diagonal(step, 1.0 - step.sum(axis=1))
+    return np.asarray(np.linalg.matrix_power(step, steps)[sorted(data)[(len(data) - 1) // 2]])
+
+
+def _unmixed_chain_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int, steps: int) -> Indices:
+    return chosen(_chain_law(data, epsilon, top, steps), runs, rng)
+
+
+def _unmixed_chain_loss(first: Records, second: Records, epsilon: float, top: int, steps: int) -> float:
+    return largest_log_ratio(_chain_law(first, epsilon, top, steps), _chain_law(second, epsilon, top, steps))
+
+
+private_median = Entry(
+    module=ROOM,
+    name="private_median",
+    title="A median by the exponential mechanism",
+    source=Source(
+        CHEEMA, "McSherry & Talwar 2007 (the mechanism); Smith 2011, Privacy-preserving statistical estimation"
+    ),
+    formula=(
+        "value v in 0, ..., top with probability proportional to e^(-epsilon |records below v - records above v| / 2)"
+    ),
+    neighbours="lists of whole numbers from 0 to `top`, one record more or less",
+    program=_private_median,
+    sampler=_runs,
+    parameters=(EPSILON, TOP),
+    promise=_added,
+    loss=_loss,
+    default_pair=([2, 3, 3, 4, 7], [2, 3, 3, 4, 7, 9]),
+).with_twins(
+    Twin(
+        name="share_sensitivity",
+        title="A private median with the sensitivity of shares and the utility in records",
+        reason="a share of n records moves by 1 / n, their number by 1: the sensitivity is taken n times too small",
+        formula="value v with probability proportional to e^(-epsilon n |records below v - records above v| / 2)",
+        program=_share_sensitivity,
+        sampler=_share_sensitivity_runs,
+        loss=_share_sensitivity_loss,
+        default_pair=([0, 0, 1, 1], [0, 0, 1, 1, 9]),
+    ),
+    Twin(
+        name="range_from_data",
+        title="A private median, chosen between the least and the largest record",
+        reason="values beyond the largest record are never reported: a person who lies there shows",
+        formula="as the private median, among the values from the least record to the largest",
+        program=_range_from_data,
+        sampler=_range_from_data_runs,
+        loss=_range_from_data_loss,
+    ),
+    Twin(
+        name="distance_to_median",
+        title="A private median with the distance to the median as utility",
+        reason="one record can move the median across the whole range, and the exponent allows for 1",
+        formula="value v with probability proportional to e^(-epsilon |v - median| / 2)",
+        program=_distance_to_median,
+        sampler=_distance_to_median_runs,
+        loss=_distance_to_median_loss,
+        default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
+    ),
+    Twin(
+        name="unmixed_chain",
+        title="A private median by a Markov chain that is stopped too early",
+        reason="after a few steps the law still depends on the start, and the start is the exact median",
+        formula="`steps` Metropolis steps of +1 or -1 towards the private median, from the exact one",
+        program=_unmixed_chain,
+        sampler=_unmixed_chain_runs,
+        loss=_unmixed_chain_loss,
+        parameters=(STEPS,),
+        default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
+    ),
+)

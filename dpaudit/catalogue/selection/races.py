@@ -1,0 +1,167 @@
+"""Report Noisy Max for any queries of bounded sensitivity: with Laplace noise."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.comparisons import winning
+from dpaudit.catalogue.exact.discrete import largest_log_ratio, log_ratios
+from dpaudit.catalogue.exact.selecting import releasing, top_two
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.claims import PureDP
+
+Rng = np.random.Generator
+Answers = list[float]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+ROOM = "dpaudit.catalogue.selection"
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+SENSITIVITY = Parameter(
+    "sensitivity", 1.0, "units of the answers", "how far one person moves each answer", validate.positive
+)
+NEIGHBOURS = "vectors of answers that each move by at most `sensitivity`, in any direction"
+BASSI = "Bassi 2019, notes 001, 'Report Noisy Max' (there for counts)"
+
+
+def pure(epsilon: float, **_: Any) -> PureDP:
+    """The claim of every mechanism of this room: epsilon, whatever else is given."""
+    return PureDP(epsilon)
+
+
+def _general(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    noisy = [answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data]
+    return noisy.index(max(noisy))
+
+
+def _laplace_runs(
+    data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 2.0
+) -> Indices:
+    return race(data, runs, partial(laplace, rng, units * sensitivity / epsilon))[0]
+
+
+def _laplace_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float, *, units: float = 2.0) -> float:
+    scale = units * sensitivity / epsilon
+    return largest_log_ratio(*(winning(np.asarray(answers, float), scale) for answers in (first, second)))
+
+
+def _counts_noise(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    noisy = [answer + rng.laplace(scale=sensitivity / epsilon) for answer in data]
+    return noisy.index(max(noisy))
+
+
+def _value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    return max(answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data)
+
+
+def _value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    return race(data, runs, partial(laplace, rng, 2.0 * sensitivity / epsilon))[1]
+
+
+def _value_only_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    before, after = np.asarray(first, float), np.asarray(second, float)
+    return releasing(before, after, 2.0 * sensitivity / epsilon, index=False)
+
+
+def _top_two(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[int, ...]:
+    noisy = [answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data]
+    ranking = sorted(range(len(data)), key=lambda index: -noisy[index])
+    return tuple(ranking[:2])
+
+
+def _top_two_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+    noisy = laplace(rng, 2.0 * sensitivity / epsilon, len(data) * runs).reshape(len(data), runs)
+    noisy += np.asarray(data, float)[:, None]
+    best = np.argmax(noisy, axis=0)
+    noisy[best, np.arange(runs)] = -np.inf
+    return np.stack([best, np.argmax(noisy, axis=0)], axis=1)
+
+
+def _top_two_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    scale = 2.0 * sensitivity / epsilon
+    return largest_log_ratio(*(top_two(np.asarray(answers, float), scale) for answers in (first, second)))
+
+
+def _unpaid_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
+    noisy = [answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data]
+    winner = noisy.index(max(noisy))
+    return {winner: data[winner] + rng.laplace(scale=sensitivity / epsilon)}
+
+
+def _unpaid_value_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
+    winner = _laplace_runs(data, runs, rng, epsilon, sensitivity)
+    values = laplace(rng, sensitivity / epsilon, runs) + np.asarray(data, float)[winner]
+    return with_values(winner, values, len(data))
+
+
+def _unpaid_value_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    before, after = np.asarray(first, float), np.asarray(second, float)
+    index = np.abs(log_ratios(*(winning(answers, 2.0 * sensitivity / epsilon) for answers in (before, after))))
+    return float(np.max(index + np.abs(before - after) * epsilon / sensitivity))
+
+
+report_noisy_max_general = Entry(
+    module=ROOM,
+    name="report_noisy_max_general",
+    title="Report Noisy Max over any queries",
+    source=Source(
+        BASSI,
+        "Dwork & Roth 2014; Ding et al. 2018, Detecting violations of differential privacy",
+    ),
+    formula="the index of the largest answer after each got its own draw of Lap(2 sensitivity / epsilon)",
+    neighbours=NEIGHBOURS,
+    program=_general,
+    sampler=_laplace_runs,
+    parameters=(EPSILON, SENSITIVITY),
+    promise=pure,
+    loss=_laplace_loss,
+    default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
+).with_twins(
+    Twin(
+        name="counts_noise",
+        title="Report Noisy Max over any queries with the noise for counts",
+        reason="answers that move in opposite directions change a margin by 2: with the noise for counts 2 epsilon",
+        formula="the index of the largest answer after each got its own draw of Lap(sensitivity / epsilon)",
+        program=_counts_noise,
+        sampler=partial(_laplace_runs, units=1.0),
+        loss=partial(_laplace_loss, units=1.0),
+        default_pair=([-1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
+    ),
+    Twin(
+        name="value_only",
+        title="The noisy maximum itself in the place of its index",
+        reason="a low maximum says that all noisy answers were low: each costs epsilon / 2, so n answers n epsilon / 2",
+        formula="the largest answer after each got its own draw of Lap(2 sensitivity / epsilon), without its index",
+        program=_value_only,
+        sampler=_value_only_runs,
+        loss=_value_only_loss,
+        default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
+    ),
+    Twin(
+        name="top_two",
+        title="Report Noisy Max that names the second as well",
+        reason="one draw of noise pays for one name: two names can cost 2 epsilon",
+        formula="the indices of the two largest after each answer got one draw of Lap(2 sensitivity / epsilon)",
+        program=_top_two,
+        sampler=_top_two_runs,
+        loss=_top_two_loss,
+        default_pair=([0, 0, 0, 0, 0, 0], [-1, -1, 1, 1, 1, 1]),
+    ),
+    Twin(
+        name="unpaid_value",
+        title="Report Noisy Max with a fresh noisy answer of the winner, not paid for",
+        reason="the index costs epsilon and the fresh answer another epsilon: the claim counts one of them",
+        formula="the index as before, and the winner's answer plus a fresh draw of Lap(sensitivity / epsilon)",
+        program=_unpaid_value,
+        sampler=_unpaid_value_runs,
+        loss=_unpaid_value_loss,
+        default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
+    ),
+)

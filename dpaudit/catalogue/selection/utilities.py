@@ -1,0 +1,250 @@
+"""The exponential mechanism: a candidate with probability proportional to the exponential of its utility."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.exact.discrete import largest_log_ratio
+from dpaudit.catalogue.exact.selecting import exponential
+from dpaudit.catalogue.selection.draws import Masked, chosen, with_values
+from dpaudit.catalogue.selection.races import EPSILON, ROOM, pure
+from dpaudit.claims import PureDP, Relation
+
+Rng = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+Utilities = list[float]
+
+CHEEMA = "Cheema & Huszár, notes 004, 'The exponential mechanism'"
+MCSHERRY = "McSherry & Talwar 2007, Mechanism design via differential privacy"
+UTILITY = Parameter(
+    "sensitivity", 1.0, "units of utility", "how far one person moves the utility of a candidate", validate.positive
+)
+LIMIT = Parameter(
+    "limit", 2.0, "units of utility", "where utilities are cut off, on both sides of 0", validate.positive
+)
+
+
+# --- the utilities are given --------------------------------------------------------------------------------------
+
+
+def _exponential(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    weights = [math.exp(epsilon * utility / (2.0 * sensitivity)) for utility in data]
+    return int(rng.choice(len(data), p=[weight / sum(weights) for weight in weights]))
+
+
+def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Indices:
+    return chosen(exponential(np.asarray(data, float), units * epsilon / sensitivity), runs, rng)
+
+
+def _loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float, *, units: float = 0.5) -> float:
+    rate = units * epsilon / sensitivity
+    return largest_log_ratio(*(exponential(np.asarray(data, float), rate) for data in (first, second)))
+
+
+def _factor_two_missing(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    weights = [math.exp(epsilon * utility / sensitivity) for utility in data]
+    return int(rng.choice(len(data), p=[weight / sum(weights) for weight in weights]))
+
+
+def _utility_released(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
+    winner = _exponential(data, rng, epsilon, sensitivity)
+    return {winner: float(data[winner])}
+
+
+def _utility_released_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
+    winner = _runs(data, runs, rng, epsilon, sensitivity)
+    return with_values(winner, np.asarray(data, float)[winner], len(data))
+
+
+def _utility_released_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
+    return 0.0 if list(first) == list(second) else math.inf
+
+
+def _powers_of_two(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    weights = [2.0 ** (epsilon * utility / (2.0 * sensitivity)) for utility in data]
+    return int(rng.choice(len(data), p=[weight / sum(weights) for weight in weights]))
+
+
+def _cut_off(data: Utilities, rng: Rng, epsilon: float, sensitivity: float, limit: float) -> int:
+    return _exponential([min(max(utility, -limit), limit) for utility in data], rng, epsilon, sensitivity)
+
+
+def _cut(data: Utilities, limit: float) -> Utilities:
+    return [min(max(utility, -limit), limit) for utility in data]
+
+
+def _cut_off_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, limit: float) -> Indices:
+    return _runs(_cut(data, limit), runs, rng, epsilon, sensitivity)
+
+
+def _cut_off_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float, limit: float) -> float:
+    return _loss(_cut(first, limit), _cut(second, limit), epsilon, sensitivity)
+
+
+exponential_mechanism = Entry(
+    module=ROOM,
+    name="exponential_mechanism",
+    title="The exponential mechanism",
+    source=Source(CHEEMA, MCSHERRY),
+    formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity))",
+    neighbours="utilities that each move by at most `sensitivity`, in any direction",
+    program=_exponential,
+    sampler=_runs,
+    parameters=(EPSILON, UTILITY),
+    promise=pure,
+    loss=_loss,
+    default_pair=([0, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]),
+).with_twins(
+    Twin(
+        name="factor_two_missing",
+        title="The exponential mechanism without the 2 in the exponent",
+        reason="a weight moves by e^epsilon and the sum of weights by e^epsilon the other way: 2 epsilon together",
+        formula="candidate r with probability proportional to e^(epsilon u(r) / sensitivity)",
+        program=_factor_two_missing,
+        sampler=partial(_runs, units=1.0),
+        loss=partial(_loss, units=1.0),
+    ),
+    Twin(
+        name="utility_released",
+        title="The exponential mechanism with the exact utility of the winner",
+        reason="the utility is released without noise: where it moved, the two datasets have no output in common",
+        formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), and u(r)",
+        program=_utility_released,
+        sampler=_utility_released_runs,
+        loss=_utility_released_loss,
+        default_pair=([0, 1, 2], [0, 1, 3]),
+    ),
+    Twin(
+        name="powers_of_two",
+        title="The exponential mechanism with powers of two",
+        reason="harmless: 2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
+        formula="candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))",
+        program=_powers_of_two,
+        sampler=partial(_runs, units=0.5 * math.log(2.0)),
+        loss=partial(_loss, units=0.5 * math.log(2.0)),
+        broken=False,
+    ),
+    Twin(
+        name="cut_off",
+        title="The exponential mechanism with utilities cut off",
+        reason="harmless: cutting off at limits known to all never moves two utilities further apart",
+        formula="as before, with utilities below -limit or above limit put there",
+        program=_cut_off,
+        sampler=_cut_off_runs,
+        loss=_cut_off_loss,
+        parameters=(LIMIT,),
+        default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
+        broken=False,
+    ),
+)
+
+
+# --- the most common value: all utilities move one way ------------------------------------------------------------
+
+VALUES = Parameter("candidates", 4, "values", "how many values there are: 0, 1, ...", partial(validate.whole, least=2))
+Votes = list[int]
+
+
+def _added(epsilon: float, **_: object) -> PureDP:
+    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
+
+
+def _most_common(data: Votes, rng: Rng, epsilon: float, candidates: int) -> int:
+    weights = [math.exp(epsilon * data.count(value)) for value in range(candidates)]
+    return int(rng.choice(candidates, p=[weight / sum(weights) for weight in weights]))
+
+
+def _counts(data: Votes, candidates: int) -> Floats:
+    return np.array([float(data.count(value)) for value in range(candidates)])
+
+
+def _most_common_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Indices:
+    return chosen(exponential(_counts(data, candidates), epsilon), runs, rng)
+
+
+def _most_common_loss(first: Votes, second: Votes, epsilon: float, candidates: int) -> float:
+    return largest_log_ratio(*(exponential(_counts(data, candidates), epsilon) for data in (first, second)))
+
+
+def _unseen_dropped(data: Votes, rng: Rng, epsilon: float, candidates: int) -> int:
+    seen = sorted(set(data))
+    weights = [math.exp(epsilon * data.count(value)) for value in seen]
+    return seen[int(rng.choice(len(seen), p=[weight / sum(weights) for weight in weights]))]
+
+
+def _seen_law(data: Votes, epsilon: float, candidates: int) -> Floats:
+    counts = _counts(data, candidates)
+    return exponential(np.where(counts > 0.0, counts, -np.inf), epsilon)
+
+
+def _unseen_dropped_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Indices:
+    return chosen(_seen_law(data, epsilon, candidates), runs, rng)
+
+
+def _unseen_dropped_loss(first: Votes, second: Votes, epsilon: float, candidates: int) -> float:
+    return largest_log_ratio(*(_seen_law(data, epsilon, candidates) for data in (first, second)))
+
+
+Ballots = list[tuple[int, int]]
+
+
+def _weighted_votes(data: Ballots, rng: Rng, epsilon: float, candidates: int) -> int:
+    counts = [sum(times for vote, times in data if vote == value) for value in range(candidates)]
+    weights = [math.exp(epsilon * count) for count in counts]
+    return int(rng.choice(candidates, p=[weight / sum(weights) for weight in weights]))
+
+
+def _unfolded(data: Ballots) -> Votes:
+    return [vote for vote, times in data for _ in range(times)]
+
+
+def _weighted_votes_runs(data: Ballots, runs: int, rng: Rng, epsilon: float, candidates: int) -> Indices:
+    return _most_common_runs(_unfolded(data), runs, rng, epsilon, candidates)
+
+
+def _weighted_votes_loss(first: Ballots, second: Ballots, epsilon: float, candidates: int) -> float:
+    return _most_common_loss(_unfolded(first), _unfolded(second), epsilon, candidates)
+
+
+most_common = Entry(
+    module=ROOM,
+    name="most_common",
+    title="The most common value by the exponential mechanism, without the 2",
+    source=Source(CHEEMA, f"{MCSHERRY}; Dwork & Roth 2014 (utilities that all move one way)"),
+    formula="value v with probability proportional to e^(epsilon count(v)): one more record raises counts, lowers none",
+    neighbours="lists of values, one record more or less",
+    program=_most_common,
+    sampler=_most_common_runs,
+    parameters=(EPSILON, VALUES),
+    promise=_added,
+    loss=_most_common_loss,
+    default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),
+).with_twins(
+    Twin(
+        name="unseen_dropped",
+        title="The most common value, chosen among the values that occur",
+        reason="a value that nobody has is never reported: the one person who has it shows",
+        formula="value v with probability proportional to e^(epsilon count(v)), among the values in the data",
+        program=_unseen_dropped,
+        sampler=_unseen_dropped_runs,
+        loss=_unseen_dropped_loss,
+    ),
+    Twin(
+        name="weighted_votes",
+        title="The most common value, where a record may count several times",
+        reason="a record that counts three times moves a count by 3, and the exponent allows for 1",
+        formula="value v with probability proportional to e^(epsilon times(v)), times(v) as the records say",
+        program=_weighted_votes,
+        sampler=_weighted_votes_runs,
+        loss=_weighted_votes_loss,
+        default_pair=([[0, 1], [0, 1], [1, 1], [2, 1]], [[0, 1], [0, 1], [1, 1], [2, 1], [3, 3]]),
+        neighbours="lists of records, each a value and how often it counts, one record more or less",
+    ),
+)

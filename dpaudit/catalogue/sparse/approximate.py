@@ -1,0 +1,161 @@
+"""Sparse as approximate DP: the same algorithm, with the noise of advanced composition over c epochs."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.sparse.common import BASSI, BOOK, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
+from dpaudit.catalogue.sparse.losses import bits_loss_at
+from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
+from dpaudit.claims import ApproximateDP
+
+EPSILON = Parameter("epsilon", 2.0, "nats", "the claim", validate.positive)
+TOPS = Parameter("c", 3, "answers", "the tops after which a run halts", partial(validate.whole, least=1))
+DELTA = Parameter("delta", 1e-6, "probability", "the claim", validate.open_probability)
+
+
+def noise_level(epsilon: float, c: int, delta: float) -> float:
+    """The sigma of the notes for delta > 0.
+
+    >>> round(noise_level(1.0, 2, 0.01), 4)
+    8.5839
+    """
+    return 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
+
+
+def _noises(epsilon: float, c: int, delta: float) -> tuple[float, float]:
+    sigma = noise_level(epsilon, c, delta)
+    return sigma, 2.0 * sigma
+
+
+def _inverted_noises(epsilon: float, c: int, delta: float) -> tuple[float, float]:
+    sigma = 1.0 / noise_level(epsilon, c, delta)
+    return sigma, 2.0 * sigma
+
+
+RIGHT = Rule(_noises)
+KEPT = Rule(_noises, "once")
+INVERTED = Rule(_inverted_noises)
+NO_QUERY_NOISE = Rule(lambda epsilon, c, delta: (noise_level(epsilon, c, delta), 0.0))
+
+
+def _promise(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
+    return ApproximateDP(epsilon, delta)
+
+
+def _approximate(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
+    sigma = 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _threshold_kept(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
+    sigma = 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _no_query_noise(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
+    sigma = 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _noise_inverted(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
+    sigma = epsilon / (2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)))
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+sparse_approximate = Entry(
+    module=ROOM,
+    name="sparse_approximate",
+    title="Sparse with the noise of advanced composition",
+    source=Source(
+        f"{BASSI}, 'Sparse vector mechanism (cont.)', with delta > 0", f"{BOOK}, algorithm 2, there with more noise"
+    ),
+    formula=(
+        "with sigma = 2 sqrt(2 c ln(1 / delta)) / epsilon: the threshold gets a draw of Lap(sigma), anew after each "
+        "top, each answer Lap(2 sigma); halt at the c-th top"
+    ),
+    neighbours=NEIGHBOURS,
+    program=_approximate,
+    sampler=partial(bits, rule=RIGHT),
+    parameters=(EPSILON, THRESHOLD, TOPS, DELTA),
+    promise=_promise,
+    loss=partial(bits_loss_at, rule=RIGHT),
+    default_pair=([0, 0, 0, 0, -1] * 3, [1, 1, 1, 1, -2] * 3),
+).with_twins(
+    Twin(
+        name="noise_inverted",
+        title="Sparse with the noise of advanced composition upside down",
+        reason="the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing",
+        formula="as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))",
+        program=_noise_inverted,
+        sampler=partial(bits, rule=INVERTED),
+        loss=partial(bits_loss_at, rule=INVERTED),
+    ),
+    Twin(
+        name="no_query_noise",
+        title="Sparse with the noise of advanced composition on the threshold alone",
+        reason="a larger answer cannot be a bottom where a smaller one is the next top, and that is no rare event",
+        formula="the threshold gets a draw of Lap(sigma), anew after each top; the answers none",
+        program=_no_query_noise,
+        sampler=partial(bits, rule=NO_QUERY_NOISE),
+        loss=partial(bits_loss_at, rule=NO_QUERY_NOISE),
+        default_pair=([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]),
+    ),
+    Twin(
+        name="threshold_kept",
+        title="Sparse with the noise of advanced composition and one noisy threshold",
+        reason="harmless: the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
+        formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",
+        program=_threshold_kept,
+        sampler=partial(bits, rule=KEPT),
+        loss=partial(bits_loss_at, rule=KEPT),
+        broken=False,
+    ),
+)

@@ -1,0 +1,208 @@
+"""AboveThreshold: the place of the first answer above a noisy threshold."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.exact.comparisons import halting
+from dpaudit.catalogue.exact.discrete import log_ratios
+from dpaudit.catalogue.exact.released import announced_threshold_loss
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, EPSILON, NEIGHBOURS, ROOM, THRESHOLD, TOP, pure
+from dpaudit.catalogue.sparse.losses import bits_loss
+from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
+
+Floats = npt.NDArray[np.float64]
+
+
+RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))
+NO_THRESHOLD_NOISE = Rule(lambda epsilon, c: (0.0, 4.0 / epsilon))
+NO_QUERY_NOISE = Rule(lambda epsilon, c: (2.0 / epsilon, 0.0))
+HALF_NOISE = Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon))
+NO_HALT = Rule(RIGHT.noises, "once", halts=False)
+FRESH = Rule(RIGHT.noises, "each answer")
+
+
+def _above_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output = []
+    for answer in data:
+        if answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold:
+            output.append(TOP)
+            break
+        output.append(BOTTOM)
+    return tuple(output)
+
+
+def _no_threshold_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
+    output = []
+    for answer in data:
+        if answer + rng.laplace(scale=4.0 / epsilon) > threshold:
+            output.append(TOP)
+            break
+        output.append(BOTTOM)
+    return tuple(output)
+
+
+def _no_query_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output = []
+    for answer in data:
+        if answer > noisy_threshold:
+            output.append(TOP)
+            break
+        output.append(BOTTOM)
+    return tuple(output)
+
+
+def _half_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=1.0 / epsilon)
+    output = []
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 / epsilon) > noisy_threshold:
+            output.append(TOP)
+            break
+        output.append(BOTTOM)
+    return tuple(output)
+
+
+def _no_halt(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output = []
+    for answer in data:
+        is_top = answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold
+        output.append(TOP if is_top else BOTTOM)
+    return tuple(output)
+
+
+def _fresh_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
+    output = []
+    for answer in data:
+        noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+        if answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold:
+            output.append(TOP)
+            break
+        output.append(BOTTOM)
+    return tuple(output)
+
+
+def _fresh_threshold_loss(first: Answers, second: Answers, epsilon: float, threshold: float) -> float:
+    """Every comparison has noise of its own, so the log ratios of the bottoms before the top add up."""
+
+    def one_way(p: Floats, q: Floats) -> float:
+        ratios = log_ratios(p, q)  # (answer, top or bottom)
+        before = np.concatenate([[0.0], np.cumsum(ratios[:, 1])])
+        return float(max(np.max(before[:-1] + ratios[:, 0]), before[-1]))
+
+    scales = (threshold, *FRESH.noises(epsilon, 1))
+    p, q = (np.array([halting(np.array([float(a)]), *scales) for a in data]) for data in (first, second))
+    return max(one_way(p, q), one_way(q, p))
+
+
+def _threshold_released(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[float, float]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    place = 0
+    for answer in data:
+        if answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold:
+            break
+        place += 1
+    return noisy_threshold, float(place)
+
+
+def _threshold_released_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float) -> Floats:
+    noisy_threshold = threshold + laplace(rng, 2.0 / epsilon, runs)
+    going, place = np.arange(runs), np.full(runs, float(len(data)))
+    for j, answer in enumerate(data):
+        is_top = answer + laplace(rng, 4.0 / epsilon, len(going)) > noisy_threshold[going]
+        place[going[is_top]] = j
+        going = going[~is_top]
+    return np.column_stack([noisy_threshold, place])
+
+
+def _threshold_released_loss(first: Answers, second: Answers, epsilon: float, **_: Any) -> float:
+    p, q = np.asarray(first, float), np.asarray(second, float)
+    return max(announced_threshold_loss(one, other, 4.0 / epsilon) for one, other in ((p, q), (q, p)))
+
+
+above_threshold = Entry(
+    module=ROOM,
+    name="above_threshold",
+    title="AboveThreshold: the first answer above a threshold",
+    source=Source(
+        f"{BASSI}, 'Detour: AboveThreshold algorithm'",
+        "Dwork, Naor, Reingold, Rothblum & Vadhan 2009; Dwork & Roth 2014, algorithm 1",
+    ),
+    formula="the threshold gets a draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the first top",
+    neighbours=NEIGHBOURS,
+    program=_above_threshold,
+    sampler=partial(bits, rule=RIGHT),
+    parameters=(EPSILON, THRESHOLD),
+    promise=pure,
+    loss=partial(bits_loss, rule=RIGHT),
+    default_pair=([1, 1, 1, 1, 1, 1, 1, -1], [2, 2, 2, 2, 2, 2, 2, -2]),
+).with_twins(
+    Twin(
+        name="no_threshold_noise",
+        title="AboveThreshold with an exact threshold",
+        reason="nothing that the comparisons share is random, so every bottom costs epsilon / 4 of its own",
+        formula="each answer gets a draw of Lap(4 / epsilon), the threshold none; halt at the first top",
+        program=_no_threshold_noise,
+        sampler=partial(bits, rule=NO_THRESHOLD_NOISE),
+        loss=partial(bits_loss, rule=NO_THRESHOLD_NOISE),
+        default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
+    ),
+    Twin(
+        name="no_query_noise",
+        title="AboveThreshold with exact answers",
+        reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the top",
+        formula="the threshold gets a draw of Lap(2 / epsilon), the answers none; halt at the first top",
+        program=_no_query_noise,
+        sampler=partial(bits, rule=NO_QUERY_NOISE),
+        loss=partial(bits_loss, rule=NO_QUERY_NOISE),
+        default_pair=([0, 1], [1, 0]),
+    ),
+    Twin(
+        name="half_noise",
+        title="AboveThreshold with both noises of half the scale",
+        reason="a threshold moved by 1 now costs epsilon, and a top moved by 2 costs epsilon: 2 epsilon in all",
+        formula="the threshold gets a draw of Lap(1 / epsilon), each answer Lap(2 / epsilon); halt at the first top",
+        program=_half_noise,
+        sampler=partial(bits, rule=HALF_NOISE),
+        loss=partial(bits_loss, rule=HALF_NOISE),
+    ),
+    Twin(
+        name="fresh_threshold",
+        title="AboveThreshold with new threshold noise for each answer",
+        reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / 4",
+        formula="as AboveThreshold, but the threshold gets a new draw of Lap(2 / epsilon) for each answer",
+        program=_fresh_threshold,
+        sampler=partial(bits, rule=FRESH),
+        loss=_fresh_threshold_loss,
+        default_pair=([-2] * 12, [-1] * 12),
+    ),
+    Twin(
+        name="no_halt",
+        title="AboveThreshold that goes on after the first top",
+        reason="only one top is paid for: each further one costs epsilon / 2, up to n epsilon / 4 in all",
+        formula="as AboveThreshold, but every answer is compared: there is no halt",
+        program=_no_halt,
+        sampler=partial(bits, rule=NO_HALT),
+        loss=partial(bits_loss, rule=NO_HALT),
+        default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
+    ),
+    Twin(
+        name="threshold_released",
+        title="AboveThreshold that also gives away its noisy threshold",
+        reason="once the noisy threshold is known it hides nothing, and every bottom costs epsilon / 4 of its own",
+        formula="as AboveThreshold; the output is the noisy threshold and the number of bottoms",
+        program=_threshold_released,
+        sampler=_threshold_released_runs,
+        loss=_threshold_released_loss,
+        default_pair=([0] * 8, [1] * 8),
+    ),
+)

@@ -1,0 +1,96 @@
+"""Exact losses of the sparse vector family, from its rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.exact.comparisons import epochs, halting, halting_ratios
+from dpaudit.catalogue.exact.discrete import epsilon_of
+from dpaudit.catalogue.exact.one_threshold import one_threshold_laws, one_threshold_loss
+from dpaudit.catalogue.exact.released import no_top_ratio
+from dpaudit.catalogue.sparse.runs import Answers, Rule
+
+Floats = npt.NDArray[np.float64]
+TopRatio = Callable[..., float]
+
+
+def bits_loss(first: Answers, second: Answers, threshold: float, c: int = 1, *, rule: Rule, **given: Any) -> float:
+    """The loss of tops and bottoms."""
+    before, after = np.asarray(first, float), np.asarray(second, float)
+    scales = (threshold, *rule.noises(c=c, **given))
+    if rule.threshold == "once":
+        return one_threshold_loss(before, after, c if rule.halts else None, *scales)
+    most = c if rule.halts else len(first)
+    return epochs_loss(before, after, most, lambda p, q: halting_ratios(p, q, *scales))
+
+
+def tops_loss(
+    first: Answers, second: Answers, threshold: float, c: int = 1, *, rule: Rule, top: TopRatio, **given: Any
+) -> float:
+    """The loss where tops give away a number.
+
+    `top` is the log ratio of an epoch with its top at the last of its answers, the largest over that number.
+    """
+    before, after = np.asarray(first, float), np.asarray(second, float)
+    scales = (threshold, *rule.noises(c=c, **given))
+
+    @cache  # most epochs hold the same answers as another
+    def ratio(p: tuple[float, ...], q: tuple[float, ...]) -> float:
+        return top(np.array(p), np.array(q), *scales)
+
+    def ratios(p: Floats, q: Floats) -> Floats:
+        tops = (ratio(tuple(p[: place + 1]), tuple(q[: place + 1])) for place in range(len(p)))
+        return np.array([*tops, no_top_ratio(p, q, *scales)])
+
+    return epochs_loss(before, after, c, ratios)
+
+
+def epochs_loss(before: Floats, after: Floats, most: int, ratios: Callable[[Floats, Floats], Floats]) -> float:
+    """A fresh threshold after each top makes the epochs independent: the best sum of their log ratios, either way."""
+
+    def one_way(p: Floats, q: Floats) -> float:
+        return epochs(len(p), most, lambda start: ratios(p[start:], q[start:]))
+
+    return max(one_way(before, after), one_way(after, before))
+
+
+def bits_loss_at(
+    first: Answers, second: Answers, threshold: float, c: int, delta: float, *, rule: Rule, **given: Any
+) -> float:
+    """The epsilon of tops and bottoms at a delta: all outputs are listed, at most 2^len(first) of them."""
+    before, after = np.asarray(first, float), np.asarray(second, float)
+    scales = (threshold, *rule.noises(c=c, delta=delta, **given))
+    if rule.threshold == "once":
+        found, p, q, _ = one_threshold_laws(before, after, c if rule.halts else None, *scales)
+        return epsilon_of(p * found.size, q * found.size, delta)
+    most = c if rule.halts else len(first)
+    return epsilon_of(listed(before, most, *scales), listed(after, most, *scales), delta)
+
+
+def listed(answers: Floats, most: int, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+    """The probabilities of all outputs, with a fresh threshold after each top; in one order for all datasets.
+
+    >>> listed(np.array([0.0, 0.0]), 1, 0.0, 0.0, 1.0).tolist()  # a top at once, at the second answer, none
+    [0.5, 0.25, 0.25]
+    """
+
+    @cache
+    def rest(start: int, left: int) -> Floats:
+        if left == 0 or start == len(answers):
+            return np.ones(1)
+        epoch = halting(answers[start:], threshold, threshold_scale, query_scale)
+        tops = [epoch[j] * rest(start + j + 1, left - 1) for j in range(len(epoch) - 1)]
+        return np.concatenate([*tops, epoch[-1:]])
+
+    return rest(0, most)
+
+
+def unbounded_where_moved(first: Answers, second: Answers, **_: Any) -> float:
+    """The loss where an answer itself is given away."""
+    return math.inf if list(first) != list(second) else 0.0

@@ -1,0 +1,242 @@
+"""The variants that Lyu, Su & Li compare: their algorithms 1 and 7 are right, 3 to 6 are wrong (2 is `sparse`)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.exact.released import one_threshold_values_loss
+from dpaudit.catalogue.sparse.common import BOTTOM, EPSILON, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS, pure
+from dpaudit.catalogue.sparse.losses import bits_loss
+from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Scales, Seen, bits, released
+
+Floats = npt.NDArray[np.float64]
+
+
+def _allocated(epsilon: float, c: int) -> tuple[float, float]:
+    """The parts of epsilon for the threshold and for the tops, as 1 to (2 c)^(2/3)."""
+    for_threshold = epsilon / (1.0 + (2.0 * c) ** (2.0 / 3.0))
+    return for_threshold, epsilon - for_threshold
+
+
+def _allocated_noises(epsilon: float, c: int, *, per_top: float) -> Scales:
+    for_threshold, for_tops = _allocated(epsilon, c)
+    return 1.0 / for_threshold, per_top * c / for_tops
+
+
+ONE = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 * c / epsilon), "once")
+THREE = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once")
+FOUR = Rule(lambda epsilon, c: (4.0 / epsilon, 4.0 / (3.0 * epsilon)), "once")
+FIVE = Rule(lambda epsilon, c: (2.0 / epsilon, 0.0), "once", halts=False)
+SIX = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 / epsilon), "once", halts=False)
+NOT_SCALED = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon), "once")
+SEVEN = Rule(partial(_allocated_noises, per_top=2.0), "once")
+SEVEN_WITHOUT_2 = Rule(partial(_allocated_noises, per_top=1.0), "once")
+
+
+def _lyu_1(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=4.0 * c / epsilon) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            if count >= c:
+                break
+        else:
+            output.append(BOTTOM)
+    return tuple(output)
+
+
+def _lyu_3(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        noisy_answer = answer + rng.laplace(scale=2.0 * c / epsilon)
+        if noisy_answer >= noisy_threshold:
+            output[place] = noisy_answer
+            if len(output) >= c:
+                break
+    return output
+
+
+def _compared_value(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+    return seen.noisy
+
+
+def _lyu_3_loss(first: Answers, second: Answers, epsilon: float, threshold: float, c: int) -> float:
+    p, q = np.asarray(first, float), np.asarray(second, float)
+    scales = THREE.noises(epsilon, c)
+    return max(one_threshold_values_loss(*pair, c, threshold, *scales) for pair in ((p, q), (q, p)))
+
+
+def _lyu_4(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    for_threshold, for_tops = epsilon / 4.0, 3.0 * epsilon / 4.0
+    noisy_threshold = threshold + rng.laplace(scale=1.0 / for_threshold)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=1.0 / for_tops) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            if count >= c:
+                break
+        else:
+            output.append(BOTTOM)
+    return tuple(output)
+
+
+def _lyu_5(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    return tuple(TOP if answer >= noisy_threshold else BOTTOM for answer in data)
+
+
+def _lyu_6(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output = []
+    for answer in data:
+        is_top = answer + rng.laplace(scale=2.0 / epsilon) >= noisy_threshold
+        output.append(TOP if is_top else BOTTOM)
+    return tuple(output)
+
+
+def _query_noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=4.0 / epsilon) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            if count >= c:
+                break
+        else:
+            output.append(BOTTOM)
+    return tuple(output)
+
+
+sparse_lyu_1 = Entry(
+    module=ROOM,
+    name="sparse_lyu_1",
+    title="Sparse with one noisy threshold (algorithm 1 of Lyu, Su & Li)",
+    source=Source(None, f"{LYU}, algorithm 1"),
+    formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon); halt at the c-th top",
+    neighbours=NEIGHBOURS,
+    program=_lyu_1,
+    sampler=partial(bits, rule=ONE),
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+    loss=partial(bits_loss, rule=ONE),
+    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
+).with_twins(
+    Twin(
+        name="lyu_3",
+        title="Algorithm 3 (Roth's lecture notes of 2011): the tops give away the noisy answers compared",
+        reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (2 c) of its own",
+        formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon), given away at a top",
+        program=_lyu_3,
+        sampler=partial(released, rule=THREE, value=_compared_value),
+        loss=_lyu_3_loss,
+        default_pair=([0] * 7 + [1], [1] * 7 + [0]),
+    ),
+    Twin(
+        name="lyu_4",
+        title="Algorithm 4 (Lee & Clifton 2014): noise that does not grow with c",
+        reason="each of the c tops costs 3 epsilon / 2 and the threshold epsilon / 4: (1 + 6 c) / 4 times the claim",
+        formula="the threshold gets one draw of Lap(4 / epsilon), each answer Lap(4 / (3 epsilon)); halt at top c",
+        program=_lyu_4,
+        sampler=partial(bits, rule=FOUR),
+        loss=partial(bits_loss, rule=FOUR),
+        default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
+    ),
+    Twin(
+        name="lyu_5",
+        title="Algorithm 5 (Stoddard, Chen & Machanavajjhala 2014): exact answers, no cut-off",
+        reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is a top",
+        formula="the threshold gets one draw of Lap(2 / epsilon), the answers none; there is no halt",
+        program=_lyu_5,
+        sampler=partial(bits, rule=FIVE),
+        loss=partial(bits_loss, rule=FIVE),
+        default_pair=([0, 1], [1, 0]),
+    ),
+    Twin(
+        name="lyu_6",
+        title="Algorithm 6 (Chen, Xiao, Zhang & Xu 2015): no cut-off",
+        reason="every top costs epsilon of its own, and nothing bounds their number: n epsilon / 2 for n answers",
+        formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 / epsilon); there is no halt",
+        program=_lyu_6,
+        sampler=partial(bits, rule=SIX),
+        loss=partial(bits_loss, rule=SIX),
+        default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
+    ),
+    Twin(
+        name="query_noise_not_scaled",
+        title="One noisy threshold, and noise on the answers that forgets c",
+        reason="each of the c tops costs epsilon / 2 and the threshold as much: (1 + c) / 2 times the claim",
+        formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the c-th top",
+        program=_query_noise_not_scaled,
+        sampler=partial(bits, rule=NOT_SCALED),
+        loss=partial(bits_loss, rule=NOT_SCALED),
+    ),
+)
+
+
+def _lyu_7(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    for_threshold, for_tops = _allocated(epsilon, c)
+    noisy_threshold = threshold + rng.laplace(scale=1.0 / for_threshold)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * c / for_tops) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            if count >= c:
+                break
+        else:
+            output.append(BOTTOM)
+    return tuple(output)
+
+
+def _without_2(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    for_threshold, for_tops = _allocated(epsilon, c)
+    noisy_threshold = threshold + rng.laplace(scale=1.0 / for_threshold)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=c / for_tops) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            if count >= c:
+                break
+        else:
+            output.append(BOTTOM)
+    return tuple(output)
+
+
+sparse_lyu_7 = Entry(
+    module=ROOM,
+    name="sparse_lyu_7",
+    title="Sparse with epsilon divided for the best accuracy (algorithm 7 of Lyu, Su & Li)",
+    source=Source(None, f"{LYU}, algorithm 7, without values, at the ratio 1 : (2 c)^(2/3)"),
+    formula=(
+        "epsilon_1 : epsilon_2 = 1 : (2 c)^(2/3), together epsilon: the threshold gets one draw of Lap(1 / epsilon_1), "
+        "each answer Lap(2 c / epsilon_2); halt at the c-th top"
+    ),
+    neighbours=NEIGHBOURS,
+    program=_lyu_7,
+    sampler=partial(bits, rule=SEVEN),
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+    loss=partial(bits_loss, rule=SEVEN),
+    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
+).with_twins(
+    Twin(
+        name="top_moves_by_one",
+        title="Noise for tops that move by 1 against the threshold",
+        reason="answer and threshold move against each other, by 2: each top costs twice its part of epsilon",
+        formula="as algorithm 7, but each answer gets Lap(c / epsilon_2)",
+        program=_without_2,
+        sampler=partial(bits, rule=SEVEN_WITHOUT_2),
+        loss=partial(bits_loss, rule=SEVEN_WITHOUT_2),
+    ),
+)

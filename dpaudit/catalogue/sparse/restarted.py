@@ -1,0 +1,245 @@
+"""Sparse as the notes write it: AboveThreshold started again, with a new noisy threshold, after each top."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.exact.released import released_value_ratio
+from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, EPSILON, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS, pure
+from dpaudit.catalogue.sparse.losses import bits_loss, tops_loss
+from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Seen, bits, released
+
+Floats = npt.NDArray[np.float64]
+
+RIGHT = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
+NO_THRESHOLD_NOISE = Rule(lambda epsilon, c: (0.0, 4.0 * c / epsilon))
+NO_QUERY_NOISE = Rule(lambda epsilon, c: (2.0 * c / epsilon, 0.0))
+QUERY_NOT_SCALED = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 / epsilon))
+NOT_SCALED = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))
+NO_CUT_OFF = Rule(RIGHT.noises, halts=False)
+KEPT = Rule(RIGHT.noises, "once")
+
+
+def _sparse(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _no_threshold_noise(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 * c / epsilon
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= threshold:
+            output.append(TOP)
+            count += 1
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _no_query_noise(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _value_released(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        noisy_answer = answer + rng.laplace(scale=2.0 * sigma)
+        if noisy_answer >= noisy_threshold:
+            output[place] = noisy_answer
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        if len(output) >= c:
+            break
+    return output
+
+
+def _value_ratio(p: Floats, q: Floats, *scales: float) -> float:
+    return released_value_ratio(p, q, (p[-1], q[-1]), *scales)
+
+
+def _compared_value(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+    return seen.noisy
+
+
+def _query_noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=4.0 / epsilon) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+def _no_cut_off(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output = []
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+    return tuple(output)
+
+
+def _threshold_kept(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+        else:
+            output.append(BOTTOM)
+        if count >= c:
+            break
+    return tuple(output)
+
+
+sparse = Entry(
+    module=ROOM,
+    name="sparse",
+    title="Sparse: the first c answers above a threshold",
+    source=Source(
+        f"{BASSI}, 'Sparse vector mechanism (cont.)', with delta = 0",
+        "Dwork & Roth 2014, algorithm 2; Lyu, Su & Li 2017, algorithm 2",
+    ),
+    formula=(
+        "with sigma = 2 c / epsilon: the threshold gets a draw of Lap(sigma), anew after each top, "
+        "each answer Lap(2 sigma); halt at the c-th top"
+    ),
+    neighbours=NEIGHBOURS,
+    program=_sparse,
+    sampler=partial(bits, rule=RIGHT),
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+    loss=partial(bits_loss, rule=RIGHT),
+    default_pair=([1, 1, 1, -1, 1, 1, 1, -1], [2, 2, 2, -2, 2, 2, 2, -2]),
+).with_twins(
+    Twin(
+        name="no_threshold_noise",
+        title="Sparse with an exact threshold",
+        reason="nothing that the comparisons share is random, so every bottom costs epsilon / (4 c) of its own",
+        formula="each answer gets a draw of Lap(4 c / epsilon), the threshold none; halt at the c-th top",
+        program=_no_threshold_noise,
+        sampler=partial(bits, rule=NO_THRESHOLD_NOISE),
+        loss=partial(bits_loss, rule=NO_THRESHOLD_NOISE),
+        default_pair=([-1] * 12, [0] * 12),
+    ),
+    Twin(
+        name="no_query_noise",
+        title="Sparse with exact answers",
+        reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the next top",
+        formula="the threshold gets a draw of Lap(2 c / epsilon), anew after each top; the answers none",
+        program=_no_query_noise,
+        sampler=partial(bits, rule=NO_QUERY_NOISE),
+        loss=partial(bits_loss, rule=NO_QUERY_NOISE),
+        default_pair=([0, 1, 0, 1], [1, 0, 1, 0]),
+    ),
+    Twin(
+        name="value_released",
+        title="Sparse that gives away the noisy answer it compared",
+        reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (4 c) of its own",
+        formula="as Sparse, but the output holds the tops only, each by its place: the noisy answer that was compared",
+        program=_value_released,
+        sampler=partial(released, rule=RIGHT, value=_compared_value),
+        loss=partial(tops_loss, rule=RIGHT, top=_value_ratio),
+        default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
+    ),
+    Twin(
+        name="query_noise_not_scaled",
+        title="Sparse whose noise on the answers forgets c",
+        reason="each of the c tops costs epsilon / 2, and the thresholds epsilon / 2: (1 + c) / 2 times the claim",
+        formula="as Sparse, but each answer gets Lap(4 / epsilon), whatever c is",
+        program=_query_noise_not_scaled,
+        sampler=partial(bits, rule=QUERY_NOT_SCALED),
+        loss=partial(bits_loss, rule=QUERY_NOT_SCALED),
+    ),
+    Twin(
+        name="noise_not_scaled",
+        title="Sparse with the noise of one AboveThreshold",
+        reason="c runs of AboveThreshold, each with all of epsilon, compose to c epsilon",
+        formula="as Sparse, but with sigma = 2 / epsilon, whatever c is",
+        program=_noise_not_scaled,
+        sampler=partial(bits, rule=NOT_SCALED),
+        loss=partial(bits_loss, rule=NOT_SCALED),
+    ),
+    Twin(
+        name="no_cut_off",
+        title="Sparse that never halts",
+        reason="only c tops are paid for: each further one costs up to epsilon / c",
+        formula="as Sparse, but every answer is compared: there is no halt",
+        program=_no_cut_off,
+        sampler=partial(bits, rule=NO_CUT_OFF),
+        loss=partial(bits_loss, rule=NO_CUT_OFF),
+        default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4),
+    ),
+    Twin(
+        name="threshold_kept",
+        title="Sparse with one noisy threshold for all tops",
+        reason="harmless: a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
+        formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
+        program=_threshold_kept,
+        sampler=partial(bits, rule=KEPT),
+        loss=partial(bits_loss, rule=KEPT),
+        default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
+        broken=False,
+    ),
+)

@@ -1,0 +1,222 @@
+"""Sparse with numbers: tops that give away how far above the threshold they are, or a value with fresh noise."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.exact.one_threshold import one_threshold_loss
+from dpaudit.catalogue.exact.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
+from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.sparse.common import EPSILON, NEIGHBOURS, ROOM, THRESHOLD, TOPS, pure
+from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
+from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, Rule, Seen, comparisons, released
+
+Floats = npt.NDArray[np.float64]
+
+GAP = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
+NUMERIC = Rule(lambda epsilon, c: (3.0 / epsilon, 6.0 * c / epsilon), "once")
+NOT_PAID = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 * c / epsilon), "once")
+
+
+def _gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        noisy_answer = answer + rng.laplace(scale=2.0 * sigma)
+        if noisy_answer >= noisy_threshold:
+            output[place] = noisy_answer - noisy_threshold
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        if len(output) >= c:
+            break
+    return output
+
+
+def _gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+    return seen.noisy - seen.level
+
+
+def _value_beside_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    gaps: dict[int, float] = {}
+    values: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        noisy_answer = answer + rng.laplace(scale=2.0 * sigma)
+        if noisy_answer >= noisy_threshold:
+            gaps[place] = noisy_answer - noisy_threshold
+            values[len(data) + place] = noisy_answer
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        if len(gaps) >= c:
+            break
+    return gaps | values
+
+
+def _value_beside_gap_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:
+    answers = len(data)
+    values, hidden = np.zeros((2 * answers, runs)), np.ones((2 * answers, runs), np.bool_)
+    for seen in comparisons(data, runs, rng, threshold, GAP.noises(epsilon, c), c, GAP.threshold, GAP.halts):
+        for row, value in ((seen.place, seen.noisy - seen.level), (answers + seen.place, seen.noisy)):
+            values[row, seen.tops] = value
+            hidden[row, seen.tops] = False
+    return np.ma.MaskedArray(values.T, mask=hidden.T)
+
+
+def _exact_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output[place] = answer - noisy_threshold
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        if len(output) >= c:
+            break
+    return output
+
+
+def _exact_gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+    return answer - seen.level
+
+
+gap_sparse = Entry(
+    module=ROOM,
+    name="gap_sparse",
+    title="Sparse that also gives away the gaps: how far each top is above its noisy threshold",
+    source=Source(
+        None,
+        "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution; Ding, Wang, Zhang & "
+        "Kifer 2019, Free gap information from the differentially private sparse vector and noisy max mechanisms "
+        "(there with one noisy threshold; here, as in the notes' Sparse, with a new one after each top)",
+    ),
+    formula="as Sparse; the output holds the tops only, each by its place: the noisy answer minus the noisy threshold",
+    neighbours=NEIGHBOURS,
+    program=_gap,
+    sampler=partial(released, rule=GAP, value=_gap_of),
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+    loss=partial(tops_loss, rule=GAP, top=gap_ratio),
+    default_pair=([1, 1, -1, 1, 1, -1], [2, 2, -2, 2, 2, -2]),
+).with_twins(
+    Twin(
+        name="value_beside_gap",
+        title="Sparse that gives away both the gap and the noisy answer",
+        reason="their difference is the noisy threshold, which then hides nothing: each bottom costs epsilon / (4 c)",
+        formula="as Sparse with gaps; the output holds the noisy answers of the tops too, after all gaps",
+        program=_value_beside_gap,
+        sampler=_value_beside_gap_runs,
+        loss=partial(tops_loss, rule=GAP, top=known_threshold_ratio),
+        default_pair=([0] * 12 + [1], [1] * 12 + [0]),
+    ),
+    Twin(
+        name="exact_gap",
+        title="Sparse that gives away the exact answer minus the noisy threshold",
+        reason="beside the answer the threshold has no secret left, so a bottom that moves the other way costs up to "
+        "epsilon / (2 c) of its own",
+        formula="as Sparse; the output holds the tops only, each by its place: the answer minus the noisy threshold",
+        program=_exact_gap,
+        sampler=partial(released, rule=GAP, value=_exact_gap_of),
+        loss=partial(tops_loss, rule=GAP, top=exact_gap_ratio),
+        default_pair=([0] * 5 + [1], [1] * 5 + [0]),
+    ),
+)
+
+
+def _numeric(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    noisy_threshold = threshold + rng.laplace(scale=3.0 / epsilon)
+    output: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        if answer + rng.laplace(scale=6.0 * c / epsilon) >= noisy_threshold:
+            output[place] = answer + rng.laplace(scale=3.0 * c / epsilon)
+            if len(output) >= c:
+                break
+    return output
+
+
+def _fresh_value(rng: Rng, answer: float, seen: Seen, epsilon: float, c: int, *, scale: float) -> Floats:
+    return answer + laplace(rng, scale * c / epsilon, len(seen.tops))
+
+
+def _numeric_loss(
+    first: Answers, second: Answers, epsilon: float, threshold: float, c: int, *, rule: Rule, scale: float
+) -> float:
+    before, after = np.asarray(first, float), np.asarray(second, float)
+    costs = np.abs(before - after) * epsilon / (scale * c)
+    return one_threshold_loss(before, after, c, threshold, *rule.noises(epsilon, c), costs)
+
+
+def _value_not_paid(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
+    output: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        if answer + rng.laplace(scale=4.0 * c / epsilon) >= noisy_threshold:
+            output[place] = answer + rng.laplace(scale=c / epsilon)
+            if len(output) >= c:
+                break
+    return output
+
+
+def _exact_value(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
+    noisy_threshold = threshold + rng.laplace(scale=3.0 / epsilon)
+    output: dict[int, float] = {}
+    for place, answer in enumerate(data):
+        if answer + rng.laplace(scale=6.0 * c / epsilon) >= noisy_threshold:
+            output[place] = float(answer)
+            if len(output) >= c:
+                break
+    return output
+
+
+def _exact(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+    return np.full(len(seen.tops), float(answer))
+
+
+numeric_sparse = Entry(
+    module=ROOM,
+    name="numeric_sparse",
+    title="Numeric Sparse: each top is answered, with fresh noise",
+    source=Source(
+        None,
+        "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution; "
+        "Dwork & Roth 2014, algorithm 3, divides epsilon in another way",
+    ),
+    formula=(
+        "the threshold gets one draw of Lap(3 / epsilon), each answer Lap(6 c / epsilon) for its comparison; a top is "
+        "given away with a fresh draw of Lap(3 c / epsilon); halt at the c-th top"
+    ),
+    neighbours=NEIGHBOURS,
+    program=_numeric,
+    sampler=partial(released, rule=NUMERIC, value=partial(_fresh_value, scale=3.0)),
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+    loss=partial(_numeric_loss, rule=NUMERIC, scale=3.0),
+    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
+).with_twins(
+    Twin(
+        name="value_not_paid",
+        title="Sparse that spends all of epsilon on the tops, and as much again on their values",
+        reason="finding the tops costs epsilon, and c values with Lap(c / epsilon) cost epsilon more",
+        formula=(
+            "the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon) for its comparison; a top "
+            "is given away with a fresh draw of Lap(c / epsilon); halt at the c-th top"
+        ),
+        program=_value_not_paid,
+        sampler=partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
+        loss=partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
+    ),
+    Twin(
+        name="exact_value",
+        title="Numeric Sparse without noise on the values",
+        reason="that an answer is a top is hidden by noise, but the answer itself is given away as it is",
+        formula="as numeric Sparse, but a top is given away as it is",
+        program=_exact_value,
+        sampler=partial(released, rule=NUMERIC, value=_exact),
+        loss=unbounded_where_moved,
+        default_pair=([1, 1], [2, 0]),
+    ),
+)

@@ -1,0 +1,145 @@
+"""The page of the lecture notes: what it says, what it refuses, and that the same input gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from matplotlib.axes import Axes
+
+import dpaudit
+from audits.lectures.claims import __main__ as command
+from audits.lectures.claims import collect, page
+from audits.lectures.claims.statement import Figure, Statement, Truth
+from dpaudit.catalogue import entries, find
+
+
+def a_line(axes: Axes) -> None:
+    axes.plot([0, 1], [0, 1])
+
+
+def loose() -> Truth:
+    return Truth("right and loose", "the true value is <b>1</b>", {"value": 1.0, "endless": float("inf")})
+
+
+def statement(**changes: object) -> Statement:
+    given = {
+        "name": "a-statement",
+        "place": "notes <000>",
+        "quote": "x < y & z",
+        "verdict": "right and loose",
+        "how": ("computed",),
+        "check": loose,
+        **changes,
+    }
+    return Statement(**given)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def result() -> dpaudit.AuditResult:
+    entry = find("laplace.half_noise")
+    return dpaudit.audit(
+        entry, pair=entry.default_pair, claim=entry.claim(), runs=20_000, seed=1, n_jobs=1, confidence=0.9
+    )
+
+
+class Text(HTMLParser):
+    """The text of a page, and its tags."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text, self.tags, self.open = "", [""], 0
+        self.feed(html)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+
+def test_the_page_says_what_was_found_and_escapes_it(result: dpaudit.AuditResult) -> None:
+    asked = statement(audits=(result.name, "never run"), figure=Figure("a caption", a_line))
+    checked = collect.checked(asked, {result.name: result})
+    html = page.render({"A topic": [checked]}, collect.audited({result.name: result}), [])
+    read = Text(html)
+    for text in ("x < y & z", "notes <000>", "the true value is <b>1</b>", "never run", "a caption", result.name):
+        assert text in read.text
+    assert read.tags.count("img") == 1
+    assert 'src="data:image/svg+xml;base64,' in html
+    assert "Laplace noise of half the scale" in read.text
+    assert "exact loss" in read.text
+    assert html == page.render({"A topic": [checked]}, collect.audited({result.name: result}), [])
+
+
+def test_the_record_holds_the_numbers(result: dpaudit.AuditResult) -> None:
+    checked = collect.checked(statement(audits=(result.name,)), {result.name: result})
+    record = json.loads(page.record({"A topic": [checked]}, []))
+    (stored,) = record["statements"]["A topic"]
+    assert stored["numbers"] == {"value": 1.0, "endless": "inf"}
+    assert stored["file"] == "tests/audits/lectures/test_page.py"
+    assert stored["audits"] == [{"name": result.name, "verdict": "refuted", "lower": result.certificate.lower}]
+    assert stored["as_known"] is True
+
+
+def test_the_exact_loss_of_the_audited_pair_stands_beside_the_bound(result: dpaudit.AuditResult) -> None:
+    found = collect.audited({result.name: result})
+    (audited,) = [each for room in found.values() for each in room if each.results]
+    assert audited.entry.name == "laplace.half_noise"
+    assert audited.exact(result) == 2.0
+    assert sum(len(room) for room in found.values()) == sum(1 + len(entry.twins) for entry in entries())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"verdict": "wrong"}, "known as 'wrong'; found 'right and loose'"),
+        ({"audits": ("never run",)}, "audits not run: never run"),
+    ],
+)
+def test_a_statement_that_is_not_as_known_fails_the_page(
+    changes: dict[str, object],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(command, "topics", lambda: {"A topic": (statement(**changes),)})
+    monkeypatch.setattr(command, "attacks", lambda: [])
+    to = tmp_path / "made" / "page.html"
+    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(to)])
+    assert command.main() == 1
+    assert message in capsys.readouterr().out
+    assert to.exists()
+    assert to.with_suffix(".json").exists()
+
+
+def test_a_result_that_was_changed_is_refused(
+    result: dpaudit.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = json.loads(result.save(tmp_path / "a.json").read_text())
+    stored["verdict"] = "not refuted"
+    (tmp_path / "a.json").write_text(json.dumps(stored))
+    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / "page.html")])
+    assert command.main() == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_numbers_on_the_page_are_rounded_the_safe_way() -> None:
+    assert page.number(None) == "-"
+    assert page.number(float("inf")) == "∞"
+    assert page.number(1.23456789) == "1.2346"
+    assert page.slug("A topic: of notes") == "a-topic--of-notes"
+
+
+def test_statements_have_names_of_their_own_and_every_part() -> None:
+    every = [each for found in collect.topics().values() for each in found]
+    assert len({each.name for each in every}) == len(every) > 50
+    for each in every:
+        assert each.place
+        assert len(each.quote) <= 240
+        assert set(each.how) <= {"derived", "computed", "audited"}
+        assert each.verdict in page.VERDICTS
+        assert ("audited" in each.how) <= bool(each.audits)

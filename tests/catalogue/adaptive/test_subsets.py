@@ -1,0 +1,187 @@
+"""The exact losses of statistics chosen by the data, against enumeration and independent quadrature.
+
+Random tests have fixed seeds, and fail by chance with probability at most 1e-8 each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from dpaudit.catalogue import Entry
+from dpaudit.catalogue.adaptive import boosted_vote, select_and_average, select_subsets
+from dpaudit.catalogue.adaptive.features import accuracy, agreements
+from dpaudit.catalogue.adaptive.splitting import price, split
+from dpaudit.claims import Relation
+
+LEVEL = 1e-8
+RUNS = 100_000
+
+
+def rng(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.SFC64(seed))
+
+
+def below(x: float, scale: float) -> float:
+    """Pr(Lap(scale) < x); the distribution objects of scipy take most of the time of a quadrature."""
+    return 0.5 * math.exp(x / scale) if x < 0.0 else 1.0 - 0.5 * math.exp(-x / scale)
+
+
+def wins(means: Sequence[float], scale: float, place: int) -> float:
+    """The probability that one mean is the largest after Lap(scale), by adaptive quadrature of its own."""
+
+    def height(v: float) -> float:
+        others = (below(v - mean, scale) for j, mean in enumerate(means) if j != place)
+        return math.exp(-abs(v - means[place]) / scale) / (2.0 * scale) * math.prod(others)
+
+    edges = sorted({min(means) - 40.0 * scale, *map(float, means), max(means) + 40.0 * scale})
+    return sum(
+        float(integrate.quad(height, a, b, epsabs=1e-12, epsrel=1e-9, limit=100)[0])
+        for a, b in itertools.pairwise(edges)
+    )
+
+
+def scale_of(entry: Entry, sensitivity: float) -> float:
+    return sensitivity / price(entry.values()["beta"], entry.values()["size"])
+
+
+@pytest.mark.parametrize(
+    ("name", "means", "sensitivity"),
+    [
+        ("select_subsets", ([0, 3, 1.5], [-3, 3, 1.5]), 3.0),
+        ("select_subsets.half_sensitivity", ([0, 3, 1.5], [-3, 3, 1.5]), 1.5),
+        ("select_subsets.not_clipped", ([3, 3, 1.5], [-6, 3, 1.5]), 3.0),
+        ("select_subsets.sensitivity_of_all", ([0.75, 0, 0], [-0.75, 0, 0]), 0.5),
+        ("select_subsets.small_subset", ([0.5, 0.5, 0, 3], [0.5, 0.5, 0, -3]), 3.0),
+    ],
+)
+def test_the_loss_of_one_group(name: str, means: tuple[list[float], list[float]], sensitivity: float) -> None:
+    """The group that moves, its means by hand; the other one is the same on both sides."""
+    entry = select_subsets.twins.get(name.partition(".")[2], select_subsets)
+    assert entry.name == name
+    scale = scale_of(entry, sensitivity)
+    first, second = ([wins(each, scale, j) for j in range(len(each))] for each in means)
+    expected = max(abs(math.log(p / q)) for p, q in zip(first, second, strict=True))
+    assert entry.true_epsilon(*entry.default_pair) == pytest.approx(expected, rel=1e-7)
+
+
+def test_overlapping_groups_add_up() -> None:
+    entry = select_subsets.groups_overlap
+    scale = scale_of(entry, 3.0)
+    one, two = ([math.log(wins([mean, 0, 0], scale, 0)) for mean in means] for means in ([0.0], [-3.0]))
+    assert entry.true_epsilon(*entry.default_pair) == pytest.approx(3 * (one[0] - two[0]), rel=1e-7)
+
+
+def test_the_claim_is_reached_by_a_mean_far_below_the_others() -> None:
+    """A bound on the sensitivity that is used up: the loss tends to epsilon where the others are far above."""
+    sample = [3.0, -3.0, *[30.0] * 10]
+    other = [-3.0, *sample[1:]]
+    near, far = (select_subsets.true_epsilon(sample, other, {"bound": bound}) for bound in (3.0, 30.0))
+    claimed = select_subsets.claim().promised(0.0)
+    assert near is not None
+    assert far is not None
+    assert 0.9 * claimed < near < claimed
+    # with a wider bound the same move is a tenth of the sensitivity
+    assert far < 0.11 * claimed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_random_neighbours_lose_more_than_the_claim(seed: int) -> None:
+    """The loss is exact, so nothing can fail by chance: any counterexample would be a bug or a wrong claim."""
+    draw = rng(seed)
+    data = draw.normal(0, 3, 12).round(2).tolist()
+    other = [*data[:5], float(draw.normal(0, 6)), *data[6:]]
+    records = draw.integers(0, 2, (5, 4)).tolist()
+    changed = [*records[:-1], draw.integers(0, 2, 4).tolist()]
+    for entry, pair in (
+        (select_subsets, (data, other)),
+        (select_and_average, (data, other)),
+        (boosted_vote, (records, changed)),
+    ):
+        loss = entry.true_epsilon(*pair)
+        assert loss is not None
+        assert loss <= entry.claim().promised(0.0) * (1 + 1e-12)
+    assert select_subsets.claim().relation is Relation.REPLACE_ONE
+
+
+def test_the_worst_corner_of_the_vote_is_its_claim() -> None:
+    """All features of one record turn from agreeing to disagreeing, below the margin: epsilon exactly."""
+    assert boosted_vote.true_epsilon(*boosted_vote.default_pair) == pytest.approx(2.0, rel=1e-12)
+    assert boosted_vote.columns_as_disjoint.true_epsilon(*boosted_vote.default_pair) == pytest.approx(4.0, rel=1e-12)
+
+
+def test_the_released_value_is_harmless_on_a_grid() -> None:
+    """The joint density of index and value over two datasets, on a fine grid: at most epsilon, and epsilon reached."""
+    entry = select_subsets.noisy_value
+    scale = scale_of(entry, 3.0)
+    law, values = stats.laplace(scale=scale), np.linspace(-40, 40, 4001)
+    heights = [
+        [
+            law.logpdf(values - means[j]) + sum(law.logcdf(values - x) for i, x in enumerate(means) if i != j)
+            for j in range(3)
+        ]
+        for means in ([0.0, 3.0, 1.5], [-3.0, 3.0, 1.5])
+    ]
+    largest = float(np.max(np.abs(np.subtract(*heights))))
+    assert largest == pytest.approx(entry.claim().promised(0.0), rel=1e-9)
+    assert entry.true_epsilon(*entry.default_pair) == pytest.approx(largest, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["select_and_average", "budget_spent_twice", "average_of_all", "final_answer_unclipped"]
+)
+def test_the_loss_of_choice_and_average(name: str) -> None:
+    """By brute force: the ratio of the joint densities of choice and answer, over all choices and a grid of answers."""
+    entry = select_and_average if name == "select_and_average" else select_and_average.twins[name]
+    share = 1.0 if name == "budget_spent_twice" else 0.5
+    choice, last = 3.0 / share, (0.5 if name == "average_of_all" else 1.5) / share
+    groups = [split(data, 2, 3, 3.0) for data in entry.default_pair]
+    answers = [split(data, 2, 3, math.inf if name == "final_answer_unclipped" else 3.0) for data in entry.default_pair]
+    values, law, best = np.linspace(-60, 60, 1201), stats.laplace(scale=last), 0.0
+    chances = [[[wins(g, choice, j) for j in range(3)] for g in side] for side in groups]
+    for i, j in itertools.product(range(3), repeat=2):
+        logs = [
+            math.log(p[0][i] * p[1][j]) + law.logpdf(values - (a[0][i] + a[1][j]) / 2)
+            for p, a in zip(chances, answers, strict=True)
+        ]
+        best = max(best, float(np.max(np.abs(logs[0] - logs[1]))))
+    assert entry.true_epsilon(*entry.default_pair) == pytest.approx(best, rel=1e-7)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_choices_follow_the_exact_law(side: int) -> None:
+    data = select_subsets.default_pair[side]
+    picks = select_subsets.open().call(data, RUNS, rng(1))
+    scale = scale_of(select_subsets, 3.0)
+    for group, means in enumerate(split(data, 2, 3, 3.0)):
+        for place in range(3):
+            seen = int(np.count_nonzero(picks[:, group] == place))
+            assert stats.binomtest(seen, RUNS, wins(means.tolist(), scale, place)).pvalue > LEVEL
+
+
+def test_exact_choices_break_ties_by_chance() -> None:
+    picks = select_subsets.exact_maximum.open().call(select_subsets.exact_maximum.default_pair[0], RUNS, rng(2))
+    assert (picks[:, 0] == 0).all()
+    assert set(np.unique(picks[:, 1])) == {0, 1}  # the second group has two equal means
+    assert stats.binomtest(int((picks[:, 1] == 0).sum()), RUNS).pvalue > LEVEL
+
+
+def test_the_average_is_over_the_subsets_that_were_chosen() -> None:
+    entry = select_and_average.final_answer_exact
+    data = entry.default_pair[0]
+    released = entry.open().call(data, 1_000, rng(3))
+    groups = split(data, 2, 3, 3.0)
+    for one, two, average in released:
+        assert average == pytest.approx((groups[0][int(one)] + groups[1][int(two)]) / 2)
+
+
+def test_agreements_and_accuracy_by_hand() -> None:
+    records = [[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 0]]
+    assert agreements(records).tolist() == pytest.approx([2 / 3, 2 / 3 - 1 / 3, 1 / 3])
+    assert accuracy(records, (1, 1, 1)) == pytest.approx(2 / 3)
+    assert accuracy(records, (0, 0, 0)) == pytest.approx(1 / 3)

@@ -1,0 +1,288 @@
+"""The exact losses of additive noise against densities, sums and events that do not use them. Nothing depends on "
+"chance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import integrate, stats
+
+from dpaudit.catalogue import find
+from dpaudit.catalogue.additive.normal import analytic_sigma, classic_sigma, halved_sigma, printed_sigma, tail_sigma
+from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss, redrawn_loss
+from dpaudit.catalogue.exact.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
+
+Floats = npt.NDArray[np.float64]
+AT = np.linspace(-40.0, 40.0, 16_001)
+
+
+def largest(first: Floats, second: Floats) -> float:
+    """The largest |log ratio| of two log densities."""
+    return float(np.max(np.abs(first - second)))
+
+
+# --- Laplace noise ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [("laplace", 1.0), ("laplace.half_noise", 0.5), ("laplace.deviation_as_scale", math.sqrt(0.5))],
+)
+@pytest.mark.parametrize(("first", "second"), [(10, 9), (0.5, 3.0)])
+def test_one_number(name: str, scale: float, first: float, second: float) -> None:
+    laws = [stats.laplace(answer, scale).logpdf(AT) for answer in (first, second)]
+    assert find(name).true_epsilon(first, second) == pytest.approx(largest(*laws), rel=1e-9)
+
+
+def test_different_scales_part_in_the_tails_without_bound() -> None:
+    losses = [
+        largest(*(stats.laplace(0.0, b).logpdf(np.array([-reach, reach])) for b in (1.0, 2.0))) for reach in (10, 40)
+    ]
+    assert losses[1] > losses[0] + 10.0
+    assert centred_loss(0.0, 1.0, 0.0, 2.0) == math.inf
+    assert centred_loss(2.0, 0.0, 2.0, 0.0) == 0.0
+    assert centred_loss(2.0, 0.0, 3.0, 0.0) == math.inf
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.0, 1.0), (1.0, 2.0), (-1.0, 0.5), (0.0, 0.0)])
+@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
+def test_noise_drawn_again_is_noise_given_that_it_is_not_negative(first: float, second: float, scale: float) -> None:
+    at = np.linspace(0.0, 30.0, 30_001)
+    laws = [stats.laplace(a, scale).logpdf(at) - stats.laplace(a, scale).logsf(0.0) for a in (first, second)]
+    assert redrawn_loss(first, second, scale) == pytest.approx(largest(*laws), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("first", "second"), [(10.0, 9.0), (3.0, 3.5), (-1.0, 12.0)])
+def test_clamped_noise_has_its_loss_at_the_ends(first: float, second: float) -> None:
+    inside = np.linspace(0.0, 10.0, 2_001)
+    laws = [stats.laplace(answer, 1.0) for answer in (first, second)]
+    logs = [np.array([law.logcdf(0.0), *law.logpdf(inside), law.logsf(10.0)]) for law in laws]
+    assert clamped_loss(first, second, 1.0, 0.0, 10.0) == pytest.approx(largest(*logs), rel=1e-9)
+    assert find("laplace").clamped_output.true_epsilon(first, second) == pytest.approx(largest(*logs), rel=1e-9)
+
+
+def test_rounding_after_the_noise_leaves_the_loss_of_the_tails() -> None:
+    cells = np.arange(-20, 41)
+    masses = [np.log(np.diff(stats.laplace(a, 1.0).cdf([*(cells - 0.5), 40.5]))[:30]) for a in (10.0, 9.0)]
+    assert largest(*masses) == pytest.approx(1.0, rel=1e-6)
+    assert find("laplace").rounded_output.true_epsilon(10.0, 9.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "loss"), [(10, 11, 3.0), (9, 10, 0.0), (10.4, 10.6, 3.0), (0, 1, 0.0), (4, 5, 3.0)]
+)
+def test_rounding_before_the_noise_moves_by_a_whole_step_or_not_at_all(
+    first: float, second: float, loss: float
+) -> None:
+    assert find("laplace").rounded_first.true_epsilon(first, second) == pytest.approx(loss)
+
+
+def test_rounded_noise_keeps_whole_differences_and_shows_others() -> None:
+    entry = find("laplace").rounded_noise
+    masses = [
+        np.log(stats.laplace().cdf(AT + 0.5) - stats.laplace().cdf(AT - 0.5))
+        for AT in (np.arange(-20, 0), np.arange(-19, 1))
+    ]
+    assert entry.true_epsilon(10, 9) == pytest.approx(largest(*masses), rel=1e-6) == 1.0
+    assert entry.true_epsilon(10.0, 9.5) == math.inf
+
+
+GRADES = [70.0, 80.0, 55.0, 95.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "loss"),
+    [
+        ("laplace_average", [*GRADES, 0.0], [*GRADES, 40.0], 0.4),
+        ("laplace_average", [*GRADES, 0.0], [*GRADES, 900.0], 1.0),
+        ("laplace_average", GRADES, [*GRADES, 40.0], math.inf),
+        ("laplace_average.unclipped", [*GRADES, 0.0], [*GRADES, 900.0], 9.0),
+        ("laplace_average.divided_twice", [*GRADES, 0.0], [*GRADES, 40.0], 2.0),
+        ("laplace_average.observed_range", [10.0, 20.0, 40.0], [10.0, 30.0, 40.0], 10.0 / 30.0),
+        ("laplace_average.observed_range", [10.0, 20.0, 40.0], [10.0, 20.0, 41.0], math.inf),
+        ("laplace_average.uniform_noise", [*GRADES, 0.0], [*GRADES, 1.0], math.inf),
+        ("laplace_average.uniform_noise", [*GRADES, 100.0], [*GRADES, 900.0], 0.0),
+        ("laplace_average.rounded_values", [*GRADES, 4.0], [*GRADES, 6.0], 0.1),
+        ("laplace_sum", [1.0], [1.0, -0.5], 0.25),
+        ("laplace_sum.inverted_scale", [1.0], [1.0, -0.5], 1.0),
+        ("laplace_sum.observed_bound", [1.0], [1.0, -0.5], 0.5),
+        ("laplace_sum.observed_bound", [1.0], [1.0, -1.5], math.inf),
+        ("laplace_sum.replace_one", [1.0, 9.0], [1.0, -9.0], 2.0),
+    ],
+)
+def test_averages_and_sums(name: str, first: list[float], second: list[float], loss: float) -> None:
+    assert find(name).true_epsilon(first, second) == pytest.approx(loss)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "loss"),
+    [
+        ("laplace_vector", [0, 0], [3, -2], 0.5),
+        ("laplace_vector.sensitivity_of_one", [0, 0], [3, -2], 1.0),
+        ("counting_queries", [[1, 0]], [[1, 0], [0, 1]], 0.5),
+        ("counting_queries.l2_sensitivity", [[1, 0]], [[1, 0], [1, 1]], math.sqrt(2.0)),
+        ("histogram", [0, 1], [0, 1, 1], 1.0),
+        ("histogram.replace_one", [0, 1], [0, 0], 2.0),
+        ("histogram.only_non_empty", [0, 1, 1], [0, 1], 1.0),
+        ("histogram.only_non_empty", [0, 1], [0], math.inf),
+        ("histogram.shared_noise", [0, 1], [0], math.inf),
+        ("histogram.shared_noise", [0, 1, 0, 1], [0, 1], 1.0),
+        ("histogram.exact_total", [0, 1], [0], math.inf),
+        ("histogram.exact_total", [0, 1], [0, 0], 2.0),
+        ("histogram.sensitivity_of_m", [0, 1], [0, 1, 1], 0.5),
+    ],
+)
+def test_vectors(name: str, first: Any, second: Any, loss: float) -> None:
+    assert find(name).true_epsilon(first, second) == pytest.approx(loss)
+
+
+# --- integers -----------------------------------------------------------------------------------------------------
+
+
+def two_sided(epsilon: float, steps: npt.NDArray[np.int64]) -> Floats:
+    return math.tanh(epsilon / 2.0) * np.exp(-epsilon * np.abs(steps))
+
+
+@pytest.mark.parametrize(("first", "second"), [(5, 4), (0, 1), (10, 8)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_clamped_and_wrapped_counts_by_adding_up_the_noise(first: int, second: int, epsilon: float) -> None:
+    outputs = np.arange(-500, 501)
+    for name, ends in (("clamped_geometric", np.clip(outputs, 0, 10)), ("clamped_geometric.wrapped", outputs % 11)):
+        laws = [np.bincount(ends, two_sided(epsilon, outputs - count), 11) for count in (first, second)]
+        found = find(name).true_epsilon(first, second, {"epsilon": epsilon})
+        assert found == pytest.approx(largest(*(np.log(law) for law in laws)), rel=1e-9)
+        assert sum(laws[0]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "loss"), [(0.5, math.log(2.0)), (0.1, -math.log(0.9)), (1.0, math.inf), (3.0, math.inf)]
+)
+def test_a_chance_of_epsilon_to_stop(epsilon: float, loss: float) -> None:
+    entry = find("geometric").first_order
+    assert entry.true_epsilon(10, 9, {"epsilon": epsilon}) == pytest.approx(loss)
+    assert entry.true_epsilon(10, 9, {"epsilon": epsilon}) > epsilon  # type: ignore[operator]
+
+
+# --- no epsilon at all: an event of one side that the other never shows ---------------------------------------------
+
+UNHEARD_OF = {
+    "laplace.uniform_noise": lambda y: y > 14.0,
+    "laplace.clipped_noise": lambda y: y > 10.5,
+    "laplace.relative_noise": lambda y: y == 0.0,
+    "laplace.fixed_seed": lambda y: y == y[0],
+    "laplace.rounded_noise": lambda y: y == np.rint(y),
+    "laplace_average.uniform_noise": lambda y: y < 59.99,
+    "geometric.one_sided": lambda y: y == 9,
+    "geometric.uniform_noise": lambda y: y == 15,
+    "clamped_geometric.own_bound": lambda y: y > 2,
+    "histogram.only_non_empty": lambda y: ~np.ma.getmaskarray(y)[:, 1],
+    "histogram.shared_noise": lambda y: np.abs(y[:, 0] - y[:, 1] - 2.0) < 1e-9,
+    "histogram.exact_total": lambda y: y[:, 0] == 4.0,
+    "k_norm_l2.constant_length": lambda y: np.abs(np.hypot(y[:, 0], y[:, 1]) - 2.0) < 1e-9,
+}
+
+
+@pytest.mark.parametrize("name", UNHEARD_OF)
+def test_where_the_loss_is_infinite_there_is_an_event_of_one_side_only(name: str) -> None:
+    entry, event = find(name), UNHEARD_OF[name]
+    assert entry.true_loss(*entry.default_pair) == math.inf
+    sides = [entry.open().call(data, 20_000, np.random.default_rng(1)) for data in entry.default_pair]
+    shares = sorted(float(np.mean(event(side))) for side in sides)
+    if name != "laplace.fixed_seed":
+        assert shares[0] == 0.0
+        assert shares[1] > 0.05
+        return
+    assert shares == [1.0, 1.0]
+    assert sides[0][0] - sides[1][0] == pytest.approx(1.0)
+
+
+# --- norms and normal noise -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "order"), [("norm_l1", 1), ("norm_l2", 2), ("norm_linf", math.inf), ("k_norm_l2", 2)])
+def test_the_log_density_of_a_norm_is_lipschitz_and_reaches_its_slope(name: str, order: float) -> None:
+    rng, entry = np.random.default_rng(2), find(name)
+    scale = 1.0 if name.startswith("k_") else 2.0
+    first, second = rng.normal(size=(2, 3))
+    at = np.concatenate([rng.normal(scale=5.0, size=(20_000, 3)), first + np.outer([-5, 5], first - second)])
+    ratios = (np.linalg.norm(at - second, order, axis=1) - np.linalg.norm(at - first, order, axis=1)) / scale
+    assert entry.true_epsilon(first.tolist(), second.tolist()) == pytest.approx(float(np.max(np.abs(ratios))), rel=1e-9)
+
+
+def test_noise_for_one_norm_and_neighbours_of_another() -> None:
+    assert find("k_norm_l2").largest_difference.true_epsilon([0.0] * 9, [1.0] * 9) == pytest.approx(3.0)
+    assert find("k_norm_linf").true_epsilon([0.0] * 9, [1.0] * 9) == pytest.approx(1.0)
+    assert find("k_norm_l2").exponential_radius.true_epsilon([0.0], [0.5]) == pytest.approx(0.5)
+
+
+def test_a_length_from_the_exponential_law_makes_a_pole() -> None:
+    """In the plane the mass within r of the vector is 1 - e^-r there, and of order r^2 one step away."""
+    losses = []
+    for radius in (0.1, 0.01):
+        near = -math.expm1(-radius)
+        far = integrate.dblquad(
+            lambda phi, r: r * math.exp(-math.hypot(1 + r * math.cos(phi), r * math.sin(phi)))
+            / (2 * math.pi * math.hypot(1 + r * math.cos(phi), r * math.sin(phi))),
+            0, radius, 0, 2 * math.pi, epsabs=0, epsrel=1e-6,
+        )[0]  # fmt: skip
+        losses.append(math.log(near / far))
+    assert losses[0] > 3.0
+    assert losses[1] == pytest.approx(losses[0] + math.log(10.0), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "value", "true_delta"),
+    [
+        (classic_sigma, 4.845, 4.1e-8),
+        (printed_sigma, 6.442, 2.2e-12),
+        (halved_sigma, 4.609, 1.4e-7),
+        (analytic_sigma, 3.731, 1e-5),
+    ],
+)
+def test_the_calibrations_at_one_and_1e_5(sigma: Any, value: float, true_delta: float) -> None:
+    assert sigma(1.0, 1e-5, 1.0) == pytest.approx(value, abs=5e-4)
+    assert sigma(1.0, 1e-5, 3.0) == pytest.approx(3.0 * sigma(1.0, 1e-5, 1.0))
+    assert gaussian_delta(1.0, 1.0 / sigma(1.0, 1e-5, 1.0)) == pytest.approx(true_delta, rel=0.03)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.01, 0.3])
+def test_the_analytic_calibration_is_exact_and_the_tail_asks_for_more(epsilon: float, delta: float) -> None:
+    mu = gaussian_mu(epsilon, delta)
+    assert gaussian_delta(epsilon, mu) == pytest.approx(delta, rel=1e-9)
+    assert gaussian_epsilon(delta, mu) == pytest.approx(epsilon, rel=1e-6)
+    tail = 1.0 / tail_sigma(epsilon, delta, 1.0)
+    assert stats.norm.sf(epsilon / tail - tail / 2.0) == pytest.approx(delta, rel=1e-9)
+    assert tail < mu
+
+
+@pytest.mark.parametrize(
+    ("name", "sigma"),
+    [
+        ("gaussian", 6.2151),
+        ("gaussian.sigma_as_variance", math.sqrt(6.2151)),
+        ("gaussian.laplace_scale", 2.0),
+        ("gaussian_version_2", printed_sigma(1.0, 0.01, 1.0)),
+    ],
+)
+def test_the_loss_of_normal_noise_solves_its_profile(name: str, sigma: float) -> None:
+    loss = find(name).true_epsilon(10, 9)
+    assert loss is not None
+    cross = loss * sigma + 0.5 / sigma
+
+    def excess(x: float) -> float:
+        return float(stats.norm.pdf(x - 1.0 / sigma) - math.exp(loss) * stats.norm.pdf(x))  # type: ignore[arg-type]
+
+    assert integrate.quad(excess, cross, cross + 12.0, epsabs=0, epsrel=1e-9)[0] == pytest.approx(0.01, rel=1e-4)
+
+
+def test_the_other_claims_have_the_losses_of_their_form() -> None:
+    assert find("gaussian_zcdp").true_loss(10, 8) == pytest.approx(4.0)
+    assert find("gaussian_zcdp").variance_as_sigma.true_loss(10, 9) == pytest.approx(2.0)
+    assert find("gaussian_gdp").true_loss(10, 8) == pytest.approx(2.0)
+    assert find("gaussian_zcdp").true_epsilon(10, 9) is None
+    assert find("gaussian_vector").true_loss([0.0] * 4, [0.5] * 4) == pytest.approx(find("gaussian").true_loss(0, 1))

@@ -1,0 +1,240 @@
+"""What the attacks achieve without DP and with it, against exact values. Seeded; each fails by chance with <= 1e-8."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+import dpaudit
+from dpaudit.catalogue.attacks import ATTACKS, Attack, achieves, allowed, attacked, find
+from dpaudit.catalogue.attacks.membership import homer_advantage, member_score, people
+from dpaudit.catalogue.attacks.on_aggregates import the_last_grade
+from dpaudit.catalogue.attacks.on_tables import only, present
+from dpaudit.catalogue.attacks.reconstruction import (
+    PEOPLE,
+    QUERIES,
+    SECRET,
+    fraction_recovered,
+    least_squares,
+    linear_program,
+    release,
+)
+from dpaudit.catalogue.releases import noisy_average, noisy_mean_vector
+from dpaudit.catalogue.releases.subsets import most_queries_of_one, subsets
+from dpaudit.catalogue.releases.vectors import noise_of
+from dpaudit.errors import InvalidSpec
+
+SIX = 6.0  # deviations; exceeded with probability 2e-9
+
+
+def named(attack: Attack) -> str:
+    return attack.name
+
+
+def claim(attack: Attack) -> tuple[float, float]:
+    found = attack.private.claim()
+    return found.epsilon, found.delta  # type: ignore[attr-defined]
+
+
+def test_attacks_are_found_by_their_names() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 9
+    assert all(find(attack.name) is attack for attack in ATTACKS)
+    with pytest.raises(InvalidSpec, match="no attack 'guess'; there are: linkage, "):
+        find("guess")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=named)
+def test_both_releases_are_claimed_for_the_same_two_neighbours(attack: Attack) -> None:
+    """So that the advantage on the release with DP is bounded by its claim; the other is a broken twin of it."""
+    relation = attack.private.claim().relation
+    attack.pair.check(relation)
+    assert relation is not None
+    assert attack.pair.distance == 1
+    assert not attack.private.broken
+    assert attack.without.broken
+    assert attack.without.name.startswith(f"{attack.private.name}.")
+    assert attack.without.claim() == attack.private.claim()
+    assert all((attack.title, attack.formula, attack.source.lecture, attack.source.paper))
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=named)
+def test_the_attacker_is_right_without_dp(attack: Attack) -> None:
+    found = achieves(attack, attack.without, 300, seed=1)
+    assert found.advantage > 0.95 if attack.name == "averaging" else found.advantage == 1.0
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=named)
+def test_with_dp_the_advantage_stays_below_what_is_allowed(attack: Attack) -> None:
+    """The difference of two rates of n runs has a standard deviation of at most sqrt(1 / (2 n))."""
+    runs = min(attack.runs, 1_000) // 2 if attack.name.endswith("program") else min(attack.runs, 10_000)
+    found = achieves(attack, attack.private, runs, seed=2)
+    assert found.advantage <= allowed(*claim(attack)) + SIX * math.sqrt(0.5 / runs)
+
+
+def laplace_advantage(middle: float, scale: float) -> float:
+    """A threshold in the middle of two worlds that lie `middle` from it on either side."""
+    return 1.0 - math.exp(-middle / scale)
+
+
+def difference_of_laplace(middle: float, scale: float) -> float:
+    """The same for a difference of two independent Laplace draws, by quadrature."""
+    law = stats.laplace(scale=scale)
+    tail = integrate.quad(lambda z: law.pdf(z) * law.sf(middle - z), -60 * scale, 60 * scale, points=[0, middle])[0]
+    return 1.0 - 2.0 * tail
+
+
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [
+        ("colluding_students", laplace_advantage(0.4, 1.0)),
+        ("differencing", laplace_advantage(2.5, 40.0)),
+        ("averaging", laplace_advantage(5.0, 10.0)),
+        ("linkage", difference_of_laplace(1.0, 2.0)),
+        ("homogeneity", difference_of_laplace(1.0, 2.0)),
+        ("background_knowledge", difference_of_laplace(1.0, 2.0)),
+        ("refusal", difference_of_laplace(1.0, 20.0)),
+    ],
+)
+def test_what_is_left_with_dp_is_what_the_noise_says(name: str, exact: float) -> None:
+    attack, runs = find(name), 40_000
+    assert achieves(attack, attack.private, runs, seed=3).advantage == pytest.approx(
+        exact, abs=SIX * math.sqrt(0.5 / runs)
+    )
+
+
+# --- the bound ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.0), (0.1, 0.05), (1.0, 0.0), (1.0, 0.3), (4.0, 1e-5), (12.0, 0.5)]
+)
+def test_the_largest_advantage_is_that_of_a_linear_program(epsilon: float, delta: float) -> None:
+    """Largest t - f among all (t, f) that DP leaves, in both orders, for the event and for its complement."""
+    e = math.exp(epsilon)
+    rows = [[1, -e], [-1, e], [-e, 1], [e, -1]]
+    bounds = [delta, delta + e - 1, delta, delta + e - 1]
+    found = optimize.linprog([-1.0, 1.0], A_ub=rows, b_ub=bounds, bounds=[(0, 1), (0, 1)], method="highs")
+    assert allowed(epsilon, delta) == pytest.approx(-found.fun, abs=1e-9)
+
+
+def test_randomised_response_reaches_the_bound() -> None:
+    for epsilon in (0.1, 1.0, 3.0):
+        keep = math.exp(epsilon) / (1.0 + math.exp(epsilon))
+        assert allowed(epsilon) == pytest.approx(2.0 * keep - 1.0)
+    assert allowed(800.0) == 1.0
+
+
+# --- an attack in an audit ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["homogeneity", "colluding_students"])
+def test_an_attack_is_a_mechanism_that_can_be_audited(name: str) -> None:
+    attack = find(name)
+    question = {"pair": attack.pair, "claim": attack.private.claim(), "confidence": 0.9999, "seed": 4, "n_jobs": 1}
+    with_dp = dpaudit.audit(attacked(attack, attack.private), runs=20_000, backend="threading", **question)  # type: ignore[arg-type]
+    assert with_dp.verdict is dpaudit.Verdict.NOT_REFUTED
+
+
+def test_an_attack_on_a_release_with_too_little_noise_refutes_it() -> None:
+    """Asked four times, the mean of the answers tells more than epsilon allows for one."""
+    attack = find("averaging")
+    four = attack.without.with_parameters({"times": 4, "epsilon": 2.0})
+    found = dpaudit.audit(
+        attacked(attack, four),
+        pair=attack.pair,
+        epsilon=2.0,
+        runs=60_000,
+        confidence=0.9999,
+        seed=5,
+        n_jobs=1,
+        backend="threading",
+    )
+    assert found.verdict is dpaudit.Verdict.REFUTED
+
+
+# --- tables ---------------------------------------------------------------------------------------------------
+
+
+def test_conditions_of_a_group_in_different_runs() -> None:
+    rows = np.array([["G | AIDS", "G | Flu"], ["G | Flu", "H | AIDS"], ["H | Flu", "H | Flu"]])
+    assert present(rows, "G").astype(int).tolist() == [[1, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0] * 6]
+    assert only(present(rows, "G"), "Flu").tolist() == [False, True, False]
+    assert only(present(rows, "G"), "Flu", ruled_out=("AIDS",)).tolist() == [True, True, False]
+
+
+# --- membership -----------------------------------------------------------------------------------------------
+
+
+def test_the_inner_product_test_over_random_cohorts() -> None:
+    """Against the normal law of the scores: its error is of order 1 / d, beside the sampling error."""
+    size, attributes, cohorts = 40, 400, 3_000
+    rng = np.random.default_rng(6)
+    member, stranger = people(cohorts, attributes, rng), people(cohorts, attributes, rng)
+    mean = (2.0 * rng.binomial(size - 1, 0.5, (cohorts, attributes)) - (size - 1) + member) / size
+    rates = [
+        np.mean([member_score(p, m) > 0.5 / size for p, m in zip(each, mean, strict=True)])
+        for each in (member, stranger)
+    ]
+    expected = homer_advantage(size, attributes)
+    assert rates[0] - rates[1] == pytest.approx(expected, abs=SIX * math.sqrt(0.5 / cohorts) / 2 + 0.01)
+
+
+def test_members_of_a_noisy_average_are_told_by_the_law_of_their_score() -> None:
+    """One pair of datasets: the score is normal around the exact one, with the noise over sqrt(d)."""
+    attack, runs = find("membership_in_an_average"), 4_000
+    target = np.asarray(attack.pair.first)[0]
+    spread = noise_of(40, 400, 1.0, 0.01) / math.sqrt(400)
+    exact = [
+        stats.norm.sf((0.5 / 40 - float(member_score(target, np.asarray(data).mean(axis=0)))) / spread)
+        for data in attack.pair.open()
+    ]
+    found = achieves(attack, attack.private, runs, seed=7)
+    assert found.true_positive == pytest.approx(exact[0], abs=SIX * 0.5 / math.sqrt(runs))
+    assert found.false_positive == pytest.approx(exact[1], abs=SIX * 0.5 / math.sqrt(runs))
+    assert noisy_mean_vector.true_epsilon(*attack.pair.open()) < 1.0  # type: ignore[operator]
+
+
+# --- reconstruction -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decoder", [least_squares, linear_program], ids=["squares", "program"])
+def test_exact_counts_give_every_bit_away(decoder: object) -> None:
+    exact = release(PEOPLE, QUERIES).exact
+    assert fraction_recovered(decoder, exact, SECRET, 2, seed=8) == 1.0  # type: ignore[arg-type]
+
+
+def test_a_linear_program_bears_counts_that_are_far_off() -> None:
+    """Ten of 72 counts are replaced by nonsense: squares are led astray, absolute differences are not."""
+    counts = (subsets(PEOPLE, QUERIES) @ SECRET).astype(float)
+    counts[:10] += 40.0
+    hidden = np.array(SECRET, bool)
+    assert np.mean(linear_program(counts[None], PEOPLE)[0] == hidden) == 1.0
+    assert np.mean(least_squares(counts[None], PEOPLE)[0] == hidden) < 0.9
+
+
+def test_least_squares_finds_what_its_normal_error_says() -> None:
+    """The error of a bit is a weighted sum of Laplace draws: nearly normal, with the variance of the weights."""
+    entry, runs = release(PEOPLE, QUERIES, epsilon=30.0), 4_000
+    scale = most_queries_of_one(PEOPLE, QUERIES) / 30.0
+    weights = np.linalg.pinv(subsets(PEOPLE, QUERIES).astype(float))
+    deviation = scale * np.sqrt(2.0 * np.sum(weights**2, axis=1))
+    expected = float(np.mean(stats.norm.cdf(0.5 / deviation)))
+    found = fraction_recovered(least_squares, entry, SECRET, runs, seed=9)
+    assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_with_dp_a_bit_is_found_little_better_than_by_a_coin() -> None:
+    found = fraction_recovered(least_squares, release(PEOPLE, QUERIES), SECRET, 2_000, seed=10)
+    assert abs(found - 0.5) < 0.05
+    assert found < 1.0 / (1.0 + math.exp(-1.0))
+
+
+def test_two_worlds_of_the_students() -> None:
+    """The grade that the students work out is exact to rounding."""
+    for data in noisy_average.default_pair:
+        assert the_last_grade(np.array([noisy_average.exact.run(data, np.random.default_rng(0))])) == pytest.approx(
+            data[0]
+        )

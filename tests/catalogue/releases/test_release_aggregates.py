@@ -1,0 +1,200 @@
+"""Aggregates and a model: losses against their definitions, sensitivities over grids, and the laws of the noise.
+
+Random tests have fixed seeds, and fail by chance with probability at most 1e-8 each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from dpaudit.catalogue.exact.normal import gaussian_delta
+from dpaudit.catalogue.releases import (
+    noisy_average,
+    noisy_count_and_average,
+    noisy_maxima,
+    noisy_mean_vector,
+    noisy_slope,
+    noisy_sum,
+)
+from dpaudit.catalogue.releases.models import sensitivity, slope
+from dpaudit.catalogue.releases.vectors import noise_of, widest_shift
+from dpaudit.errors import InvalidSpec
+
+LEVEL = 1e-8
+RNG = np.random.default_rng(0)
+
+
+def rng(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.SFC64(seed))
+
+
+# --- count and average ----------------------------------------------------------------------------------------
+
+
+def test_count_and_average_have_the_two_noises() -> None:
+    data, _ = noisy_count_and_average.default_pair
+    outputs = noisy_count_and_average.open().call(data, 40_000, rng(1))
+    program = np.array([noisy_count_and_average.run(data, rng(seed)) for seed in range(2, 2_002)])
+    for found in (outputs, program):
+        total = found[:, 1] * np.maximum(1.0, found[:, 0])
+        assert stats.kstest(found[:, 0] - 10, stats.laplace(scale=2.0).cdf).pvalue > LEVEL
+        assert stats.kstest(total - sum(data), stats.laplace(scale=40.0).cdf).pvalue > LEVEL
+        assert abs(stats.spearmanr(found[:, 0], total).pvalue) > LEVEL
+
+
+def test_the_loss_of_count_and_average_is_the_sum_of_both() -> None:
+    """Somebody who leaves moves the count by 1 and the sum by at most the cap: the claim, exactly, at the cap."""
+    data = [3, 5, 1, 0, 30]
+    assert noisy_count_and_average.true_epsilon(data, data[:4]) == pytest.approx(1.0)
+    assert noisy_count_and_average.true_epsilon(data, [3, 5, 1, 30]) == pytest.approx(0.5)
+    assert noisy_count_and_average.true_epsilon(data, [3, 1, 0, 30], {"epsilon": 2.0}) == pytest.approx(1.25)
+    assert noisy_count_and_average.exact_count.true_epsilon([3, 5], [4, 5]) == pytest.approx(0.05)
+    assert noisy_count_and_average.exact_count.true_epsilon([3, 5], [3]) == math.inf
+
+
+def test_an_average_alone_hides_only_who_is_average() -> None:
+    assert noisy_count_and_average.average_alone.true_epsilon([2, 4, 3], [2, 4]) == 0.0
+    assert noisy_count_and_average.average_alone.true_epsilon([2, 4, 5], [2, 4]) == math.inf
+
+
+# --- the average of a class -----------------------------------------------------------------------------------
+
+
+def test_the_noise_of_the_average_grade() -> None:
+    data, _ = noisy_average.default_pair
+    entry = noisy_average.with_parameters({"epsilon": 0.5})
+    assert stats.kstest(entry.open().call(data, 40_000, rng(3)), stats.laplace(6.7, 2.0).cdf).pvalue > LEVEL
+    assert entry.true_epsilon([0] * 10, [10] + [0] * 9) == pytest.approx(0.5)
+    assert entry.true_epsilon([0] * 10, [25] + [0] * 9) == pytest.approx(0.5), "grades are cut"
+
+
+def test_which_grades_the_exact_statistics_show() -> None:
+    grades = noisy_average.default_pair[0]
+    others = {grade: [grade, *grades[1:]] for grade in range(10)}
+    shown = {
+        twin: [grade for grade, data in others.items() if entry.true_epsilon(grades, data) == math.inf]
+        for twin, entry in noisy_average.twins.items()
+    }
+    assert shown["exact"] == shown["one_decimal"] == shown["exact_best"] == list(range(10))
+    assert shown["exact_median"] == list(range(7))
+
+
+# --- sums and largest values ----------------------------------------------------------------------------------
+
+
+def test_sums_have_their_noise_and_their_caps() -> None:
+    data = [4, 6, 30]
+    assert stats.kstest(noisy_sum.open().call(data, 40_000, rng(4)), stats.laplace(20, 10).cdf).pvalue > LEVEL
+    assert stats.kstest(noisy_sum.unclipped.open().call(data, 40_000, rng(5)), stats.laplace(40, 10).cdf).pvalue > LEVEL
+    assert noisy_sum.true_epsilon(data, data[:2]) == pytest.approx(1.0)
+    assert noisy_sum.unclipped.true_epsilon(data, data[:2]) == pytest.approx(3.0)
+
+
+def test_answers_asked_again_are_independent_and_their_losses_add_up() -> None:
+    entry = noisy_sum.asked_again.with_parameters({"times": 3})
+    outputs = entry.open().call([4, 6], 30_000, rng(6))
+    assert outputs.shape == (30_000, 3)
+    assert all(stats.kstest(column, stats.laplace(10, 10).cdf).pvalue > LEVEL for column in outputs.T)
+    octants = np.bincount((outputs > 10) @ [1, 2, 4], minlength=8)
+    assert stats.chisquare(octants).pvalue > LEVEL
+    corner = 3.0 * math.log(stats.laplace(20, 10).sf(20) / stats.laplace(10, 10).sf(20))
+    assert entry.true_epsilon([4, 6, 10], [4, 6]) == pytest.approx(3.0) == pytest.approx(corner)
+
+
+def test_refusals() -> None:
+    assert noisy_sum.refused.run([1, 2, 3, 4], RNG) == {}
+    assert noisy_sum.refused.run([1, 2, 3, 4, 5], RNG) == {0: 15.0}
+    assert noisy_sum.refused_noisy.true_epsilon([1] * 5, [1] * 4) == math.inf
+    assert noisy_sum.refused_noisy.true_epsilon([10] * 6, [10] * 5) == pytest.approx(1.0)
+    assert noisy_sum.refused_noisy.true_epsilon([1] * 4, [1] * 3) == 0.0
+
+
+def test_largest_values_move_by_at_most_the_claim() -> None:
+    losses = [
+        noisy_maxima.true_epsilon([a, b, c], [a, d, c])
+        for a, b, c, d in itertools.product((0, 4, 10, 12), repeat=4)
+        if b != d
+    ]
+    assert max(losses) == pytest.approx(1.0)  # type: ignore[type-var]
+    outputs = noisy_maxima.open().call([3, 10, 2, 9], 30_000, rng(7))
+    assert all(stats.kstest(column, stats.laplace(10, 20).cdf).pvalue > LEVEL for column in outputs.T)
+
+
+def test_a_refused_largest_value_is_the_last_one() -> None:
+    for data in itertools.product(range(4), repeat=3):
+        answers = noisy_maxima.query_auditing.run(data, RNG)
+        assert (1 in answers) == (max(data[:-1]) == max(data))
+        assert 1 in answers or answers[0] == data[-1]
+
+
+# --- the average of many attributes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.01), (1.0, 1e-5), (5.0, 0.001), (30.0, 1e-9)])
+def test_the_noise_hides_exactly_what_it_must(epsilon: float, delta: float) -> None:
+    """Against scipy's own root of the exact delta."""
+    shift = optimize.brentq(lambda mu: gaussian_delta(epsilon, mu) - delta, 1e-6, 50.0, xtol=1e-13)
+    assert widest_shift(epsilon, delta) == pytest.approx(shift, rel=1e-8)
+    far = [[1.0, 1.0, 1.0]] + [[0.0, 0.0, 0.0]] * 4
+    turned = [[-1.0, -1.0, -1.0], *far[1:]]
+    found = noisy_mean_vector.true_epsilon(far, turned, {"epsilon": epsilon, "delta": delta})
+    assert found == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_the_noise_of_the_average_of_attributes() -> None:
+    data, _ = noisy_mean_vector.default_pair
+    exact = np.mean(data, axis=0)
+    for entry, attributes in ((noisy_mean_vector, 6), (noisy_mean_vector.noise_of_one_attribute, 1)):
+        law = stats.norm(scale=noise_of(5, attributes, 1.0, 0.01)).cdf
+        outputs = entry.open().call(data, 10_000, rng(8)) - exact
+        program = np.array([entry.run(data, rng(seed)) for seed in range(9, 309)]) - exact
+        assert all(stats.kstest(column, law).pvalue > LEVEL for column in outputs.T)
+        assert stats.kstest(program.ravel(), law).pvalue > LEVEL
+        assert abs(np.corrcoef(outputs.T)[np.triu_indices(6, 1)]).max() < 6.0 / math.sqrt(10_000)
+
+
+def test_the_twin_hides_a_sixth_of_the_squared_shift() -> None:
+    first, second = noisy_mean_vector.default_pair
+    loss = noisy_mean_vector.noise_of_one_attribute.true_epsilon(first, second)
+    assert loss is not None
+    assert gaussian_delta(loss, math.sqrt(6.0) * widest_shift(1.0, 0.01)) == pytest.approx(0.01, abs=1e-9)
+
+
+# --- a slope --------------------------------------------------------------------------------------------------
+
+
+def test_the_slope_is_the_smallest_of_its_objective() -> None:
+    points = [(0.2, 0.1), (-0.4, -0.3), (0.6, 1.4), (-1.0, 0.3)]
+
+    def objective(w: float) -> float:
+        cut = np.clip(points, -1.0, 1.0)
+        return float(np.mean((cut[:, 1] - w * cut[:, 0]) ** 2) + 1.5 * w**2)
+
+    assert slope(points, 1.5) == pytest.approx(optimize.minimize_scalar(objective).x, abs=1e-7)
+
+
+@pytest.mark.parametrize("penalty", [1.0, 2.5])
+def test_no_record_moves_the_slope_further_than_the_sensitivity(penalty: float) -> None:
+    grid = list(itertools.product((-1.0, -0.5, 0.0, 0.3, 1.0), (-1.0, 0.0, 1.0)))
+    worst = 0.0
+    for rest in ([(0.0, 1.0)] * 3, [(1.0, 1.0)] * 3, [(0.3, 1.0)] * 3, [(0.7, -1.0), (-0.7, 1.0), (0.1, 0.0)]):
+        slopes = [slope([record, *rest], penalty) for record in grid]
+        worst = max(worst, max(slopes) - min(slopes))
+    assert 0.75 * sensitivity(4, penalty) < worst <= sensitivity(4, penalty)
+
+
+def test_a_small_penalty_is_refused() -> None:
+    with pytest.raises(InvalidSpec, match=r"penalty must be at least 1"):
+        noisy_slope.with_parameters({"penalty": 0.5})
+
+
+def test_the_answers_bracket_the_slope() -> None:
+    data = noisy_slope.default_pair[0]
+    answers = noisy_slope.labels_only.run(data, RNG)
+    assert list(answers) == sorted(answers, reverse=True)
+    assert (sum(answers) - 11) / 20.0 < slope(data, 1.0) <= (sum(answers) - 10) / 20.0

@@ -1,0 +1,159 @@
+"""Distributions of the privacy loss, against closed forms, direct integrals and each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+from scipy.stats import norm
+
+from dpaudit.catalogue.exact.losses import (
+    ALONE,
+    Losses,
+    Mixture,
+    added,
+    between_epsilons,
+    mixture_epsilon,
+    poisson,
+    repeated_epsilon,
+    step_losses,
+    subsampled_gaussian_epsilon,
+)
+from dpaudit.catalogue.exact.normal import gaussian_delta, gaussian_epsilon
+from dpaudit.catalogue.exact.shuffled import two_batches
+from dpaudit.catalogue.exact.transcripts import transcript_epsilon
+
+DIGITS = 1e-5  # relative: five digits
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.01, 1e-5])
+@pytest.mark.parametrize(("noise", "steps"), [(1.0, 1), (2.0, 5), (0.5, 4), (20.0, 100)])
+def test_full_batches_are_one_gaussian_release(noise: float, steps: int, delta: float) -> None:
+    """Rate 1: mu = sqrt(T) / noise, in closed form (Balle & Wang 2018, theorem 8)."""
+    width = 1e-3 if steps < 100 else 1e-4
+    low, high = between_epsilons(delta, noise, 1.0, steps, width)
+    exact = gaussian_epsilon(delta, math.sqrt(steps) / noise)
+    assert low <= exact <= high
+    assert high - low <= 3.0 * DIGITS * max(exact, 0.1)
+
+
+def one_step_delta(epsilon: float, noise: float, rate: float) -> float:
+    """The hockey-stick divergence of one subsampled step, by quadrature; the larger of the two orders."""
+
+    def p(x: float) -> float:
+        return float((1.0 - rate) * norm.pdf(x, 0.0, noise) + rate * norm.pdf(x, 1.0, noise))
+
+    def q(x: float) -> float:
+        return float(norm.pdf(x, 0.0, noise))
+
+    def larger(one: object, other: object) -> float:
+        def part(x: float) -> float:
+            return max(0.0, one(x) - math.exp(epsilon) * other(x))  # type: ignore[operator]
+
+        cuts = np.linspace(-10.0 * noise, 1.0 + 10.0 * noise, 41)
+        return sum(integrate.quad(part, a, b, epsabs=1e-12, limit=200)[0] for a, b in zip(cuts, cuts[1:], strict=False))
+
+    return max(larger(p, q), larger(q, p))
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.5), (0.6, 0.1), (2.0, 0.9)])
+def test_one_subsampled_step_is_its_integral(noise: float, rate: float) -> None:
+    for delta in (0.01, 0.001):
+        low, high = between_epsilons(delta, noise, rate, 1)
+        assert one_step_delta(low * (1.0 - 1e-6), noise, rate) >= delta
+        assert one_step_delta(high * (1.0 + 1e-6), noise, rate) <= delta
+        assert high - low <= DIGITS * high
+
+
+def two_steps_delta(epsilon: float, noise: float, rate: float) -> float:
+    """Two subsampled steps, both outputs on a fine grid: the midpoint rule in the plane."""
+    axis = np.linspace(-9.0 * noise, 1.0 + 9.0 * noise, 4001)
+    axis = (axis[1:] + axis[:-1]) / 2.0
+    q = norm.pdf(axis, 0.0, noise) * (axis[1] - axis[0])
+    ratio = 1.0 - rate + rate * np.exp((2.0 * axis - 1.0) / (2.0 * noise**2))
+    both, chance = np.multiply.outer(ratio, ratio), np.multiply.outer(q, q)
+    forth = float((chance * np.maximum(both - math.exp(epsilon), 0.0)).sum())
+    return max(forth, float((chance * np.maximum(1.0 - math.exp(epsilon) * both, 0.0)).sum()))
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.5), (0.7, 0.2)])
+def test_two_subsampled_steps_are_their_integral(noise: float, rate: float) -> None:
+    low, high = between_epsilons(0.01, noise, rate, 2)
+    exact = optimize.brentq(lambda epsilon: two_steps_delta(epsilon, noise, rate) - 0.01, 0.01, 10.0, xtol=1e-9)
+    assert low * (1.0 - DIGITS) <= exact <= high * (1.0 + DIGITS)
+    assert high - low <= DIGITS * high
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.5, 4), (0.7, 0.2, 6), (1.0, 0.01, 200)])
+def test_the_two_sides_agree_to_four_digits_and_a_finer_grid_lies_between(
+    noise: float, rate: float, steps: int
+) -> None:
+    low, high = between_epsilons(0.01 if steps < 100 else 1e-4, noise, rate, steps)
+    finer = between_epsilons(0.01 if steps < 100 else 1e-4, noise, rate, steps, 5e-4)
+    assert high - low <= 1e-4 * high
+    assert low <= finer[1]
+    assert finer[0] <= high
+    assert finer[1] - finer[0] <= high - low
+
+
+def test_adding_and_removing_are_two_orders() -> None:
+    forth, back = step_losses(poisson(0.3, 1.0), ALONE, "above")
+    assert forth.epsilon(0.01) > back.epsilon(0.01) > 0.0
+    assert back.start + back.width * (len(back.masses) - 1) <= -math.log(0.7) + 1e-9  # never above ln 1 / (1 - rate)
+    assert repeated_epsilon(0.01, (forth, back), 1) == forth.epsilon(0.01) == mixture_epsilon(0.01, poisson(0.3, 1.0))
+
+
+def test_losses_of_unlike_steps_add_up() -> None:
+    """Shifts 1.2 and 0.5 together are one of 1.3."""
+    steps = [step_losses(Mixture((shift,), (1.0,)), ALONE, "above")[0] for shift in (1.2, 0.5)]
+    assert added(steps).epsilon(0.01) == pytest.approx(gaussian_epsilon(0.01, 1.3), rel=DIGITS)
+    assert added(steps).delta(1.0) == pytest.approx(gaussian_delta(1.0, 1.3), rel=DIGITS)
+
+
+def test_an_infinite_loss_stays_infinite() -> None:
+    some = Losses(0.0, 1.0, np.array([0.9]), 0.1)
+    assert some.epsilon(0.05) == math.inf
+    assert added([some, some]).infinite == pytest.approx(0.19)
+    assert added([some, some]).epsilon(0.2) == 0.0
+
+
+def test_no_step_is_no_loss_and_more_steps_are_more() -> None:
+    epsilons = [subsampled_gaussian_epsilon(0.01, 1.0, 0.5, steps) for steps in (1, 2, 4)]
+    assert epsilons == sorted(epsilons)
+    assert subsampled_gaussian_epsilon(0.5, 1.0, 0.1, 1) == 0.0
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_a_transcript_of_equal_steps_is_the_composition(steps: int) -> None:
+    found = transcript_epsilon(0.01, steps, lambda seen: (np.asarray(0.5), np.asarray(1.0)), 1.0)
+    low, high = between_epsilons(0.01, 1.0, 0.5, steps)
+    assert low * (1.0 - 2e-6) <= found <= high * (1.0 + 2e-6)
+
+
+def test_a_transcript_feels_its_past() -> None:
+    """A shift that only follows a high first output lies between none and always."""
+
+    def law(seen: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        return np.asarray(1.0), np.where(seen[0] > 0.0, 1.0, 0.0) if seen else np.asarray(1.0)
+
+    found = transcript_epsilon(0.01, 2, law, 1.0)
+    assert gaussian_epsilon(0.01, 1.0) < found < gaussian_epsilon(0.01, math.sqrt(2.0))
+
+
+def test_an_epoch_of_two_shuffled_batches_is_its_integral() -> None:
+    """The record in either batch with probability 0.4, left over with 0.2: the midpoint rule in the plane."""
+    used, shift = 0.8, 1.0
+    axis = np.linspace(-9.0, 10.0, 3001)
+    axis = (axis[1:] + axis[:-1]) / 2.0
+    q = norm.pdf(axis) * (axis[1] - axis[0])
+    one = np.exp(shift * axis - shift**2 / 2.0)
+    ratio, chance = 1.0 - used + used * np.add.outer(one, one) / 2.0, np.multiply.outer(q, q)
+    for order, losses in zip((1.0, -1.0), two_batches(used, shift), strict=True):
+        for epsilon in (0.1, 0.5, 1.0):
+            if order > 0.0:
+                exact = float((chance * np.maximum(ratio - math.exp(epsilon), 0.0)).sum())
+            else:
+                exact = float((chance * np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0)).sum())
+            assert losses.delta(epsilon) == pytest.approx(exact, rel=1e-4, abs=1e-6)

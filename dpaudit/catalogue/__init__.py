@@ -29,9 +29,7 @@ def rooms() -> dict[str, tuple[Entry, ...]]:
     'Additive noise'
     """
     modules = [importlib.import_module(f"{__name__}.{room}") for room in _ROOMS]
-    return {
-        str(module.__doc__).splitlines()[0].rstrip("."): module.ENTRIES for module in modules
-    }
+    return {str(module.__doc__).splitlines()[0].rstrip("."): module.ENTRIES for module in modules}
 
 
 def find(name: str) -> Entry:

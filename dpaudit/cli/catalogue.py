@@ -8,16 +8,19 @@ import click
 
 if TYPE_CHECKING:
     from dpaudit.catalogue import Entry
+    from dpaudit.catalogue.attacks.attack import Attack
 
 
 @click.command("catalogue")
 @click.argument("name", required=False)
 def command(name: str | None) -> int:
-    """List the mechanisms of the catalogue by topic, each with its twins, or describe the one called NAME."""
+    """List mechanisms by topic, each with its twins, and attacks; or describe the one called NAME."""
     from dpaudit.catalogue import find, rooms
+    from dpaudit.catalogue.attacks import ATTACKS
 
     if name is not None:
-        click.echo("\n".join(_page(find(name))))
+        known = {attack.name: attack for attack in ATTACKS}
+        click.echo("\n".join(_attack_page(known[name]) if name in known else _page(find(name))))
         return 0
     held = {
         topic: [each for entry in room for each in (entry, *entry.twins.values())] for topic, room in rooms().items()
@@ -30,6 +33,10 @@ def command(name: str | None) -> int:
             label, title = _heading(each)
             click.echo(f"  {label:<{name_width}}  {title:<{title_width}}  {_keeps(each)}")
         click.echo()
+    click.echo("Attacks on releases\n")
+    for attack in ATTACKS:
+        click.echo(f"  {attack.name:<{name_width}}  {attack.title}")
+    click.echo()
     sound, broken = (sum(each.broken is kind for each in every) for kind in (False, True))
     click.echo(f"{sound} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
     return 0
@@ -80,6 +87,23 @@ def _page(entry: Entry) -> list[str]:
         *([f"parameters = {{ {values} }}"] if values else []),
         f"pair = {{ first = {_toml(pair.first)}, second = {_toml(pair.second)} }}",
         f"expect = {_toml(entry.expect)}",
+    ]
+
+
+def _attack_page(attack: Attack) -> list[str]:
+    from dpaudit.catalogue.attacks import achieves, allowed
+
+    claim, pair = attack.private.claim(), attack.pair
+    rates = [achieves(attack, entry, attack.runs, seed=0).advantage for entry in (attack.without, attack.private)]
+    most = allowed(claim.epsilon_at(claim.delta), claim.delta)
+    return [
+        f"{attack.name}: {attack.title}",
+        "",
+        f"formula     {attack.formula}",
+        f"worlds      {pair.first!r} against {pair.second!r}",
+        f"source      {attack.source.paper}" + (f"; lecture: {attack.source.lecture}" if attack.source.lecture else ""),
+        f"without DP  {attack.without.name}: advantage {rates[0]:.3f} over {attack.runs:,} runs in each world",
+        f"with DP     {attack.private.name}: advantage {rates[1]:.3f}; {claim} allows at most {most:.3f}",
     ]
 
 

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from dpaudit.catalogue import entries, rooms
+from dpaudit.catalogue.attacks import ATTACKS
 from tests.doors.conftest import Outcome, document, process, spec
 
 Run = Callable[..., Outcome]
@@ -105,12 +106,22 @@ def test_recheck_fresh_needs_the_question_as_it_was(
 def test_the_catalogue_lists_every_entry_and_every_twin_by_topic(dpaudit: Run) -> None:
     lines = dpaudit("catalogue").out.splitlines()
     topics = [line for line in lines[:-1] if line and not line.startswith(" ")]
-    assert topics == list(rooms())
+    assert topics == [*rooms(), "Attacks on releases"]
     rows = [line for line in lines if line.startswith(" ")]
+    assert [line.split()[0] for line in rows[len(CATALOGUE) :]] == [attack.name for attack in ATTACKS]
+    rows = rows[: len(CATALOGUE)]
     assert [line.split()[0] for line in rows] == [each.name for each in CATALOGUE]
     said = {True: ("breaks its claim",), False: ("keeps its claim", "a harmless mistake")}
     assert all(line.endswith(said[each.broken]) for line, each in zip(rows, CATALOGUE, strict=True))
     assert lines[-1].startswith(f"{sum(not each.broken for each in CATALOGUE)} keep their claim")
+
+
+def test_the_catalogue_describes_an_attack(dpaudit: Run) -> None:
+    page = dpaudit("catalogue", "differencing")
+    assert page.code == 0
+    assert page.out.startswith("differencing: ")
+    assert "advantage 1.000 over" in page.out
+    assert "allows at most 0." in page.out
 
 
 def test_the_specs_that_the_catalogue_prints_are_valid(dpaudit: Run, folder: Path) -> None:

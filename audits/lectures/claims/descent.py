@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,17 +16,8 @@ if TYPE_CHECKING:
 
 GD, SGD = "CS 208, notes 002, 'DP Gradient Descent'", "CS 208, notes 002, 'DP Stochastic Gradient Descent'"
 EPSILON, DELTA, STEPS, RECORDS, BATCH = 1.0, 1e-5, 100, 1000, 10
-WIDTH = 0.02  # of the grid of losses: enough for four digits
+WIDTH, NARROW = 0.003, 0.0005  # of the grid of losses, for rare and for frequent steps: three digits and more
 CLOSE = 1e-4
-
-
-def least(holds: Callable[[float], bool], high: float) -> float:
-    """The least number up to `high` at which something holds that holds from there on; bisection."""
-    low = 0.0
-    while high - low > CLOSE * high / 4.0:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 @lru_cache(maxsize=256)
@@ -35,13 +25,20 @@ def epsilon_of_steps(noise: float, rate: float, steps: int, shift: float = 1.0) 
     """The exact epsilon at DELTA of T steps; a record that is drawn moves the sum by `shift` clip norms."""
     if rate == 1.0:
         return gaussian_epsilon(DELTA, shift * math.sqrt(steps) / noise)
-    return repeated_epsilon(DELTA, step_losses(poisson(rate, shift / noise), ALONE, "above", WIDTH), steps)
+    return repeated_epsilon(
+        DELTA, step_losses(poisson(rate, shift / noise), ALONE, "above", WIDTH if rate < 0.05 else NARROW), steps
+    )
 
 
 @lru_cache(maxsize=256)
 def noise_for(epsilon: float, rate: float, steps: int, shift: float = 1.0) -> float:
     """The least noise, in clip norms, at which T steps keep epsilon at DELTA."""
-    return least(lambda noise: epsilon_of_steps(noise, rate, steps, shift) <= epsilon, 100.0 * shift)
+    from scipy.optimize import brentq
+
+    def excess(log_noise: float) -> float:
+        return math.log(epsilon_of_steps(math.exp(log_noise), rate, steps, shift) / epsilon)
+
+    return math.exp(brentq(excess, math.log(0.75 * shift), math.log(50.0 * shift), xtol=CLOSE)) * (1.0 + CLOSE)
 
 
 # --- advanced composition -----------------------------------------------------------------------------------------
@@ -54,7 +51,9 @@ def advanced(epsilon: float, steps: int) -> float:
 
 def step_noise() -> float:
     """The noise, in clip norms, that advanced composition asks for: classic calibration, DELTA / 2T for each step."""
-    epsilon = least(lambda value: advanced(value, STEPS) >= EPSILON, 1.0)
+    from scipy.optimize import brentq
+
+    epsilon = brentq(lambda value: advanced(value, STEPS) - EPSILON, 1e-9, 1.0)
     return math.sqrt(2.0 * math.log(1.25 * 2.0 * STEPS / DELTA)) / epsilon
 
 
@@ -177,7 +176,9 @@ def draw_steps(axes: Axes) -> None:
     axes.plot(DRAWN, [advanced_epsilon(steps) for steps in DRAWN], "o--", label="advanced composition")
     axes.plot(DRAWN, [epsilon_of_steps(1.0, 1.0, steps) for steps in DRAWN], "^:", label="exact, full batches")
     axes.plot(DRAWN, [epsilon_of_steps(1.0, RATE, steps) for steps in DRAWN], "s-", label="exact, Poisson batches")
-    axes.set_xscale("log", base=2)
+    axes.set_xscale("log")
+    axes.set_xticks(DRAWN, [str(steps) for steps in DRAWN])
+    axes.minorticks_off()
     axes.set_yscale("log")
     axes.set_xlabel("steps")
     axes.set_ylabel(f"epsilon at delta = {DELTA:g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -25,7 +26,7 @@ from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss, redrawn_loss
 from dpaudit.catalogue.noise import laplace as laplace_noise
 
-SEED = 2006  # of the noise that is the same in every run
+SEEDS = 64  # of the generator that has too few of them
 
 WIDTH = Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive)
 REACH = Parameter("reach", 1.0, "units of the answer", "where the noise is cut off, on both sides", validate.positive)
@@ -132,12 +133,19 @@ def _redrawn_loss(first: float, second: float, epsilon: float, sensitivity: floa
     return redrawn_loss(first, second, sensitivity / epsilon)
 
 
-def _fixed_seed(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
-    return data + np.random.default_rng(SEED).laplace(scale=sensitivity / epsilon)
+def _few_seeds(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    seeded = np.random.default_rng(int(rng.integers(SEEDS)))
+    return data + seeded.laplace(scale=sensitivity / epsilon)
 
 
-def _fixed_seed_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
-    return np.full(runs, _fixed_seed(data, rng, epsilon, sensitivity))
+@functools.cache
+def _first_draws() -> Floats:
+    return np.array([np.random.default_rng(seed).laplace() for seed in range(SEEDS)])
+
+
+def _few_seeds_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    outputs = data + sensitivity / epsilon * _first_draws()
+    return np.asarray(outputs[rng.integers(SEEDS, size=runs)])
 
 
 # --- rounding -------------------------------------------------------------------------------------------------
@@ -273,12 +281,12 @@ laplace = Entry(
         default_pair=(0, 1),
     ),
     Twin(
-        name="fixed_seed",
-        title="Laplace noise from a generator seeded anew in every run",
-        reason="the noise is a constant that everyone can compute, so the answer is published",
-        formula=f"the answer plus the first draw of Lap(sensitivity / epsilon) after seeding with {SEED}",
-        program=_fixed_seed,
-        sampler=_fixed_seed_runs,
+        name="few_seeds",
+        title="Laplace noise from a generator with few seeds",
+        reason="there are only 64 noises, and everyone can compute them: an output tells which answer it is from",
+        formula="the answer plus the first draw of Lap(sensitivity / epsilon) after one of the seeds 0, ..., 63",
+        program=_few_seeds,
+        sampler=_few_seeds_runs,
         loss=unbounded,
     ),
     Twin(

@@ -9,6 +9,7 @@ be undercut, and what is true lies between the two.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,15 +47,19 @@ class Losses:
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at a delta, not below 0; infinite where the infinite loss is likelier than delta."""
+        from scipy.signal import lfilter
+
         if self.infinite >= delta:
             return math.inf
-        if self.delta(0.0) <= delta:
+        values = self.start + self.width * np.arange(len(self.masses))
+        values, masses = values[values > 0.0], self.masses[values > 0.0]
+        likelier = np.cumsum(masses[::-1])[::-1] + self.infinite  # P of each value and those above it
+        rarer = lfilter([1.0], [1.0, -math.exp(-self.width)], masses[::-1])[::-1]  # and Q, times e^value
+        enough = np.flatnonzero(likelier - rarer <= delta)  # the values that are no less than epsilon
+        place = enough[0] if len(enough) else -1
+        if len(enough) == 0 or rarer[place] <= 0.0 or likelier[place] <= delta:
             return 0.0
-        low, high = 0.0, self.start + self.width * len(self.masses)
-        for _ in range(60):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
-        return high
+        return max(0.0, float(values[place]) + math.log((float(likelier[place]) - delta) / float(rarer[place])))
 
 
 def added(steps: Sequence[Losses]) -> Losses:
@@ -67,8 +72,8 @@ def added(steps: Sequence[Losses]) -> Losses:
     size = sum(len(step.masses) - 1 for step in steps) + 1
     length = 1 << (size - 1).bit_length()
     product = np.ones(length // 2 + 1, np.complex128)
-    for step in steps:
-        product *= np.fft.rfft(step.masses, length)
+    for step, times in Counter(map(id, steps)).items():
+        product *= np.fft.rfft(next(each.masses for each in steps if id(each) == step), length) ** times
     finite = math.prod(1.0 - step.infinite for step in steps)
     masses = np.fft.irfft(product, length)[:size] if length > 1 else product.real
     return Losses(math.fsum(step.start for step in steps), steps[0].width, np.maximum(masses, 0.0), 1.0 - finite)

@@ -27,7 +27,7 @@ def random_records(seed: int, records: int = 8, features: int = 2) -> list[list[
 
 
 def huber_hinge(margin: Any) -> Any:
-    """Chaudhuri, Monteleoni & Sarwate 2011, section 3.4.2, as they write it."""
+    """The Huber loss as Chaudhuri, Monteleoni & Sarwate 2011 write it, in three pieces."""
     middle = (1 + HUBER - margin) ** 2 / (4 * HUBER)
     return np.where(margin > 1 + HUBER, 0.0, np.where(np.abs(1 - margin) <= HUBER, middle, 1 - margin))
 

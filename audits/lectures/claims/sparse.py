@@ -1,0 +1,238 @@
+"""The sparse vector technique."""
+
+from __future__ import annotations
+
+import math
+
+from audits.lectures.claims.statement import Statement, Truth, Verdict
+from dpaudit.catalogue import find
+from dpaudit.claims import PureDP, compose_optimal
+
+ABOVE, SPARSE = "Bassi 2019, notes 001, 'Detour: AboveThreshold algorithm'", "Bassi 2019, notes 001, 'Sparse vector'"
+TIGHT = 0.99  # of what is promised: a loss beyond this part of it calls the promise tight
+
+
+def witness(bottoms: int, tops: int = 1) -> tuple[list[float], list[float]]:
+    """Answers above the threshold go up and those below go down: bottoms first, then tops."""
+    return [1.0] * bottoms + [-1.0] * tops, [2.0] * bottoms + [-2.0] * tops
+
+
+def loss(name: str, first: list[float], second: list[float], **parameters: object) -> float:
+    found = find(name).true_epsilon(first, second, parameters)
+    assert found is not None
+    return found
+
+
+def of_bound(found: float, promised: float) -> Verdict:
+    """The verdict on a promise, from the largest loss found: `promised` is proved, or exceeded here."""
+    if found > promised * (1.0 + 1e-9):
+        return "wrong"
+    return "right and tight" if found > TIGHT * promised else "right and loose"
+
+
+def check_above_threshold() -> Truth:
+    losses = {n: loss("above_threshold", *witness(n - 1)) for n in (1, 2, 4, 8, 16)}
+    return Truth(
+        of_bound(max(losses.values()), 1.0),
+        f"At epsilon = 1 the exact loss is {losses[2]:.3f} with 2 answers, {losses[4]:.3f} with 4, {losses[8]:.4f} with 8 "
+        f"and {losses[16]:.4f} with 16: bottoms at answers that go up from 1 to 2, then a top at one that goes down.",
+        {f"{n} answers": value for n, value in losses.items()},
+    )
+
+
+def check_parts() -> Truth:
+    bottoms = loss("above_threshold", [1.0] * 40, [2.0] * 40)
+    both = loss("above_threshold", *witness(31))
+    parts = of_bound(bottoms, 0.5), of_bound(both - bottoms, 0.5 * (1.0 + 1e-3))
+    return Truth(
+        "wrong" if "wrong" in parts else "right and tight" if set(parts) == {"right and tight"} else "right and loose",
+        f"At epsilon = 1, forty bottoms lose {bottoms:.4f} together, and the top after many of them {both - bottoms:.4f} "
+        "more: one half hides the rounds before (the threshold, which moves by 1, with Lap(2)), the other half this "
+        "round (answer against threshold, which move by 2, with Lap(4)).",
+        {"bottoms": bottoms, "bottoms and top": both},
+    )
+
+
+def check_tops_only() -> Truth:
+    shared = {n: loss("above_threshold", *witness(n - 1)) for n in (8, 32, 96)}
+    own = {n: loss("above_threshold.no_threshold_noise", [0.0] * n, [1.0] * n) for n in (8, 32, 96)}
+    by_tops = {c: loss("sparse", *repeated(15, c), epsilon=float(c), c=c) for c in (1, 2, 3)}
+    worst = max(*shared.values(), *(value / c for c, value in by_tops.items()))
+    return Truth(
+        of_bound(worst, 1.0),
+        f"With one top the loss is {shared[8]:.3f}, {shared[32]:.3f} and {shared[96]:.3f} for 8, 32 and 96 answers, and "
+        f"c tops lose {by_tops[1]:.3f}, {by_tops[2]:.3f}, {by_tops[3]:.3f} for c = 1, 2, 3 at the same noise. It is the "
+        f"noise on the threshold that does it: without it 8, 32 and 96 bottoms lose {own[8]:.0f}, {own[32]:.0f} and "
+        f"{own[96]:.0f}.",
+        {"96 answers": shared[96], "96 bottoms, exact threshold": own[96], "three tops": by_tops[3]},
+    )
+
+
+def repeated(bottoms: int, epochs: int) -> tuple[list[float], list[float]]:
+    first, second = witness(bottoms)
+    return first * epochs, second * epochs
+
+
+def check_composed() -> Truth:
+    one = loss("above_threshold", *witness(15))
+    ratios = {c: loss("sparse", *repeated(15, c), epsilon=float(c), c=c) / (c * one) for c in (2, 3, 5)}
+    worst = max(ratios.values()) * one
+    return Truth(
+        of_bound(worst, 1.0),
+        f"The epochs share no noise, so their losses add up: 2, 3 and 5 epochs of 16 answers lose {ratios[2]:.4f}, "
+        f"{ratios[3]:.4f} and {ratios[5]:.4f} of 2, 3 and 5 times the loss of one, {one:.4f} epsilon.",
+        {"one epoch": one, "five epochs, of five times one": ratios[5]},
+    )
+
+
+def check_pure() -> Truth:
+    losses = {(c, n): loss("sparse", *repeated(n // c - 1, c), c=c) for c, n in ((1, 16), (2, 8), (2, 32), (3, 48))}
+    kept = loss("sparse.threshold_kept", *witness(14, 2), c=2)
+    return Truth(
+        of_bound(max(losses.values()), 1.0),
+        f"At epsilon = 1 the exact loss is {losses[2, 8]:.4f} for c = 2 and 8 answers, {losses[2, 32]:.4f} for c = 2 and "
+        f"32, and {losses[3, 48]:.4f} for c = 3 and 48. The new threshold noise after each top is not what saves it: kept, "
+        f"with this noise, it loses less ({kept:.3f} for c = 2 and 16 answers).",
+        {"c = 2, 32 answers": losses[2, 32], "c = 3, 48 answers": losses[3, 48], "kept": kept},
+    )
+
+
+def per_epoch(epsilon: float, c: int, delta: float) -> float:
+    """The epsilon of an epoch at the notes' noise: 2 / sigma."""
+    return epsilon / math.sqrt(2.0 * c * math.log(1.0 / delta))
+
+
+def advanced(epsilon: float, c: int, delta: float) -> float:
+    """What advanced composition gives for c of them: the notes' own formula, at delta."""
+    each = per_epoch(epsilon, c, delta)
+    return math.sqrt(2.0 * c * math.log(1.0 / delta)) * each + c * each * math.expm1(each)
+
+
+def excess(epsilon: float, c: int, delta: float) -> float:
+    """The least delta that composition can give for c epochs, in units of the delta promised."""
+    return compose_optimal(PureDP(per_epoch(epsilon, c, delta)), c).delta_at(epsilon) / delta
+
+
+def largest_saved(c: int, delta: float) -> float:
+    """The epsilon up to which optimal composition gives what is promised."""
+    low, high = 1.0, 20.0
+    for _ in range(12):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if excess(middle, c, delta) <= 1.0 else (low, middle)
+    return low
+
+
+def check_approximate() -> Truth:
+    argued = {(e, d): advanced(e, 1_000, d) for e, d in ((1.0, 1e-2), (5.0, 1e-6))}
+    saved = {delta: largest_saved(1_000, delta) for delta in (1e-2, 1e-6)}
+    beyond = {(e, d): excess(e, 1_000, d) for e, d in ((8.0, 1e-2), (20.0, 1e-6))}
+    follows = all(value <= e for (e, _), value in argued.items())
+    optimal = all(value <= 1.0 for value in beyond.values())
+    return Truth(
+        "right and loose" if follows and optimal else "not provable as argued",
+        f"The formula of advanced composition gives more than the epsilon promised, always: {argued[1.0, 1e-2]:.3f} for 1 "
+        f"(delta = 0.01) and {argued[5.0, 1e-6]:.3f} for 5 (delta = 1e-6), at c = 1000; its last term was left out. The best "
+        f"composition of c epochs saves the promise up to epsilon = {saved[1e-2]:.2f} at delta = 0.01 and {saved[1e-6]:.2f} "
+        f"at 1e-6. Beyond that it exceeds delta: {beyond[8.0, 1e-2]:.1f} times at epsilon = 8, delta = 0.01, and "
+        f"{beyond[20.0, 1e-6]:.0f} times at epsilon = 20, delta = 1e-6.",
+        {"formula at 1": argued[1.0, 1e-2], "saved up to, delta 0.01": saved[1e-2], "excess at 8": beyond[8.0, 1e-2]},
+    )
+
+
+def check_values() -> Truth:
+    """Values cost what is promised, and no more, only if they have noise of their own that is paid for."""
+    compared = {n: loss("sparse.value_released", [0.0] * n, [1.0] * n, c=1) for n in (4, 8, 16)}
+    fresh = loss("numeric_sparse", *witness(14, 2), c=2)
+    rate = compared[16] / 16
+    verdict: Verdict = "wrong" if compared[16] > 1.0 else of_bound(compared[16], 1.0)
+    return Truth(
+        verdict,
+        f"If the noisy answer that was compared is released, n answers lose {rate:.2f} n epsilon ({compared[8]:.2f} for 8, "
+        f"{compared[16]:.2f} for 16 at c = 1): there is no bound. The pseudo-code releases tops only, and that is right. A "
+        f"value needs a draw of its own, paid for beside the comparison: so divided, two values and 16 answers lose "
+        f"{fresh:.3f}.",
+        {"4 answers": compared[4], "16 answers": compared[16], "fresh noise": fresh},
+    )
+
+
+STATEMENTS: tuple[Statement, ...] = (
+    Statement(
+        name="AboveThreshold is epsilon-DP",
+        place=ABOVE,
+        quote="threshold + Lap(2/epsilon), answers + Lap(4/epsilon), halt at the first top: (epsilon, 0)-DP",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_above_threshold,
+        audits=("AboveThreshold", "AboveThreshold with half the noise", "AboveThreshold without query noise"),
+    ),
+    Statement(
+        name="Half of epsilon for the rounds before, half for the present one",
+        place=ABOVE,
+        quote="two mechanisms: a 1-sensitive query for the previous rounds, a 2-sensitive one for this round",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_parts,
+        audits=("AboveThreshold", "Lyu's algorithm 7 without the factor 2"),
+    ),
+    Statement(
+        name="Privacy degrades only with the number of tops",
+        place=SPARSE,
+        quote="if only tops are reported, the loss grows with the tops and not with all queries",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_tops_only,
+        audits=(
+            "AboveThreshold without threshold noise",
+            "AboveThreshold with new threshold noise for each answer",
+            "AboveThreshold without a halt",
+            "Sparse without a cut-off",
+        ),
+    ),
+    Statement(
+        name="c runs of AboveThreshold are c epsilon-DP",
+        place="Bassi 2019, notes 001, 'Sparse vector mechanism (again)'",
+        quote="restarted c times, each epsilon-DP: (c epsilon, 0)-DP",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_composed,
+        audits=("Sparse with the noise of one AboveThreshold",),
+    ),
+    Statement(
+        name="Sparse with sigma = 2 c / epsilon is epsilon-DP",
+        place="Bassi 2019, notes 001, 'Sparse vector mechanism (cont.)', delta = 0",
+        quote="sigma = 2 c/epsilon, threshold + Lap(sigma), anew after each top, answers + Lap(2 sigma)",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_pure,
+        audits=(
+            "Sparse",
+            "Sparse with the threshold kept after a top",
+            "Sparse with query noise that forgets c",
+            "Sparse without threshold noise",
+            "Sparse without query noise",
+        ),
+    ),
+    Statement(
+        name="Sparse with the noise of advanced composition is (epsilon, delta)-DP",
+        place="Bassi 2019, notes 001, 'Sparse vector mechanism (cont.)', delta > 0",
+        quote="sigma = 2 sqrt(2 c ln(1/delta)) / epsilon",
+        verdict="not provable as argued",
+        how=("derived", "computed"),
+        check=check_approximate,
+        audits=("Sparse as approximate DP", "Sparse as approximate DP, without query noise"),
+    ),
+    Statement(
+        name="The noisy values above the threshold may be released",
+        place=SPARSE,
+        quote="noise is added, the noisy values above the threshold are released, and c of them end the algorithm",
+        verdict="wrong",
+        how=("derived", "computed", "audited"),
+        check=check_values,
+        audits=(
+            "Sparse with the noisy value released",
+            "Lyu's algorithm 3: the compared value released",
+            "Numeric Sparse",
+            "Sparse with gaps",
+        ),
+    ),
+)

@@ -1,0 +1,70 @@
+"""The statements on gradient descent: each check finds what is known, and its numbers are those of other ways."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+from audits.lectures.claims.descent import (
+    DELTA,
+    DRAWN,
+    EPSILON,
+    STATEMENTS,
+    STEPS,
+    advanced_epsilon,
+    epsilon_of_steps,
+    noise_for,
+)
+from audits.lectures.claims.statement import Statement
+from dpaudit.catalogue.exact.losses import between_epsilons
+from dpaudit.claims import GaussianDP, PureDP, compose_optimal
+
+SPECS = sorted((Path(__file__).parents[3] / "audits" / "lectures").glob("*.toml"))
+NAMED = {statement.name: statement for statement in STATEMENTS}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.name)
+def test_the_check_finds_what_is_known(statement: Statement) -> None:
+    truth = statement.check()
+    assert truth.verdict == statement.verdict
+    assert truth.text.endswith(".")
+    assert "nan" not in truth.text
+    assert all(math.isfinite(value) for value in truth.numbers.values())
+
+
+def test_every_audit_named_is_there() -> None:
+    names = {table["name"] for path in SPECS for table in tomllib.loads(path.read_text(encoding="utf-8"))["audit"]}
+    assert not {name for statement in STATEMENTS for name in statement.audits} - names
+
+
+def test_the_noise_of_full_batches_is_that_of_gaussian_dp() -> None:
+    mu = GaussianDP(1.0).lower(EPSILON, DELTA)
+    assert noise_for(EPSILON, 1.0, STEPS) == pytest.approx(math.sqrt(STEPS) / mu, rel=3e-4)
+    numbers = NAMED["dp-gd-noise-on-the-average"].check().numbers
+    assert numbers["sigma / Delta, replaced"] == 2.0 * numbers["sigma / Delta, added or removed"]
+
+
+def test_the_noise_of_small_batches_keeps_epsilon() -> None:
+    """The two-sided bracket at a finer grid, for the batches of 100 of 1,000."""
+    low, high = between_epsilons(DELTA, noise_for(EPSILON, 0.1, STEPS), 0.1, STEPS, 2.5e-4)
+    assert low <= EPSILON * 1.003
+    assert high >= EPSILON * 0.997
+
+
+def test_the_figure_keeps_its_order() -> None:
+    """Exact is least, advanced composition is no better than the optimal composition of what it composes."""
+    for steps in DRAWN:
+        assert epsilon_of_steps(1.0, 0.05, steps) < min(advanced_epsilon(steps), epsilon_of_steps(1.0, 1.0, steps))
+    whole = GaussianDP(1.0).epsilon_at(DELTA / (2.0 * 8 * 0.05))
+    each = math.log1p(0.05 * math.expm1(whole))
+    assert compose_optimal(PureDP(each), 8).epsilon_at(DELTA / 2.0) <= advanced_epsilon(8)
+    axes = Canvas().subplots()
+    figure = NAMED["dp-sgd-batch-size"].figure
+    assert figure is not None
+    figure.draw(axes)
+    assert len(axes.lines) == 3
+    assert axes.get_xlabel() == "steps"

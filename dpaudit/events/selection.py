@@ -18,7 +18,7 @@ from dpaudit.events.tails import Tails, smoothed
 
 FEW_Z, SOME_Z, MANY_Z = 0.2, 1.0, 2.5  # deviations of luck taken off: few cells in all, in a feature of many, many
 FEW_CELLS, MANY_CELLS = 12, 64
-SORTED_Z = 1.0  # more of them where a fine grid is also put in order of its ratios
+SORTED_Z = 1.0  # more of them where many cells are also put in order of their ratios
 SMOOTHED_Z = 1.25  # and where neighbours have said what they know
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS = 32  # contiguous groups that a ratio order may sort; more would follow the noise
@@ -47,10 +47,12 @@ class _Candidates:
     tails: Tails | None = None
     sorted: bool = False  # into an order that was learned
     nested: bool = True
+    own: Reals | None = None  # the counts of the events themselves, where `sides` judges orders like theirs
 
     def mirrored(self) -> _Candidates:
         """The same for the other side as the likelier one."""
-        return replace(self, sides=self.sides[::-1], tails=self.tails and self.tails.mirrored())
+        own = None if self.own is None else self.own[::-1]
+        return replace(self, sides=self.sides[::-1], tails=self.tails and self.tails.mirrored(), own=own)
 
 
 Point = tuple[float, float, Spread]  # p, q, and the luck in them
@@ -76,7 +78,7 @@ def propose(
     both = sides[0] + sides[1]
     runs, filled = sides.sum(axis=1), int(np.count_nonzero(both))
     z = _distrust(filled, least_z)
-    sorted_z = z + SORTED_Z * (filled > MANY_CELLS)
+    sorted_z = z + SORTED_Z * _many(filled)
     families = _thresholds(bins, sides, smooth=closely and filled > MANY_CELLS)
     group = None if thresholds_only else _groups(bins, both)
     best: tuple[float, int, _Candidates, int, Point] | None = None
@@ -106,6 +108,10 @@ def _tops(
         x, y = np.concatenate([family.sides[:, family.tried] for family in families], axis=1)
         off = np.repeat([sorted_z if family.sorted else z for family in families], sizes)
         scores = goal.scores(x, y, *runs, off)
+        if any(family.own is not None for family in families):  # as many groups need not be as many hits
+            own = [(family.sides if family.own is None else family.own)[:, family.tried] for family in families]
+            x, y = np.concatenate(own, axis=1)
+            scores = np.minimum(scores, goal.scores(x, y, *runs, off))
         top = int(np.argmax(scores))
         place = int(np.searchsorted(np.cumsum(sizes), top, side="right"))
         family = families[place]
@@ -128,8 +134,12 @@ def _point(hits: Reals, runs: tuple[int, int], z: float) -> Point:
 
 def _distrust(cells: int, least: float) -> float:
     """Deviations of luck taken off when so many cells may make up an event."""
-    part = math.log(max(cells, 1) / FEW_CELLS) / math.log(MANY_CELLS / FEW_CELLS)
-    return least + (MANY_Z - least) * min(1.0, max(0.0, part))
+    return least + (MANY_Z - least) * _many(cells)
+
+
+def _many(cells: int) -> float:
+    """From 0 for few cells to 1 for many, by the logarithm."""
+    return min(1.0, max(0.0, math.log(max(cells, 1) / FEW_CELLS) / math.log(MANY_CELLS / FEW_CELLS)))
 
 
 def _thresholds(bins: Binning, sides: Reals, *, smooth: bool) -> list[_Candidates]:
@@ -188,6 +198,7 @@ def _by_ratio(group: npt.NDArray[np.intp], sides: Reals) -> list[_Candidates]:
             lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
             every,
             sorted=True,
+            own=np.cumsum(sums[:, order], axis=1),
         ),
     ]
 
@@ -216,7 +227,7 @@ def _clear_of_edge(family: _Candidates, chosen: int) -> int:
 
     Giving up a `MARGIN` of this side's hits would leave most of the other side's, were there no edge.
     """
-    x, y = family.sides
+    x, y = family.sides if family.own is None else family.own
     never = int(np.searchsorted(y, 0.0, side="right")) - 1  # the largest candidate that it never showed
     if y[chosen] > 0.0 and (never < 0 or x[never] < MARGIN * x[chosen]):
         return chosen

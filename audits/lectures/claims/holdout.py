@@ -14,7 +14,8 @@ RECORDS = 40
 
 
 def holdouts(queries: list[tuple[int, bool]]) -> tuple[list[list[float]], list[list[float]]]:
-    """Two holdout sets that differ in their last record: (records on which a query holds, whether it comes to hold)."""
+    """Two holdout sets that differ in their last record: (records on which a query holds, whether it comes to "
+    f"hold)."""
     rest = [[float(place < count) for count, _ in queries] for place in range(RECORDS - 1)]
     return [*rest, [1.0 - comes for _, comes in queries]], [*rest, [float(comes) for _, comes in queries]]
 
@@ -35,8 +36,10 @@ def check_pure() -> Truth:
     kept = loss(EPOCH[:-1] + EPOCH[-1:] * 2, 2, "thresholdout.threshold_kept")
     return Truth(
         of_bound(max(losses.values()), 1.0),
-        f"At 2 B / (sigma n) = 1 the exact loss is {losses[1]:.4f} for B = 1, {losses[2]:.4f} for 2 and {losses[3]:.4f} "
-        f"for 3, with 12 queries before each answer of the holdout set. New threshold noise after each is not needed: "
+        f"At 2 B / (sigma n) = 1 the exact loss is {losses[1]:.4f} for B = 1, {losses[2]:.4f} for 2 and "
+        f"{losses[3]:.4f} "
+        f"for 3, with 12 queries before each answer of the holdout set. New threshold noise after each is not "
+        f"needed: "
         f"kept, the threshold is paid for once, at most (1 + 3 B) / (2 sigma n) in all ({kept:.3f} found for B = 2).",
         {"B = 1": losses[1], "B = 3": losses[3], "kept": kept},
     )
@@ -80,9 +83,12 @@ def check_approximate() -> Truth:
     outside = 2.0 * math.sqrt(2.0 * large[0]) * math.log(2.0 / large[2]) * large[1]
     return Truth(
         "right and loose" if follows else "not provable as argued",
-        f"Advanced composition gives more than this, always: {argued(*small):.2f} for {promised(*small):.2f} at B = 100, "
-        f"sigma n = 10, delta = 1e-6. There the best composition still keeps the promise ({excess[small]:.0e} of delta). "
-        f"With sigma n = 1 and delta = 0.01 it does not: {excess[large]:.0f} times delta, and {least:.0f} is the least "
+        f"Advanced composition gives more than this, always: {argued(*small):.2f} for {promised(*small):.2f} at B "
+        f"= 100, "
+        f"sigma n = 10, delta = 1e-6. There the best composition still keeps the promise ({excess[small]:.0e} of "
+        f"delta). "
+        f"With sigma n = 1 and delta = 0.01 it does not: {excess[large]:.0f} times delta, and {least:.0f} is the "
+        f"least "
         f"epsilon that follows, where {promised(*large):.0f} is promised. Read with the root over 2 B alone, "
         f"the promise is {outside:.0f} and holds there.",
         {"argued": argued(*small), "promised": promised(*small), "excess": excess[large], "least": least},
@@ -101,8 +107,10 @@ def check_sensitivity() -> Truth:
     halved = loss(EPOCH, 1, "thresholdout.training_set_counted")
     return Truth(
         of_bound(max(moves), 1.0),
-        f"Replacing one of n records moves an average of numbers in [0, 1] by at most 1/n, and so its distance from the "
-        f"training set: the largest move found is {max(moves):.4f} / n. The n is that of the holdout set: with twice that, "
+        f"Replacing one of n records moves an average of numbers in [0, 1] by at most 1/n, and so its distance "
+        f"from the "
+        f"training set: the largest move found is {max(moves):.4f} / n. The n is that of the holdout set: with "
+        f"twice that, "
         f"training set and all, the loss at epsilon = 1 is {halved:.3f}.",
         {"largest move, times n": max(moves), "n taken twice": halved},
     )

@@ -34,19 +34,21 @@ def check_above_threshold() -> Truth:
     losses = {n: loss("above_threshold", *witness(n - 1)) for n in (1, 2, 4, 8, 16)}
     return Truth(
         of_bound(max(losses.values()), 1.0),
-        f"At epsilon = 1 the exact loss is {losses[2]:.3f} with 2 answers, {losses[4]:.3f} with 4, {losses[8]:.4f} with 8 "
+        f"At epsilon = 1 the exact loss is {losses[2]:.3f} with 2 answers, {losses[4]:.3f} with 4, "
+        f"{losses[8]:.4f} with 8 "
         f"and {losses[16]:.4f} with 16: bottoms at answers that go up from 1 to 2, then a top at one that goes down.",
         {f"{n} answers": value for n, value in losses.items()},
     )
 
 
 def check_parts() -> Truth:
-    bottoms = loss("above_threshold", [1.0] * 40, [2.0] * 40)
-    both = loss("above_threshold", *witness(31))
+    bottoms = loss("above_threshold", [1.0] * 24, [2.0] * 24)
+    both = loss("above_threshold", *witness(24))
     parts = of_bound(bottoms, 0.5), of_bound(both - bottoms, 0.5 * (1.0 + 1e-3))
     return Truth(
         "wrong" if "wrong" in parts else "right and tight" if set(parts) == {"right and tight"} else "right and loose",
-        f"At epsilon = 1, forty bottoms lose {bottoms:.4f} together, and the top after many of them {both - bottoms:.4f} "
+        f"At epsilon = 1, 24 bottoms lose {bottoms:.4f} together, and the top after many of them "
+        f"{both - bottoms:.4f} "
         "more: one half hides the rounds before (the threshold, which moves by 1, with Lap(2)), the other half this "
         "round (answer against threshold, which move by 2, with Lap(4)).",
         {"bottoms": bottoms, "bottoms and top": both},
@@ -54,17 +56,19 @@ def check_parts() -> Truth:
 
 
 def check_tops_only() -> Truth:
-    shared = {n: loss("above_threshold", *witness(n - 1)) for n in (8, 32, 96)}
-    own = {n: loss("above_threshold.no_threshold_noise", [0.0] * n, [1.0] * n) for n in (8, 32, 96)}
-    by_tops = {c: loss("sparse", *repeated(15, c), epsilon=float(c), c=c) for c in (1, 2, 3)}
+    shared = {n: loss("above_threshold", *witness(n - 1)) for n in (8, 16, 32)}
+    own = {n: loss("above_threshold.no_threshold_noise", [0.0] * n, [1.0] * n) for n in (8, 16, 32)}
+    by_tops = {c: loss("sparse", *repeated(11, c), epsilon=float(c), c=c) for c in (1, 2, 3)}
     worst = max(*shared.values(), *(value / c for c, value in by_tops.items()))
     return Truth(
         of_bound(worst, 1.0),
-        f"With one top the loss is {shared[8]:.3f}, {shared[32]:.3f} and {shared[96]:.3f} for 8, 32 and 96 answers, and "
-        f"c tops lose {by_tops[1]:.3f}, {by_tops[2]:.3f}, {by_tops[3]:.3f} for c = 1, 2, 3 at the same noise. It is the "
-        f"noise on the threshold that does it: without it 8, 32 and 96 bottoms lose {own[8]:.0f}, {own[32]:.0f} and "
-        f"{own[96]:.0f}.",
-        {"96 answers": shared[96], "96 bottoms, exact threshold": own[96], "three tops": by_tops[3]},
+        f"With one top the loss is {shared[8]:.3f}, {shared[16]:.3f} and {shared[32]:.3f} for 8, 16 and 32 "
+        f"answers, and "
+        f"c tops lose {by_tops[1]:.3f}, {by_tops[2]:.3f}, {by_tops[3]:.3f} for c = 1, 2, 3 at the same noise. It "
+        f"is the "
+        f"noise on the threshold that does it: without it 8, 16 and 32 bottoms lose {own[8]:.0f}, {own[16]:.0f} and "
+        f"{own[32]:.0f}.",
+        {"32 answers": shared[32], "32 bottoms, exact threshold": own[32], "three tops": by_tops[3]},
     )
 
 
@@ -74,26 +78,28 @@ def repeated(bottoms: int, epochs: int) -> tuple[list[float], list[float]]:
 
 
 def check_composed() -> Truth:
-    one = loss("above_threshold", *witness(15))
-    ratios = {c: loss("sparse", *repeated(15, c), epsilon=float(c), c=c) / (c * one) for c in (2, 3, 5)}
+    one = loss("above_threshold", *witness(9))
+    ratios = {c: loss("sparse", *repeated(9, c), epsilon=float(c), c=c) / (c * one) for c in (2, 3)}
     worst = max(ratios.values()) * one
     return Truth(
         of_bound(worst, 1.0),
-        f"The epochs share no noise, so their losses add up: 2, 3 and 5 epochs of 16 answers lose {ratios[2]:.4f}, "
-        f"{ratios[3]:.4f} and {ratios[5]:.4f} of 2, 3 and 5 times the loss of one, {one:.4f} epsilon.",
-        {"one epoch": one, "five epochs, of five times one": ratios[5]},
+        f"The epochs share no noise, so their losses add up: 2 and 3 epochs of 10 answers lose {ratios[2]:.4f} and "
+        f"{ratios[3]:.4f} of 2 and 3 times the loss of one, {one:.4f} epsilon.",
+        {"one epoch": one, "three epochs, of three times one": ratios[3]},
     )
 
 
 def check_pure() -> Truth:
-    losses = {(c, n): loss("sparse", *repeated(n // c - 1, c), c=c) for c, n in ((1, 16), (2, 8), (2, 32), (3, 48))}
+    losses = {(c, n): loss("sparse", *repeated(n // c - 1, c), c=c) for c, n in ((1, 16), (2, 8), (2, 24), (3, 30))}
     kept = loss("sparse.threshold_kept", *witness(14, 2), c=2)
     return Truth(
         of_bound(max(losses.values()), 1.0),
-        f"At epsilon = 1 the exact loss is {losses[2, 8]:.4f} for c = 2 and 8 answers, {losses[2, 32]:.4f} for c = 2 and "
-        f"32, and {losses[3, 48]:.4f} for c = 3 and 48. The new threshold noise after each top is not what saves it: kept, "
+        f"At epsilon = 1 the exact loss is {losses[2, 8]:.4f} for c = 2 and 8 answers, {losses[2, 24]:.4f} for c "
+        f"= 2 and "
+        f"24, and {losses[3, 30]:.4f} for c = 3 and 30. The new threshold noise after each top is not what saves "
+        f"it: kept, "
         f"with this noise, it loses less ({kept:.3f} for c = 2 and 16 answers).",
-        {"c = 2, 32 answers": losses[2, 32], "c = 3, 48 answers": losses[3, 48], "kept": kept},
+        {"c = 2, 24 answers": losses[2, 24], "c = 3, 30 answers": losses[3, 30], "kept": kept},
     )
 
 
@@ -130,9 +136,12 @@ def check_approximate() -> Truth:
     optimal = all(value <= 1.0 for value in beyond.values())
     return Truth(
         "right and loose" if follows and optimal else "not provable as argued",
-        f"The formula of advanced composition gives more than the epsilon promised, always: {argued[1.0, 1e-2]:.3f} for 1 "
-        f"(delta = 0.01) and {argued[5.0, 1e-6]:.3f} for 5 (delta = 1e-6), at c = 1000; its last term was left out. The best "
-        f"composition of c epochs saves the promise up to epsilon = {saved[1e-2]:.2f} at delta = 0.01 and {saved[1e-6]:.2f} "
+        f"The formula of advanced composition gives more than the epsilon promised, always: "
+        f"{argued[1.0, 1e-2]:.3f} for 1 "
+        f"(delta = 0.01) and {argued[5.0, 1e-6]:.3f} for 5 (delta = 1e-6), at c = 1000; its last term was left "
+        f"out. The best "
+        f"composition of c epochs saves the promise up to epsilon = {saved[1e-2]:.2f} at delta = 0.01 and "
+        f"{saved[1e-6]:.2f} "
         f"at 1e-6. Beyond that it exceeds delta: {beyond[8.0, 1e-2]:.1f} times at epsilon = 8, delta = 0.01, and "
         f"{beyond[20.0, 1e-6]:.0f} times at epsilon = 20, delta = 1e-6.",
         {"formula at 1": argued[1.0, 1e-2], "saved up to, delta 0.01": saved[1e-2], "excess at 8": beyond[8.0, 1e-2]},
@@ -147,8 +156,10 @@ def check_values() -> Truth:
     verdict: Verdict = "wrong" if compared[16] > 1.0 else of_bound(compared[16], 1.0)
     return Truth(
         verdict,
-        f"If the noisy answer that was compared is released, n answers lose {rate:.2f} n epsilon ({compared[8]:.2f} for 8, "
-        f"{compared[16]:.2f} for 16 at c = 1): there is no bound. The pseudo-code releases tops only, and that is right. A "
+        f"If the noisy answer that was compared is released, n answers lose {rate:.2f} n epsilon "
+        f"({compared[8]:.2f} for 8, "
+        f"{compared[16]:.2f} for 16 at c = 1): there is no bound. The pseudo-code releases tops only, and that is "
+        f"right. A "
         f"value needs a draw of its own, paid for beside the comparison: so divided, two values and 16 answers lose "
         f"{fresh:.3f}.",
         {"4 answers": compared[4], "16 answers": compared[16], "fresh noise": fresh},

@@ -91,7 +91,7 @@ def epochs(answers: int, most: int, step: Callable[[int], Floats]) -> float:
     last, no top at all. The mechanism halts after `most` tops, or when the answers are used up.
     """
     best = np.zeros((most + 1, answers + 1))  # of what follows, by tops left and next answer
-    for start in reversed(range(answers)):
+    for start in reversed(range(answers if most > 1 else min(1, answers))):  # one top leaves no second epoch
         ratios = step(start)
         for left in range(1, most + 1):
             tops = ratios[:-1] + np.where(np.isneginf(ratios[:-1]), 0.0, best[left - 1, start + 1 :])

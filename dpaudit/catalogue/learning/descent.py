@@ -220,11 +220,12 @@ dp_gradient_descent_iterates = Entry(
     Twin(
         name="stopping",
         title="DP gradient descent that stops when its true error is small",
-        reason="when it stops is computed from the data without noise: a record of large error keeps it going",
+        reason="when it stops is computed from the data without noise: a record that no model fits keeps it going",
         formula="as the parent, up to the first model whose mean absolute error on the data is below `tolerance`",
         program=programs.stopping,
         sampler=many.stopping,
         loss=losses.unbounded,
+        default_pair=(OTHERS, [*OTHERS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
     ),
     Twin(

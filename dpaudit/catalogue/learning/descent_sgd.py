@@ -38,7 +38,7 @@ PARAMETERS = (
     Parameter("rate", 0.5, "probability", "of a record to be in the batch of a step", _rate),
     Parameter(
         "batch_size",
-        2.0,
+        2,
         "records",
         "what the sum is divided by: the expected size, public, whatever the data",
         partial(validate.whole, least=1),
@@ -150,8 +150,8 @@ dp_sgd_iterates = Entry(
         name="shuffled_batches",
         title="DP-SGD with shuffled batches, claimed as Poisson batches",
         reason=(
-            "batches are full, so whoever joins pushes another out and moves the sum by 2 C; and it happens once an "
-            "epoch, whatever the dice say"
+            "batches are full, so whoever joins pushes another out, and the sum moves by up to 2 C; in a Poisson batch "
+            "it moves by C"
         ),
         formula="each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
         program=batches.shuffled_batches,

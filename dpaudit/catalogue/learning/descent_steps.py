@@ -83,8 +83,8 @@ def unclipped_total(model: Model, data: Data, clip: float) -> Model:
 def shortened(vector: Model, most: float) -> Model:
     """A vector of each run, clipped to an l2 norm of `most`.
 
-    >>> [part.tolist() for part in shortened([np.array([3.0, 0.3]), np.array([4.0, 0.4])], 1.0)]
-    [[0.6, 0.3], [0.8, 0.4]]
+    >>> [part.tolist() for part in shortened([np.array([3.0, 0.3]), np.array([4.0, 0.4])], 2.5)]
+    [[1.5, 0.3], [2.0, 0.4]]
     """
     size = np.sqrt(sum(part * part for part in vector))
     factor = np.minimum(1.0, most / np.maximum(size, 1e-300))

@@ -59,7 +59,8 @@ class Audited:
         """The exact loss of the audited pair, where the entry knows it and the claim is the entry's own."""
         (pair,) = result.spec["pairs"]
         entry = self.entry.with_parameters(result.spec["mechanism"]["parameters"])
-        if "value" not in pair["first"] or entry.claim().to_dict() != result.spec["claim"]:
+        own, asked = ({**claim, "relation": None} for claim in (entry.claim().to_dict(), result.spec["claim"]))
+        if "value" not in pair["first"] or own != asked:
             return None
         return entry.true_loss(pair["first"]["value"], pair["second"]["value"])
 

@@ -32,16 +32,14 @@ EPOCH = [(RECORDS // 2 + 1, True)] * 12 + [(RECORDS // 2 - 2, False)]
 
 
 def check_pure() -> Truth:
-    losses = {budget: loss(EPOCH * budget, budget) for budget in (1, 2, 3)}
+    losses = {budget: loss(EPOCH * budget, budget) for budget in (1, 2)}
     kept = loss(EPOCH[:-1] + EPOCH[-1:] * 2, 2, "thresholdout.threshold_kept")
     return Truth(
         of_bound(max(losses.values()), 1.0),
-        f"At 2 B / (sigma n) = 1 the exact loss is {losses[1]:.4f} for B = 1, {losses[2]:.4f} for 2 and "
-        f"{losses[3]:.4f} "
-        f"for 3, with 12 queries before each answer of the holdout set. New threshold noise after each is not "
-        f"needed: "
-        f"kept, the threshold is paid for once, at most (1 + 3 B) / (2 sigma n) in all ({kept:.3f} found for B = 2).",
-        {"B = 1": losses[1], "B = 3": losses[3], "kept": kept},
+        f"At 2 B / (sigma n) = 1 the exact loss is {losses[1]:.4f} for B = 1 and {losses[2]:.4f} for B = 2, with 12 "
+        f"queries before each answer of the holdout set. New threshold noise after each is not needed: kept, the "
+        f"threshold is paid for once, at most (1 + 3 B) / (2 sigma n) in all ({kept:.3f} found for B = 2).",
+        {"B = 1": losses[1], "B = 2": losses[2], "kept": kept},
     )
 
 

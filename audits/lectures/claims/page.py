@@ -40,7 +40,7 @@ def render(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters.update(number=number, certified=certified, slug=slug)
+    environment.filters.update(number=number, certified=certified, slug=slug, verdict=verdict)
     every = [each for topic in statements.values() for each in topic]
     return environment.get_template(TEMPLATE.name).render(
         statements=statements,
@@ -81,7 +81,7 @@ def record(statements: Mapping[str, Sequence[Checked]], attacks: Sequence[Mappin
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
-def totals(mechanisms: Mapping[str, Sequence[Audited]]) -> dict[str, int]:
+def totals(mechanisms: Mapping[str, Sequence[Audited]]) -> dict[str, float]:
     """How many mechanisms there are of each kind, and how many of their audits ended as theory says."""
     every = [each for room in mechanisms.values() for each in room]
     audits = [(each.entry.expect, result) for each in every for result in each.results]
@@ -91,6 +91,7 @@ def totals(mechanisms: Mapping[str, Sequence[Audited]]) -> dict[str, int]:
         "harmless": sum(not each.entry.broken and each.entry.reason is not None for each in every),
         "audits": len(audits),
         "runs": sum(result.runs_used for _, result in audits),
+        "confidence": min((floored(result.spec["confidence"], 6) for _, result in audits), default=0.0),
     }
 
 
@@ -110,7 +111,17 @@ def picture(figure: Figure) -> dict[str, str]:
 def certified(result: dpaudit.AuditResult) -> str:
     """The certified bound, rounded down: `epsilon ≥ 1.98`."""
     lower = result.certificate.lower
-    return f"{result.claim.parameter} ≥ {'∞' if math.isinf(lower) else f'{math.floor(lower * 1000) / 1000:g}'}"
+    return f"{result.claim.parameter} ≥ {'∞' if math.isinf(lower) else f'{floored(lower, 3):g}'}"
+
+
+def verdict(result: dpaudit.AuditResult) -> str:
+    """The verdict in words: `not refuted`."""
+    return result.verdict.value.lower().replace("_", " ")
+
+
+def floored(value: float, digits: int) -> float:
+    """A number rounded down, the safe way for a bound."""
+    return math.floor(value * 10**digits) / 10**digits
 
 
 def number(value: float | None) -> str:

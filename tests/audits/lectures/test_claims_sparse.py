@@ -1,4 +1,4 @@
-"""The statements on the sparse vector technique and on Thresholdout: verdicts and numbers. No test depends on chance."""
+"""The statements on the sparse vector technique and on Thresholdout: verdicts and numbers, all exact."""
 
 from __future__ import annotations
 

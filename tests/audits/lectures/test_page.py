@@ -80,7 +80,7 @@ def test_the_record_holds_the_numbers(result: dpaudit.AuditResult) -> None:
     (stored,) = record["statements"]["A topic"]
     assert stored["numbers"] == {"value": 1.0, "endless": "inf"}
     assert stored["file"] == "tests/audits/lectures/test_page.py"
-    assert stored["audits"] == [{"name": result.name, "verdict": "refuted", "lower": result.certificate.lower}]
+    assert stored["audits"] == [{"name": result.name, "verdict": "REFUTED", "lower": result.certificate.lower}]
     assert stored["as_known"] is True
 
 
@@ -120,7 +120,7 @@ def test_a_result_that_was_changed_is_refused(
     result: dpaudit.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stored = json.loads(result.save(tmp_path / "a.json").read_text())
-    stored["verdict"] = "not refuted"
+    stored["verdict"] = "NOT_REFUTED"
     (tmp_path / "a.json").write_text(json.dumps(stored))
     monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / "page.html")])
     assert command.main() == 2

@@ -26,7 +26,7 @@ def of(name: str) -> Entry:
 
 @pytest.mark.parametrize("budget", [1, 2])
 def test_it_costs_sparse_at_half_of_epsilon_and_laplace_at_the_other_half(budget: int) -> None:
-    """In units of 1/n it is Sparse with sigma = 2 (2 B / epsilon), and each value moves by 1 with Lap(2 B / epsilon)."""
+    """In units of 1/n it is Sparse with sigma = 4 B / epsilon, and a value moves by 1 with Lap(2 B / epsilon)."""
     epoch = ((6, 1), (6, 1), (3, 0))
     found = find("thresholdout").true_epsilon(*records(*epoch * budget), {"budget": budget})
     answers = [1.0, 1.0, -1.0] * budget, [2.0, 2.0, -2.0] * budget
@@ -39,7 +39,7 @@ def test_the_claim_is_kept_on_many_pairs() -> None:
     rng = np.random.default_rng(3)
     for name in ("", "threshold_kept"):
         for _ in range(10):
-            queries = [(int(count), int(up)) for count, up in zip(rng.integers(0, 10, 4), rng.integers(0, 2, 4))]
+            queries = rng.integers((0, 0), (10, 2), (4, 2)).tolist()
             assert (of(name).true_epsilon(*records(*queries), {"trained": 0.5, "threshold": 0.1}) or 0.0) <= 1.0 + 1e-9
 
 
@@ -57,7 +57,6 @@ def test_without_a_count_every_value_is_paid_for() -> None:
     found = of("budget_not_counted").true_epsilon(*pair)
     assert found is not None
     assert 6 / 4 < found <= 6 / 2
-    assert found == pytest.approx(6 * (found / 6))
 
 
 def test_unhidden_values_have_no_epsilon() -> None:

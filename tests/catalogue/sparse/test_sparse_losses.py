@@ -1,4 +1,4 @@
-"""Exact losses of the sparse vector family: published tables, closed forms, and brute force. No test depends on chance."""
+"""Exact losses of the sparse vector family: published tables, closed forms, brute force. All exact."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.mechanisms.resolve import import_reference
 
+SHOWN = 0.3  # of its claim: what the pair of an entry that keeps it shows at the least
+LOOSE = 0.2  # the same where the noise of the literature is more than the claim needs
 ALL = [each for entry in entries() for each in (entry, *entry.twins.values())]
 TWINS = [(entry, twin) for entry in entries() for twin in entry.twins.values()]
 
@@ -156,7 +158,8 @@ def test_the_default_pair_shows_the_verdict(entry: Entry) -> None:
     if loss is None:
         return
     promised = claim.promised(claim.delta)
-    assert loss > 1.3 * promised if entry.broken else 0.3 * promised < loss <= promised * (1 + 1e-12)
+    least = LOOSE if entry.name.startswith("sparse_approximate") else SHOWN
+    assert loss > 1.3 * promised if entry.broken else least * promised < loss <= promised * (1 + 1e-12)
     assert loss == pytest.approx(entry.true_loss(pair.second, pair.first))
     assert entry.true_loss(pair.first, pair.first) == pytest.approx(0.0, abs=1e-12)
 

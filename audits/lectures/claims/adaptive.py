@@ -217,7 +217,7 @@ STATEMENTS = (
         place=place("'Generalization via differential privacy'"),
         quote="epsilon <= sqrt(ln(1 / beta) / (2 n)): an output bad with beta is bad with 3 sqrt(beta) for its data",
         verdict="right and loose",
-        how=("computed",),
+        how=("derived", "computed"),
         check=check_theorem,
     ),
     Statement(

@@ -164,8 +164,8 @@ def check_three_sigmas() -> Truth:
     return Truth(
         "right and tight" if round(one, 4) == 0.9973 else "wrong",
         f"1 - 2 Q(3) = {one:.6f}, for one sample. All of a subset of ln n samples: {one**AT.size:.3f} at n = {N:,}; "
-        f"all of the data: {one**1000:.3f} at n = 1,000 and {one**N:.1e} at n = {N:,}. So some sample lies outside, "
-        "almost surely.",
+        f"all of the data: {one**1000:.3f} at n = 1,000 and {one**N:.1e} at n = {N:,}. So in the whole of the data "
+        "some sample nearly always lies outside.",
         {"one sample": one, "a subset": one**AT.size, "1,000 samples": one**1000, "10,000 samples": one**N},
     )
 
@@ -228,11 +228,12 @@ def check_revisited() -> Truth:
     verdict = ("right and tight" if exact < spread else "right and loose") if helps else "wrong"
     return Truth(
         verdict,
-        f"At n = {N:,} and beta = {BETA:g} the mean of the final query falls from {seen['exact maximum']:.3f} to "
-        f"{seen['with noise']:.3f} (exactly {exact:.3f}), not to 0: noise of scale b standard deviations leaves a bias "
-        f"of 1 / b = {limit:.3f} of them for many subsets, whatever n. That is {exact / spread:.1f} standard errors of "
-        f"the final query; with the sensitivity put right it is {twice:.3f}. Answering the final query without noise "
-        "is fine for generalisation, as the notes say; the answer itself has then no privacy at all.",
+        f"The final query is then close to the true mean again. At n = {N:,} and beta = {BETA:g} its mean falls from "
+        f"{seen['exact maximum']:.3f} to {seen['with noise']:.3f} (exactly {exact:.3f}), not to 0: noise of scale b "
+        f"standard deviations leaves a bias of 1 / b = {limit:.3f} of them for many subsets, whatever n. That is "
+        f"{exact / spread:.1f} standard errors of the final query; with the sensitivity put right it is {twice:.3f}. "
+        "Answering the final query without noise is fine for generalisation, as the notes say; the answer itself has "
+        "then no privacy at all.",
         {"exact": exact, "limit in deviations": limit, "standard error": spread, "twice the noise": twice, **seen},
     )
 
@@ -314,7 +315,7 @@ EXAMPLE = (
     Statement(
         name="example-revisited",
         place=place("'Unrealistic example (revisited)'"),
-        quote="subsets chosen through noise: the final query, then answered without any, is no longer off",
+        quote="the queries answered with DP, the final one without: possible, as nothing is chosen by it any more",
         verdict="right and loose",
         how=("computed", "audited"),
         check=check_revisited,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from audits.lectures.claims import additive_accuracy, additive_normal
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
+from dpaudit.catalogue.exact.discrete import delta_of, largest_log_ratio
+
+Floats = npt.NDArray[np.float64]
 
 SEED = 1
 CLOSE = 1e-9  # relative: what rounding may cost a computed value
@@ -45,9 +50,8 @@ def check_average() -> Truth:
     return Truth(
         "right and tight" if tight else "wrong",
         "A value replaced by one at the other end of [0, b] moves the average by b / m, and the loss is "
-        f"{losses[10]:.6f} "
-        "times epsilon for every m. That holds for a public m: where a record may also be added or removed, the scale "
-        "b / (m epsilon) itself differs between neighbours, and there is no epsilon at all.",
+        f"{losses[10]:.6f} times epsilon for every m. That holds for a public m: where a record may also be added or "
+        "removed, the scale b / (m epsilon) itself differs between neighbours, and there is no epsilon at all.",
         {
             "loss": losses[10],
             "loss where m is a secret": find("laplace_average").secret_size.true_epsilon([0.0], [0.0] * 2),
@@ -63,9 +67,9 @@ def check_display() -> Truth:
     mass = float(np.sum(np.exp(-np.abs(at) / scale)) * step)
     return Truth(
         "right and tight" if abs(mass - 1.0) < 1e-3 else "wrong",
-        f"A slip without consequence: as printed the mass is 2 b / (m epsilon) = {mass:.3f} (b = 100, m = 10, "
-        "epsilon = 1) and not 1. The missing factor m epsilon / (2 b) is the same for both datasets, so it cancels in "
-        "the quotient, and the conclusion stands. The display also sets f(S_1) = 0, which loses nothing.",
+        f"A slip of the display, without consequence: as printed the mass is 2 b / (m epsilon) = {mass:.3f} (b = 100, "
+        "m = 10, epsilon = 1) and not 1. The missing factor m epsilon / (2 b) is the same for both datasets, so it "
+        "cancels in the quotient, and the conclusion stands. The display also sets f(S_1) = 0, which loses nothing.",
         {"mass": mass},
     )
 
@@ -81,24 +85,33 @@ def check_vector() -> Truth:
     return Truth(
         "wrong" if not right else "right and tight" if tight else "right and loose",
         f"No output has a log ratio above epsilon, and one that is beyond all answers has exactly that ({beyond:.6f} "
-        "at "
-        f"epsilon = 1). With the noise of a single answer, four answers that all move have {one:.1f} epsilon.",
+        f"at epsilon = 1). With the noise of a single answer, four answers that all move have {one:.1f} epsilon.",
         {"loss": beyond, "four answers with the noise of one": one or 0.0},
     )
 
 
+def clipped(reach: int, cells: int = 100) -> tuple[Floats, Floats]:
+    """Lap(1) clipped to [-reach, reach], and the same a step of 1 further: cells of 1 / 100, then the four ends."""
+    edges = np.arange(-reach * cells, reach * cells + 1) / cells
+    below = np.where(edges < 0.0, np.exp(-np.abs(edges)) / 2.0, 1.0 - np.exp(-np.abs(edges)) / 2.0)
+    inside, end, none = np.diff(below), [float(below[0])] * 2, np.zeros(cells)
+    return (
+        np.concatenate([inside, none, end, [0.0, 0.0]]),
+        np.concatenate([none, inside, [0.0, 0.0], end]),
+    )
+
+
 def check_support() -> Truth:
-    laplace_entry = find("laplace")
-    clipped = {k: laplace_entry.clipped_noise.true_epsilon(10, 9, {"reach": k}) for k in (1.0, 5.0, 50.0)}
-    needed = all(loss == math.inf for loss in clipped.values())
-    delta = {k: math.exp(1.0 - k) / 2.0 for k in clipped}  # the noise in the last step before its end, at epsilon = 1
+    laws = {reach: clipped(reach) for reach in (1, 5, 30)}
+    needed = all(largest_log_ratio(*law) == math.inf for law in laws.values())
+    delta = {reach: delta_of(*law, 1.0) for reach, law in laws.items()}
     return Truth(
         "right and tight" if needed else "wrong",
         "Noise that ends at k has no epsilon, however large k: outputs within 1 of the end cannot come from a "
-        "neighbour. "
-        f"What a larger k buys is their rarity: clipped Laplace noise has delta = {delta[1.0]:.3f} at k = 1 and "
-        f"{delta[5.0]:.4f} at k = 5, for epsilon = 1.",
-        {"epsilon": clipped[5.0] or 0.0, "delta at 5": delta[5.0]},
+        "neighbour. What a larger k buys is their rarity: Laplace noise that is clipped at k has delta = "
+        f"{delta[1]:.3f} at k = 1 and {delta[5]:.4f} at k = 5, for epsilon = 1 (the last step before the end, and the "
+        "noise heaped up on the other end).",
+        {f"delta at {reach}": value for reach, value in delta.items()},
     )
 
 
@@ -113,10 +126,9 @@ def check_uniform_count() -> Truth:
     same = all(abs(value - 0.2) < 1e-4 for name, value in delta.items() if name.startswith("at"))
     return Truth(
         "wrong" if loss == math.inf and same else "right and loose",
-        f"No: there is no epsilon at all. A share of {delta['at epsilon 1']:.3f} of the outputs cannot come from the "
-        f"neighbour, so delta is 1/5 at every epsilon (1/6 = {delta['integers']:.4f} on the integers 0 to 5). The "
-        "notes "
-        "ask this as a question.",
+        "The notes ask this as a question. The answer is no: there is no epsilon at all. A share of "
+        f"{delta['at epsilon 1']:.3f} of the outputs cannot come from the neighbour, so delta is 1/5 at every epsilon "
+        f"(1/6 = {delta['integers']:.4f} on the integers 0 to 5).",
         delta,
     )
 
@@ -132,25 +144,45 @@ def check_uniform_mean() -> Truth:
     removed = len(left) / (2 * reach + 1)
     return Truth(
         "wrong" if min(delta.values()) > 0.0 else "right and loose",
-        f"As a private mechanism it has no epsilon. With L = {reach}, a value that changes by L moves a share of "
+        f"The notes give it as an example of a randomised algorithm and do not call it private. It is not: there is no "
+        f"epsilon. With L = {reach}, a value that changes by L moves a share of "
         f"{delta[reach]:.3f} of the outputs out of the neighbour's reach (1/2 as L grows), one that changes by 2 L "
         f"{delta[2 * reach]:.3f}: delta, at every epsilon. Removing a record of value 0 even changes the grid k / n: "
-        f"delta = {removed:.3f} at n = {n}. The notes give it as an example of a randomised algorithm only.",
+        f"delta = {removed:.3f} at n = {n}.",
         {"value moves by L": delta[reach], "value moves by 2 L": delta[2 * reach], "record removed": removed},
     )
 
 
 def check_first_order() -> Truth:
-    excess = {epsilon: math.expm1(epsilon) / epsilon - 1.0 for epsilon in EPSILONS}
     ratio = {epsilon: math.exp(epsilon) / (1.0 + epsilon) - 1.0 for epsilon in EPSILONS}
-    right = all(abs(ratio[e] - e * e / 2.0) < e * e / 2.0 for e in (0.1, 0.5))
+    ends = [abs(math.expm1(sign * e) / (sign * e) - 1.0) / e for e in (1e-3, 0.01, 0.1) for sign in (1.0, -1.0)]
+    right = all(0.4 < end < 0.6 for end in ends)  # e^epsilon = 1 + epsilon + epsilon^2 / 2 + ..., and both ends so
     first = find("geometric").first_order.true_epsilon(10, 9, {"epsilon": 0.5})
     return Truth(
-        "right and loose" if right else "wrong",
-        f"To first order. The quotient may reach e^epsilon, which is above 1 + epsilon by {100 * ratio[0.1]:.2f} % at "
-        f"epsilon = 0.1 and {100 * ratio[1.0]:.0f} % at 1. Noise must not be made with it: geometric draws that stop "
-        f"with probability 0.5 in place of 1 - e^-0.5 have the loss {first:.4f}.",
-        {"excess at 0.1": excess[0.1], "excess at 1": excess[1.0], "loss of the geometric twin": first or 0.0},
+        "right and tight" if right else "wrong",
+        "To first order, as said: both ends are off by about epsilon^2 / 2. The quotient may reach e^epsilon, which "
+        f"is above 1 + epsilon by {100 * ratio[0.1]:.2f} % at epsilon = 0.1 and {100 * ratio[1.0]:.0f} % at 1. Noise "
+        "must not be made with it: geometric draws that stop with probability 0.5 in place of 1 - e^-0.5 have the "
+        f"loss {first:.4f}.",
+        {"above at 0.1": ratio[0.1], "above at 1": ratio[1.0], "loss of the geometric twin": first or 0.0},
+    )
+
+
+def check_variance() -> Truth:
+    variances = [2.0 * b * b for b in (0.5, 1.0, 2.0, 5.0, 10.0)]
+    losses = [log_ratio(1.0, math.sqrt(variance / 2.0)) for variance in variances]
+    falls = all(late < early - CLOSE for early, late in itertools.pairwise(losses))
+    exact = all(
+        abs(loss / math.sqrt(2.0 / variance) - 1.0) <= CLOSE for loss, variance in zip(losses, variances, strict=True)
+    )
+    wide = math.sqrt(3.0 * variances[-1])  # uniform noise on [-wide, wide] has the variance wide^2 / 3
+    return Truth(
+        ("right and tight" if exact else "right and loose") if falls else "wrong",
+        "Of Laplace noise, which the slide is about: epsilon is sqrt(2 / variance), "
+        f"{losses[0]:.1f} at variance {variances[0]:g} and {losses[-1]:.1f} at {variances[-1]:g}. Between kinds of "
+        f"noise the variance decides nothing: uniform noise of variance {variances[-1]:g} has no epsilon at all, only "
+        f"a delta of {0.5 / wide:.3f}.",
+        {f"variance {variance:g}": loss for variance, loss in zip(variances, losses, strict=True)},
     )
 
 
@@ -163,6 +195,14 @@ STATEMENTS: tuple[Statement, ...] = (
         how=("derived", "computed", "audited"),
         check=check_count,
         audits=("noisy count, Laplace", "noisy count, half the noise"),
+    ),
+    Statement(
+        name="larger-variance",
+        place=f"{SARKAR}, 'Solution'",
+        quote="larger variance in noise gives greater privacy",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_variance,
     ),
     Statement(
         name="laplace-vector",
@@ -194,7 +234,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="first-order-epsilon",
         place=f"{HAGHTALAB}, definition 2.2",
         quote="for small epsilon: 1 - epsilon <= quotient of probabilities <= 1 + epsilon, approximately",
-        verdict="right and loose",
+        verdict="right and tight",
         how=("computed", "audited"),
         check=check_first_order,
         audits=("noisy count, geometric with epsilon for the chance to stop",),
@@ -204,14 +244,14 @@ STATEMENTS: tuple[Statement, ...] = (
         place=f"{SARKAR}, 'Observations'",
         quote="the noise distribution needs infinite support",
         verdict="right and tight",
-        how=("derived", "audited"),
+        how=("derived", "computed", "audited"),
         check=check_support,
         audits=("noisy count, noise clipped to a largest error",),
     ),
     Statement(
         name="uniform-noise-on-a-count",
         place=f"{SARKAR}, 'Question'",
-        quote="a count plus uniform noise on [0, 5] is DP (asked as a question)",
+        quote="a count plus uniform noise on [0, 5]: does this give DP? (judged: that it does)",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_uniform_count,
@@ -219,8 +259,8 @@ STATEMENTS: tuple[Statement, ...] = (
     ),
     Statement(
         name="uniform-noise-on-a-mean",
-        place=f"{BASSI}, 'First definitions (cont.)'",
-        quote="a mean released uniformly on the points k / n of [mu - L/n, mu + L/n], taken as a private mechanism",
+        place=f"{BASSI}, 'First definitions (cont.)', read as a private mechanism",
+        quote="a mean released uniformly on the points k / n of [mu - L/n, mu + L/n]",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_uniform_mean,

@@ -8,8 +8,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from audits.lectures.claims.composition_advanced import solved
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
+from dpaudit.catalogue.exact.composing import responses_delta
 from dpaudit.catalogue.noise import laplace
 from dpaudit.claims import PureDP, compose_optimal
 
@@ -82,8 +84,7 @@ def check_distortion_of_many() -> Truth:
     return Truth(
         "right and tight" if same else "wrong",
         f"For noise of Lap(m / epsilon) on each of {m} answers: {mean:.2f} simulated. No independent Laplace noise of "
-        "one "
-        "scale does better for m queries that one person can all move, since the loss is m over the scale.",
+        "one scale does better for m queries that one person can all move, since the loss is m over the scale.",
         {"simulated": mean},
     )
 
@@ -97,11 +98,9 @@ def check_distortion_advanced() -> Truth:
     return Truth(
         "right and tight" if formula <= 1.0 else "not provable as argued" if true_at_one else "wrong",
         f"The distortion is 1 / epsilon_0, as said: {1.0 / each[1.0]:.1f} at m = {m}, epsilon = 1, delta = 0.01. But "
-        "the "
-        f"word 'about' hides a term: the notes' advanced composition gives {formula:.4f} for that epsilon_0, always "
-        "above "
-        f"epsilon. It is true for moderate epsilon all the same: optimal composition gives {optimal[1.0]:.4f}. At "
-        f"epsilon = 8 it is not: {optimal[8.0]:.2f}.",
+        f"the word 'about' stands for a term that is left out: the notes' advanced composition gives {formula:.4f} "
+        "for that epsilon_0, always above epsilon. It is true for moderate epsilon all the same: optimal composition "
+        f"gives {optimal[1.0]:.4f}. At epsilon = 8 it is not: {optimal[8.0]:.2f}.",
         {"epsilon_0": each[1.0], "advanced": formula, "optimal at 1": optimal[1.0], "optimal at 8": optimal[8.0]},
     )
 
@@ -114,8 +113,7 @@ def check_variance() -> Truth:
     return Truth(
         "right and tight" if within(variance, 2.0 * scale**2, deviation) else "wrong",
         f"Exactly 2 b^2 (simulated at b = 1.5: {variance:.3f}). The standard deviation is b sqrt(2), not b: who "
-        "passes it "
-        f"for the scale has the loss {loss:.4f} where 1 was claimed.",
+        f"passes it for the scale has the loss {loss:.4f} where 1 was claimed.",
         {"variance": variance, "loss with the deviation for the scale": loss or 0.0},
     )
 
@@ -127,15 +125,17 @@ def check_sensitivity_counts() -> Truth:
     m = 3
     rows = list(itertools.product((0, 1), repeat=m))
     moved = max(sum(row) for row in rows)  # a record more adds its own row to the m counts
-    disjoint = max(sum(row) for row in rows if sum(row) <= 1)
+    cells = [tuple(int(place == cell) for place in range(m)) for cell in range(m)]  # a record falls into one cell
+    disjoint = max(sum(row) for row in cells)
+    swapped = max(sum(abs(a - b) for a, b in zip(row, other, strict=True)) for row in cells for other in cells)
     one = max(row[0] for row in rows)
     tight = (one, moved, disjoint) == (1, m, 1)
     return Truth(
         "right and tight" if tight else "wrong",
         f"For a record more or less: {one} for one count, {moved} for {m} counts, {disjoint} for disjoint counts, by "
-        "trying "
-        "every record. For a record replaced the disjoint counts have 2: it leaves one cell and enters another.",
-        {"one count": one, "three counts": moved, "disjoint": disjoint},
+        f"trying every record. For a record replaced the disjoint counts have {swapped}: it leaves one cell and enters "
+        "another.",
+        {"one count": one, "three counts": moved, "disjoint": disjoint, "disjoint, replaced": swapped},
     )
 
 
@@ -149,10 +149,8 @@ def check_sensitivity_average() -> Truth:
     return Truth(
         "right and tight" if tight else "right and loose" if max(replaced, removed) <= bound + CLOSE else "wrong",
         f"By trying all {len(data)} datasets of n = {n} values in 0..{largest}: {replaced:.4f} for a value replaced "
-        "and "
-        f"{removed:.4f} for one removed, both {largest} / {n}. The second is no sensitivity to calibrate noise with: "
-        "n is "
-        "then the larger of two numbers of records, and so a secret.",
+        f"and {removed:.4f} for one removed, both {largest} / {n}. The second is no sensitivity to calibrate noise "
+        "with: n is then the larger of two numbers of records, and so a secret.",
         {"replaced": replaced, "removed": removed, "bound": bound},
     )
 
@@ -161,23 +159,45 @@ def check_sensitivity_average() -> Truth:
 
 
 def check_number_of_queries() -> Truth:
-    """The slopes, in powers of n, of the error of a percentage where m = n^a queries are asked."""
-    epsilon, delta = 1.0, 0.01
+    """How the noise that m queries need grows with m, by the notes' rule and by optimal composition, in powers of m."""
+    epsilon, delta, few, many = 1.0, 0.01, 1_000, 30_000
 
-    def error(n: float, power: float) -> float:
-        return math.sqrt(2.0 * n**power * math.log(1.0 / delta)) / (epsilon * n)
+    def each(m: int) -> float:
+        return solved(lambda one: responses_delta(m, one, epsilon) <= delta, 0.0, 0.2)
 
-    slopes = {power: math.log10(error(1e9, power) / error(1e8, power)) for power in (1.0, 1.9, 2.0)}
-    tight = slopes[1.9] < -0.04 and abs(slopes[2.0]) < CLOSE and abs(slopes[1.0] + 0.5) < CLOSE
+    power = math.log(each(few) / each(many)) / math.log(many / few)
+    rule = math.log(many / few) / 2.0 / math.log(many / few)
+    right = abs(power - rule) < 0.01
     return Truth(
-        "right and tight" if tight else "wrong",
-        "As orders of n, at a fixed epsilon and delta: the error of a percentage is sqrt(2 m ln(1 / delta)) / "
-        "(epsilon n), "
-        f"which goes to 0 if and only if m = o(n^2) (slope {slopes[1.9]:.2f} at m = n^1.9, 0 at n^2), and is below the "
-        f"sampling error n^-1/2 if and only if m = o(n) (slope {slopes[1.0]:.2f} at m = n). It is the error of one "
-        "query: "
-        "for the largest of all m errors ln(m) is to be paid on top.",
-        {f"slope at n^{power:g}": slope for power, slope in slopes.items()},
+        "right and tight" if right else "wrong",
+        "As orders of n, at a fixed epsilon and delta. The noise on each of m answers grows like m^0.5 by the notes' "
+        f"rule, and like m^{power:.3f} by optimal composition (m from {few:,} to {many:,}), so the error of a "
+        "percentage is of order sqrt(m) / n: it goes to 0 just where m = o(n^2), and is below the sampling error "
+        "n^-1/2 just where m = o(n). It is the error of one answer; for the largest of all m errors a factor of ln(m) "
+        "comes on top.",
+        {"power of m": power},
+    )
+
+
+def check_coordinated() -> Truth:
+    """Noise of density e^(-epsilon |z|_max): a radius Gamma(m + 1) times a point of the cube."""
+    m, epsilon, draws = 20, 1.0, 20_000
+    rng = np.random.default_rng(SEED)
+    drawn = rng.gamma(m + 1.0, 1.0 / epsilon, draws)[:, None] * rng.uniform(-1.0, 1.0, (draws, m))
+    moves = rng.uniform(-1.0, 1.0, (20, m))
+    moves[:, 0] = 1.0  # one person moves each count by at most 1
+    size = np.abs(drawn).max(axis=1)
+    loss = max(float((epsilon * np.abs(np.abs(drawn - move).max(axis=1) - size)).max()) for move in moves)
+    mean, apart = float(np.abs(drawn).mean()), m / epsilon
+    right = mean < 0.9 * apart and loss <= epsilon + CLOSE
+    return Truth(
+        "right and tight" if right else "wrong",
+        f"An example with delta = 0: for {m} counts at epsilon = 1, noise that is drawn for all of them together, with "
+        f"density e^(-epsilon times its largest entry), is off by {mean:.1f} for each (simulated; exactly (m + 1) / (2 "
+        f"epsilon)), where independent noise is off by {apart:.0f}; its loss on 20 random pairs is at most {loss:.3f}. "
+        "And a query that is asked again needs no new noise at all: its answer can be given again. How much better "
+        "the best methods are for very many queries is not computed here.",
+        {"together": mean, "independent": apart, "loss": loss},
     )
 
 
@@ -215,7 +235,11 @@ STATEMENTS: tuple[Statement, ...] = (
         verdict="right and tight",
         how=("computed", "audited"),
         check=check_sensitivity_counts,
-        audits=("two counting queries, Laplace", "histogram, Laplace", "histogram, claimed for a record replaced"),
+        audits=(
+            "two counting queries, Laplace",
+            "histogram, Laplace",
+            "a histogram with the noise of remove-one, claimed for replace-one",
+        ),
     ),
     Statement(
         name="sensitivity-of-averages",
@@ -257,5 +281,13 @@ STATEMENTS: tuple[Statement, ...] = (
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_number_of_queries,
+    ),
+    Statement(
+        name="coordinated-noise",
+        place=f"{BASSI}, after 'Accuracy of queries under the Laplace mechanism'",
+        quote="if the noises are not i.i.d. this can be further improved, by coordinating the answers",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_coordinated,
     ),
 )

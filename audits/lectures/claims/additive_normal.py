@@ -15,7 +15,6 @@ from dpaudit.catalogue.additive.normal import (
     classic_sigma,
     halved_sigma,
     printed_sigma,
-    tail_sigma,
 )
 from dpaudit.catalogue.exact.normal import gaussian_delta
 
@@ -62,8 +61,8 @@ def check_norm() -> Truth:
         "right and loose" if loose else "right and tight" if max(largest.values()) <= 1.0 else "wrong",
         "The noise does not depend on the data, so nor does the normaliser, and the factor 2 is not needed: the true "
         f"loss is exactly epsilon / 2 (computed {largest['l1']:.4f}, {largest['l2']:.4f} and {largest['linf']:.4f} "
-        "for l1, "
-        "l2 and l-infinity). e^(-epsilon |z| / GS) is epsilon-DP. The printed exponent also lacks its minus sign.",
+        "for l1, l2 and l-infinity). e^(-epsilon |z| / GS) is epsilon-DP. The printed exponent also lacks its minus "
+        "sign.",
         largest,
     )
 
@@ -95,9 +94,9 @@ def check_version_1() -> Truth:
     return Truth(
         "wrong" if share > 1.0 else "right and loose" if share < 0.9 else "right and tight",
         f"The true delta is at most {share:.2f} of the claimed one. At epsilon = 1, delta = 1e-5 it is {at:.1e}: "
-        "sigma is "
-        f"{classic_sigma(1.0, 1e-5, 1.0):.3f} where {analytic_sigma(1.0, 1e-5, 1.0):.3f} is enough. It holds beyond "
-        f"epsilon = 1 too, up to {ends[0.01]:.2f} at delta = 0.01 and {ends[1e-5]:.2f} at 1e-5, and not further.",
+        f"sigma is {classic_sigma(1.0, 1e-5, 1.0):.3f} where {analytic_sigma(1.0, 1e-5, 1.0):.3f} is enough. It holds "
+        f"beyond epsilon = 1 too, up to {ends[0.01]:.2f} at delta = 0.01 and {ends[1e-5]:.2f} at 1e-5, and not "
+        "further.",
         {"worst share": share, "delta at (1, 1e-5)": at, **{f"ends at {d:g}": e for d, e in ends.items()}},
     )
 
@@ -111,29 +110,10 @@ def check_version_2() -> Truth:
         "wrong" if shares["printed"] > 1.0 else "right and loose" if shares["halved"] <= 1.0 else "right and tight",
         f"Sound (true delta at most {shares['printed']:.3f} of the claimed one for epsilon from 0.001 to 100), but "
         f"with a factor 2 too many: c^2 = ln(2 / (sqrt(16 delta + 1) - 1)) is sound as well ({shares['halved']:.3f}). "
-        "At "
-        f"epsilon = 1, delta = 1e-5 sigma is {sigmas['printed_sigma']:.3f} as printed, more than version 1's "
+        f"At epsilon = 1, delta = 1e-5 sigma is {sigmas['printed_sigma']:.3f} as printed, more than version 1's "
         f"{sigmas['classic_sigma']:.3f}, {sigmas['halved_sigma']:.3f} without the factor, and the least is "
         f"{sigmas['analytic_sigma']:.3f}. True deltas: {at['printed_sigma']:.1e} and {at['halved_sigma']:.1e}.",
         {**shares, **sigmas},
-    )
-
-
-def check_tail_definition() -> Truth:
-    epsilon, delta = 1.0, 1e-5
-    least, tail = analytic_sigma(epsilon, delta, 1.0), tail_sigma(epsilon, delta, 1.0)
-
-    def beyond(sigma: float) -> float:
-        """Pr(loss > epsilon), the loss being N(mu^2 / 2, mu^2)."""
-        return math.erfc((epsilon * sigma - 0.5 / sigma) / math.sqrt(2.0)) / 2.0
-
-    implied = gaussian_delta(epsilon, 1.0 / tail) <= delta
-    return Truth(
-        "wrong" if not implied else "right and loose" if beyond(least) > 1.001 * delta else "right and tight",
-        "Enough for (epsilon, delta)-DP, but more than it asks for: at epsilon = 1, delta = 1e-5 the least sigma is "
-        f"{least:.3f}, and with it the privacy loss exceeds epsilon with probability {beyond(least):.1e}. Asking for "
-        f"probability delta takes sigma = {tail:.3f}.",
-        {"least sigma": least, "sigma of the tail": tail, "tail at the least sigma": beyond(least)},
     )
 
 
@@ -169,8 +149,9 @@ def check_theorem_5_6() -> Truth:
     across = {name: float((basis @ np.diag(c) @ basis.T)[0, 1]) for name, c in {"I": (1, 1), "(1, 4)": (1, 4)}.items()}
     return Truth(
         "wrong" if abs(across["(1, 4)"]) > CLOSE else "right and tight",
-        "True of spherical noise, covariance sigma^2 I, which is all that claim 5.5 needs. Of a general multivariate "
-        f"Gaussian it is not: with variances 1 and 4 the coordinates in a basis turned by 45 degrees have covariance "
+        "A word is missing: spherical. With it, for covariance sigma^2 I, the theorem is true, and that is what the "
+        "text around it speaks of and all that claim 5.5 needs. Of any multivariate Gaussian, as printed, it is not: "
+        "with variances 1 and 4 the coordinates in a basis turned by 45 degrees have covariance "
         f"{across['(1, 4)']:.1f}.",
         across,
     )
@@ -216,11 +197,13 @@ def check_gaussian_zcdp() -> Truth:
     mu = math.sqrt(2.0 * rho)
     found = {order: quadrature(order, mu) / order for order in orders}
     off = max(abs(value / rho - 1.0) for value in found.values())
+    group = quadrature(2.0, 3.0 * mu) / 2.0 / rho
     return Truth(
-        "right and tight" if off < 1e-6 else "wrong",
-        f"The divergence of order a is exactly a times sensitivity^2 / (2 sigma^2), at every order (quadrature: within "
-        f"{off:.0e}). No calibration of normal noise loses anything in this form.",
-        {f"rho at order {order:g}": value for order, value in found.items()},
+        "right and tight" if off < 1e-6 and abs(group - 9.0) < 1e-6 else "wrong",
+        "The divergence of order a is exactly a times sensitivity^2 / (2 sigma^2), at every order (quadrature: within "
+        f"{off:.0e}), so a rho says all of normal noise. For a group of k people the shift, and mu with it, is k "
+        f"times as large, and rho is k^2 times: {group:.4f} times for k = 3.",
+        {"group of three": group, **{f"rho at order {order:g}": value for order, value in found.items()}},
     )
 
 
@@ -230,10 +213,28 @@ def check_renyi_display() -> Truth:
     true = {order: quadrature(order, 1.0) for order in printed}
     return Truth(
         "right and tight" if all(abs(printed[a] - true[a]) < 1e-6 for a in printed) else "wrong",
-        "The first display lacks the exponent a - 1 on P / P'; the second line has it. They agree at a = 2 only: at a "
-        "= 3, "
-        f"for N(1, 1) against N(0, 1), the first gives {printed[3.0]:.2f} and the divergence is {true[3.0]:.2f}.",
+        "A slip of the display: the first line lacks the exponent a - 1 on P / P'; the second line has it. They agree "
+        f"at a = 2 only: at a = 3, for N(1, 1) against N(0, 1), the first gives {printed[3.0]:.2f} and the divergence "
+        f"is {true[3.0]:.2f}.",
         {"printed at 3": printed[3.0], "true at 3": true[3.0]},
+    )
+
+
+def check_renyi_limits() -> Truth:
+    """Random laws on six outcomes: the divergence at orders near 1, in between and large."""
+    rng, near, far, rising = np.random.default_rng(SEED), 0.0, 0.0, True
+    for _ in range(100):
+        p, q = rng.dirichlet(np.full(6, 2.0), 2)
+        loss = np.log(p / q)
+        curve = [renyi(order, p, q) for order in (1.0 + 1e-6, 1.5, 2.0, 5.0, 50.0, 1e6)]
+        rising = rising and curve == sorted(curve)
+        near, far = max(near, abs(curve[0] - float(p @ loss))), max(far, abs(curve[-1] - float(loss.max())))
+    return Truth(
+        "right and tight" if rising and max(near, far) < 1e-4 else "wrong",
+        "All three, on 100 random pairs: just above order 1 the divergence is the mean of the privacy loss "
+        f"(to {near:.0e}), at order 1e6 its largest value (to {far:.0e}), and in between it only rises. So pure DP "
+        "bounds the largest loss, and a bound at order 1 alone would bound the average only.",
+        {"off at order 1": near, "off at large orders": far},
     )
 
 
@@ -281,15 +282,6 @@ STATEMENTS: tuple[Statement, ...] = (
         audits=("Gaussian noise, version 2 as printed", "Gaussian noise, version 2 without the extra factor"),
     ),
     Statement(
-        name="approximate-dp-as-a-tail",
-        place=f"{CHEEMA}, 'delta-approximate differential privacy'",
-        quote="(epsilon, delta)-DP: the privacy loss is at most epsilon with probability at least 1 - delta",
-        verdict="right and loose",
-        how=("computed", "audited"),
-        check=check_tail_definition,
-        audits=("Gaussian noise, the tail of the loss at delta", "Gaussian noise, analytic"),
-    ),
-    Statement(
         name="gaussian-vector",
         place=f"{CS208}, claim 5.5",
         quote="N(0, 2 (GS / epsilon)^2 ln(1.25 / delta) I) is (epsilon, delta)-DP for the l2 norm",
@@ -315,6 +307,14 @@ STATEMENTS: tuple[Statement, ...] = (
         check=check_renyi_display,
     ),
     Statement(
+        name="renyi-divergence-limits",
+        place=f"{CHEEMA}, 'Rényi divergence'",
+        quote="D_1 is the mean of the privacy loss, D_oo its largest value, and D_a is increasing in a",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_renyi_limits,
+    ),
+    Statement(
         name="pure-dp-as-zcdp",
         place=f"{CHEEMA}, 'Zero concentrated DP'",
         quote="(epsilon, 0)-zCDP if and only if epsilon-DP",
@@ -325,7 +325,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="gaussian-zcdp",
         place=f"{CHEEMA}, 'Zero concentrated DP'",
-        quote="zCDP yields nice analyses of the Gaussian mechanism: rho = sensitivity^2 / (2 sigma^2)",
+        quote="zCDP yields nice analyses of the Gaussian mechanism and group privacy",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_gaussian_zcdp,

@@ -69,12 +69,15 @@ def check_drop_out() -> Truth:
         total = before * (len(stay) + size) - after * len(stay)
         choices = itertools.combinations_with_replacement(range(11), size)
         fits[size] = sum(abs(sum(each) - total) < 1e-9 for each in choices)
-    verdict: Verdict = "wrong"
-    if fits[1] == 1:
-        verdict = "right and tight" if set(fits.values()) == {1} else "not provable as argued"
+    left, found = [*stay, *gone[3]], []
+    while len(left) > len(stay):  # one after another, the average published each time
+        before, size = sum(left) / len(left), len(left)
+        grade = left.pop()
+        found.append(abs(before * size - sum(left) / len(left) * len(left) - grade) < 1e-9)
     return Truth(
-        verdict,
-        f"One who leaves is found exactly. Of several only the sum is: the two averages fit {fits[2]} sets of two "
+        "right and tight" if fits[1] == 1 and all(found) else "wrong",
+        f"One who leaves is found exactly, and so are {len(found)} who leave one after another, when each change is "
+        f"published. Of several who leave at once only the sum is: the two averages fit {fits[2]} sets of two "
         f"grades and {fits[3]} sets of three, so no single grade follows without more knowledge; who knows the others "
         f"again finds it. Under 1-DP no attacker has an advantage above {allowed(1.0):.2f} on one of them, and above "
         f"{allowed(3.0):.2f} on three together.",
@@ -98,10 +101,10 @@ def check_averaging() -> Truth:
     words = ", ".join(f"{times}: {error:.2f}" for times, error in errors.items())
     return Truth(
         "right and tight" if right else "wrong",
-        f"The mean of k answers with Lap(b) is off by b sqrt(2 / k), as simulated with b = 10 ({words}). {needed} "
-        f"answers tell whether a salary of 10 is in the sum, three standard errors away. The budget sees it coming: k "
-        f"answers cost k epsilon exactly, {loss:.0f} after 100, and if that is kept at 1 the error of the mean is "
-        "b sqrt(2 k) instead. An answer kept and given again costs nothing.",
+        "The mean of k answers with Lap(b) has an error of b sqrt(2 / k) (root mean square), as simulated with b = 10 "
+        f"({words}). {needed} answers tell whether a salary of 10 is in the sum, three standard errors away. The "
+        f"budget sees it coming: k answers cost k epsilon exactly, {loss:.0f} after 100, and if that is kept at 1 the "
+        "error of the mean is b sqrt(2 k) instead. An answer kept and given again costs nothing.",
         {f"error at {times}": error for times, error in errors.items()},
     )
 
@@ -156,8 +159,8 @@ STATEMENTS = (
     Statement(
         "drop-out",
         f"{HAGHTALAB}, 'Motivating Example'",
-        "The change of the average reveals the grade or grades of those who dropped the course",
-        "not provable as argued",
+        "The change of the average could be exploited to reveal the grades of those who dropped the course",
+        "right and tight",
         ("computed", "audited"),
         check_drop_out,
         ("smokers, exact average alone", "average grade, rounded to one decimal"),

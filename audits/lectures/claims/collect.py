@@ -16,6 +16,7 @@ from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
 ROOT = Path(__file__).parents[3]
 SEED = 0  # of the runs that measure an attack
 TOPICS = (
+    "definitions",
     "additive",
     "selection",
     "sparse",

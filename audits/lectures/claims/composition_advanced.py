@@ -76,11 +76,13 @@ def check_small_epsilon() -> Truth:
     rows = {k: epsilon * math.sqrt(2.0 * k * math.log(1.0 / slack)) for k in (100, 10_000)}
     exact = {k: responses_epsilon(k, epsilon, slack) for k in rows}
     return Truth(
-        "wrong" if exact[10_000] > 1.01 * rows[10_000] else judged(exact[k] / rows[k] for k in rows),
-        "A small epsilon is not enough: k epsilon^2 must be small too. For epsilon = 0.1 and a delta of 1e-6 the "
-        f"short form gives {rows[100]:.2f} at k = 100, where the exact value is {exact[100]:.2f}; at k = 10,000 it "
-        f"gives {rows[10_000]:.1f}, and the exact value is {exact[10_000]:.1f}: the term in k epsilon^2 has taken "
-        "over, and the growth is linear again.",
+        ("not provable as argued" if exact[100] <= rows[100] else "wrong")
+        if exact[10_000] > 1.01 * rows[10_000]
+        else judged(exact[k] / rows[k] for k in rows),
+        "That epsilon is small is not enough for the last step: k epsilon^2 must be small too. For epsilon = 0.1 and "
+        f"a delta of 1e-6 the short form gives {rows[100]:.2f} at k = 100, where the exact value is {exact[100]:.2f}; "
+        f"at k = 10,000 it gives {rows[10_000]:.1f}, and the exact value is {exact[10_000]:.1f}: the term in k "
+        "epsilon^2 has taken over, and the growth is linear again.",
         {f"{word}, k = {k}": source[k] for word, source in (("short form", rows), ("exact", exact)) for k in rows},
     )
 
@@ -95,10 +97,11 @@ def check_root() -> Truth:
     few = math.floor(0.1**2)  # the whole numbers k of at most epsilon^2, for epsilon = 0.1
     return Truth(
         "wrong" if few == 0 and ratios[10, 10.0] > 1.5 else "right and loose",
-        "The condition is upside down: the first term leads for k far below 8 ln(1 / delta') / epsilon^2. As "
-        f"printed it leaves {few} values of k for epsilon = 0.1, and for epsilon = 10 and k = 10 the formula of the "
-        f"same slide gives {ratios[10, 10.0]:.1f} sqrt(k) epsilon. In the right range it gives sqrt(2 ln(1 / "
-        f"delta')) sqrt(k) epsilon: a factor of {factor:.2f} at a delta' of 1e-6, which is no constant to leave out.",
+        "A slip: the condition should read k << 1 / epsilon^2 (the first term leads for k far below 8 ln(1 / delta') "
+        f"/ epsilon^2). As printed it leaves {few} values of k for epsilon = 0.1, and for epsilon = 10 and k = 10 the "
+        f"formula of the same slide gives {ratios[10, 10.0]:.1f} sqrt(k) epsilon. In the right range it gives sqrt(2 "
+        f"ln(1 / delta')) sqrt(k) epsilon: a factor of {factor:.2f} at a delta' of 1e-6, which noise must not be made "
+        "without.",
         {"k = 10, epsilon = 10": ratios[10, 10.0], "k = 100, epsilon = 0.01": ratios[100, 0.01], "factor": factor},
     )
 
@@ -130,14 +133,15 @@ def check_short_rule() -> Truth:
     misses = {(target, d): responses_delta(k, epsilon, target) / d for (target, d), epsilon in each.items()}
     last = solved(lambda t: responses_delta(k, t / math.sqrt(2.0 * k * math.log(1e2)), t) <= 1e-2, 1.0, 20.0)
     follows = all(theorem[point] <= point[0] for point in points)
-    proved: Verdict = judged(misses.values()) if follows else "not provable as argued"
+    moderate = max(miss for (target, _), miss in misses.items() if target <= 5.0)
+    verdict: Verdict = "not provable as argued" if moderate <= 1.0 else "wrong"
     return Truth(
-        "wrong" if max(misses.values()) > 1.0 else proved,
+        judged(misses.values()) if follows else verdict,
         f"For k = 1,000 the theorem itself gives {theorem[1.0, 1e-2]:.3f} where 1 is wanted (delta' 0.01), and "
         f"{theorem[5.0, 1e-6]:.3f} where 5 is (1e-6). The optimal composition saves the rule for small targets, at a "
         f"delta' of 0.01 up to epsilon' = {last:.2f}; beyond, it is false: the exact delta is {misses[8.0, 1e-2]:.1f} "
         f"times delta' at epsilon' = 8 and delta' = 0.01, and {misses[20.0, 1e-6]:.0f} times at 20 and 1e-6. The notes "
-        "say in a footnote that it is an approximation.",
+        "say in a footnote that it is an approximation, to be handled with care.",
         {"saved up to": last, "at 8 and 0.01": misses[8.0, 1e-2], "at 20 and 1e-6": misses[20.0, 1e-6]},
     )
 
@@ -191,7 +195,7 @@ ADVANCED: tuple[Statement, ...] = (
         "advanced-composition-of-small-epsilon",
         f"{BASSI}, 'Advanced composition'",
         "for epsilon << 1, epsilon' is about sqrt(2 k ln(1/delta')) epsilon",
-        "wrong",
+        "not provable as argued",
         ("computed",),
         check_small_epsilon,
     ),
@@ -216,7 +220,7 @@ ADVANCED: tuple[Statement, ...] = (
         "short-rule",
         f"{BASSI}, 'Parameter optimization for composition of DP mechanisms'",
         "it suffices that each is (epsilon, delta)-DP with epsilon <= epsilon' / sqrt(2 k ln(1/delta'))",
-        "wrong",
+        "not provable as argued",
         ("computed", "audited"),
         check_short_rule,
         (HALF,),

@@ -17,10 +17,10 @@ from audits.lectures.claims.statement import Figure
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
 VERDICTS = {
-    "right and tight": "What the notes say is true, and nothing smaller would be.",
-    "right and loose": "What the notes say is true, and the truth is better than they say.",
+    "right and tight": "What the notes say is true, and nothing stronger would be.",
+    "right and loose": "What the notes say is true, and something stronger is true as well.",
     "not provable as argued": "The argument of the notes does not give it; the page says how far it is true.",
-    "wrong": "What the notes say is not true as it stands; the page gives the true value.",
+    "wrong": "What the notes say is not true as it stands; the page gives the true value and says where it is a slip.",
 }
 SIZE = (6.4, 3.4)  # inches
 

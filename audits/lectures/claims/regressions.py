@@ -47,10 +47,10 @@ def _lasso() -> Truth:
     plain = float((x @ y) / (x @ x))
     return Truth(
         "wrong" if abs(absolute) < 1e-9 < abs(squared) else "right and tight",
-        "A squared penalty is ridge regression (Tikhonov); LASSO has the sum of |theta|. They differ: on four "
-        f"points with slope {plain:.3f} and lambda = 1 the squared penalty shrinks the slope to {squared:.3f}, "
-        f"the absolute one puts it at {absolute:.3f}, as LASSO does. For privacy the squared one is the right "
-        "choice: it is strongly convex.",
+        "A slip of the name: a squared penalty is ridge regression (Tikhonov); LASSO has the sum of |theta|. They "
+        f"differ: on four points with slope {plain:.3f} and lambda = 1 the squared penalty shrinks the slope to "
+        f"{squared:.3f}, the absolute one puts it at {absolute:.3f}, as LASSO does. For privacy the squared one is "
+        "the right choice: it is strongly convex.",
         {"plain": plain, "ridge": squared, "LASSO": absolute},
     )
 
@@ -63,9 +63,9 @@ def _source_of_noise() -> Truth:
     moved = float(np.linalg.norm(classifier(first, 0.4, HUBER_HINGE) - classifier(second, 0.4, HUBER_HINGE)))
     return Truth(
         "wrong" if again == 0.0 < moved else "right and tight",
-        f"A regulariser draws nothing: two fits of the same data differ by {again:g}. Neighbouring data give "
-        f"optima {moved:.3f} apart, told apart with certainty, so without noise there is no epsilon. What it does "
-        "is keep that distance small, at most 2 / (n lambda).",
+        "A way of speaking that should not be taken at its word: a regulariser draws nothing. Two fits of the same "
+        f"data differ by {again:g}. Neighbouring data give optima {moved:.3f} apart, told apart with certainty, so "
+        "without noise there is no epsilon. What it does is keep that distance small, at most 2 / (n lambda).",
         {"two fits": again, "neighbours": moved},
     )
 
@@ -150,10 +150,10 @@ def _better_performance() -> Truth:
     poor_output, poor_perturbed = excess_risks(50, 0.01, 1.0)
     return Truth(
         "right and loose" if perturbed < output and poor_perturbed > poor_output else "right and tight",
-        "Even with one feature: logistic regression on 100 records, lambda = 0.05, epsilon = 1, ends "
-        f"{output:.4f} above the least objective with output and {perturbed:.4f} with objective perturbation, "
-        f"{output / perturbed:.1f} times closer. Not always: with 50 records and lambda = 0.01 the correction "
-        f"eats up epsilon, and it is {poor_output:.2f} against {poor_perturbed:.2f}.",
+        f"Even with one feature: logistic regression on 100 records, lambda = 0.05, epsilon = 1, ends {output:.4f} "
+        f"above the least objective with output and {perturbed:.4f} with objective perturbation, "
+        f"{output / perturbed:.1f} times closer. Not always: with 50 records and lambda = 0.01 the correction eats up "
+        f"epsilon, and it is {poor_output:.2f} against {poor_perturbed:.2f}. High dimensions are not computed here.",
         {"output": output, "objective": perturbed, "output, n = 50": poor_output, "objective, n = 50": poor_perturbed},
     )
 

@@ -57,10 +57,10 @@ def check_any_queries() -> Truth:
     twice = max(_loss("report_noisy_max_general", *pair) for pair in pairs.values())
     return Truth(
         "wrong" if max(sup.values()) > 1.0 + CLOSE else "right and loose",
-        "Only for counts under adding or removing one person. Where one answer can rise while another falls, as counts "
-        f"do when one person is replaced, the same noise gives 2 epsilon: at epsilon = 1, {sup[2]:.4f} for two answers "
-        f"that are 40 apart, {sup[3]:.4f} for three, and {seen:.4f} on five counts that differ by 1. "
-        f"Lap(2 / epsilon) keeps the claim for all queries of sensitivity 1 ({twice:.4f}).",
+        "The notes speak of counts, with one person more or less, and there it is right. Where one answer can rise "
+        "while another falls, as counts do when one person is replaced, the same noise gives 2 epsilon: at epsilon = "
+        f"1, {sup[2]:.4f} for two answers that are 40 apart, {sup[3]:.4f} for three, and {seen:.4f} on five counts "
+        f"that differ by 1. Lap(2 / epsilon) keeps the claim for all queries of sensitivity 1 ({twice:.4f}).",
         {"two answers": sup[2], "three answers": sup[3], "five counts": seen, "with twice the noise": twice},
     )
 
@@ -100,8 +100,8 @@ def check_exponential() -> Truth:
     return Truth(
         "wrong" if most > 1.0 + CLOSE else "right and tight" if loss[1_000] > TIGHT else "right and loose",
         f"At epsilon = 1 the loss is {loss[2]:.4f} for two candidates that change places, {loss[6]:.4f} for six and "
-        f"{loss[1000]:.4f} for a thousand: the 2 is needed, and without it the last one is {missing:.4f}. Utilities "
-        f"that all move one way, such as counts, do without it (2000 random pairs: at most {largest:.4f}).",
+        f"{loss[1000]:.4f} for a thousand (2000 random pairs: at most {largest:.4f}). The 2 is needed: without it the "
+        f"last one is {missing:.4f}. Only utilities that all move one way, such as counts, do without it.",
         {"two": loss[2], "six": loss[6], "a thousand": loss[1_000], "without the 2": missing, "random": largest},
     )
 
@@ -155,10 +155,11 @@ def check_learning_as_printed() -> Truth:
     }
     return Truth(
         "wrong" if worst[5] > 1.0 + CLOSE else "right and loose",
-        "The display has lost the 1 / n of the average: n times the sum of losses moves by n Delta, so the true loss "
-        f"is up to n epsilon ({worst[2]:.4f} for two records and {worst[5]:.4f} for five, at epsilon = 1). The same "
-        "happens when Delta is read as the sensitivity of the average, which is n times smaller. The sign of R(theta) "
-        "is wrong too: it favours large penalties, a matter of usefulness only.",
+        "A slip of the display: it has lost the 1 / n of the average, which the line above it has. As printed, n "
+        f"times the sum of losses moves by n Delta, so the true loss is up to n epsilon ({worst[2]:.4f} for two "
+        f"records and {worst[5]:.4f} for five, at epsilon = 1). The same happens when Delta is read as the "
+        "sensitivity of the average, which is n times smaller. The sign of R(theta) is wrong too: it favours large "
+        "penalties, a matter of usefulness only.",
         {"two records": worst[2], "five records": worst[5]},
     )
 
@@ -169,9 +170,9 @@ def check_grid() -> Truth:
     same = all(few == many for few, many in points.values())
     return Truth(
         "right and tight" if same else "wrong",
-        f"The space {{0, 1}}^k has 2^k points and nothing to discretise; [0, 1]^k in {bins} bins has {bins}^k. At "
-        f"k = 10 that is {points[10][0]:,} against {points[10][1]:,}. The point of the remark, that the cost grows "
-        "exponentially with k, stands.",
+        f"A slip: the space {{0, 1}}^k has 2^k points and nothing to discretise; [0, 1]^k in {bins} bins has "
+        f"{bins}^k. At k = 10 that is {points[10][0]:,} against {points[10][1]:,}. The point of the remark, that the "
+        "cost grows exponentially with k, stands.",
         {"2^10": float(points[10][0]), "10^10": float(points[10][1])},
     )
 

@@ -226,7 +226,7 @@ clamped_geometric = Entry(
     Twin(
         name="wrapped",
         title="The noisy count wrapped around at the ends",
-        reason="harmless, useless as it is: the remainder is taken after the noise, and knows nothing else of the data",
+        reason="the remainder is taken after the noise and knows nothing else of the data, useless as it is",
         formula="the count plus geometric noise, its remainder modulo largest + 1",
         program=_wrapped,
         sampler=_wrapped_runs,

@@ -24,7 +24,18 @@ from dpaudit.catalogue.exact.normal import gaussian_epsilon, gaussian_mu, gaussi
 Width = Callable[..., float]  # sigma from the parameters of an entry
 BALLE_WANG = "Balle & Wang 2018, Improving the Gaussian mechanism for differential privacy"
 
-SMALL_EPSILON = Parameter("epsilon", 0.5, "nats", "the claim; stated for epsilon < 1", validate.positive)
+
+def _at_most_one(name: str, value: object) -> float:
+    """Where the rule of the notes is true (it is stated for epsilon < 1, and fails from about 6.8 on)."""
+    from dpaudit.errors import InvalidSpec
+
+    number = validate.positive(name, value)
+    if number > 1.0:
+        raise InvalidSpec(f"{name} must be at most 1, got {value!r}; the rule is not stated for a larger one")
+    return number
+
+
+SMALL_EPSILON = Parameter("epsilon", 0.5, "nats", "the claim; the rule is stated for epsilon < 1", _at_most_one)
 DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
 
 
@@ -125,7 +136,7 @@ gaussian = Entry(
         name="without_delta",
         title="Gaussian noise claimed as pure DP",
         reason="the log ratio of two normal densities grows in the tails without bound: delta is not to be left out",
-        formula="as the parent; the claim is epsilon-DP",
+        formula="the answer plus one draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
         program=_gaussian,
         sampler=partial(normal_runs, width=classic_sigma),
         loss=unbounded,
@@ -255,7 +266,7 @@ gaussian_analytic = Entry(
     Twin(
         name="tail_only",
         title="Calibrated so that the privacy loss exceeds epsilon with probability delta",
-        reason="harmless: the notes define delta-approximate DP so, and that is more than (epsilon, delta)-DP asks for",
+        reason="notes 004 define delta-approximate DP by this tail, which is more than (epsilon, delta)-DP asks for",
         formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
         "Phi(D / (2 sigma) - epsilon sigma / D) <= delta",
         program=_tail_only,

@@ -224,7 +224,7 @@ k_norm_l2 = _tight("l2", _k_norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8])).with_t
         name="largest_difference",
         title="Noise for the Euclidean norm, claimed for the largest difference",
         reason="vectors whose m coordinates all move by the sensitivity are sqrt(m) sensitivities apart",
-        formula="as the parent; the claim is made for vectors at most `sensitivity` apart in each coordinate",
+        formula="the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the l2 norm",
         program=_k_norm_l2,
         sampler=partial(_runs, noise=_l2_noise, factor=1.0),
         loss=partial(_loss, norm="l2", factor=1.0),

@@ -23,7 +23,7 @@ from dpaudit.catalogue.additive.shared import (
     unbounded,
 )
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss, redrawn_loss
+from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss
 from dpaudit.catalogue.noise import laplace as laplace_noise
 
 SEEDS = 64  # of the generator that has too few of them
@@ -113,24 +113,6 @@ def _clipped_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity:
     np.clip(noisy, -reach, reach, out=noisy)
     noisy += data
     return noisy
-
-
-def _redrawn(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
-    noisy = -1.0
-    while noisy < 0.0:
-        noisy = data + rng.laplace(scale=sensitivity / epsilon)
-    return noisy
-
-
-def _redrawn_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
-    noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
-    while len(again := np.flatnonzero(noisy < 0.0)):
-        noisy[again] = _laplace_runs(data, len(again), rng, epsilon, sensitivity)
-    return noisy
-
-
-def _redrawn_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
-    return redrawn_loss(first, second, sensitivity / epsilon)
 
 
 def _few_seeds(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -271,16 +253,6 @@ laplace = Entry(
         parameters=(REACH,),
     ),
     Twin(
-        name="redrawn",
-        title="Laplace noise drawn again until the noisy count is not negative",
-        reason="how often a draw is kept depends on the data, so the two densities also differ by their normalisers",
-        formula="the answer plus Lap(sensitivity / epsilon), given that the sum is at least 0",
-        program=_redrawn,
-        sampler=_redrawn_runs,
-        loss=_redrawn_loss,
-        default_pair=(0, 1),
-    ),
-    Twin(
         name="few_seeds",
         title="Laplace noise from a generator with few seeds",
         reason="there are only 64 noises, and everyone can compute them: an output tells which answer it is from",
@@ -292,7 +264,7 @@ laplace = Entry(
     Twin(
         name="rounded_first",
         title="The answer rounded to multiples of a step before the noise",
-        reason="rounding can put neighbours a whole step apart, so the sensitivity is `step` where it was 1",
+        reason="rounding can put neighbours a whole step apart, farther than the `sensitivity` that the noise is for",
         formula="the multiple of `step` nearest to the answer, plus one draw of Lap(sensitivity / epsilon)",
         program=_rounded_first,
         sampler=_rounded_first_runs,
@@ -313,7 +285,7 @@ laplace = Entry(
     Twin(
         name="rounded_output",
         title="The noisy answer rounded to an integer",
-        reason="harmless: rounding comes after the noise, and what follows the release sees nothing else of the data",
+        reason="rounding comes after the noise, and what follows the release sees nothing else of the data",
         formula="the integer nearest to the answer plus one draw of Lap(sensitivity / epsilon)",
         program=_rounded_output,
         sampler=_rounded_output_runs,
@@ -323,7 +295,7 @@ laplace = Entry(
     Twin(
         name="clamped_output",
         title="The noisy answer clamped to what is possible",
-        reason="harmless: the noisy answer is changed after the noise, by a rule that knows nothing else of the data",
+        reason="the noisy answer is changed after the noise, by a rule that knows nothing else of the data",
         formula="the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]",
         program=_clamped_output,
         sampler=_clamped_output_runs,

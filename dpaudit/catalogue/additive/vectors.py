@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from dpaudit.catalogue.additive.shared import (
     around_each,
     pure,
     pure_by_one,
-    pure_by_replacement,
 )
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.laplace import vector_loss
@@ -29,7 +27,6 @@ from dpaudit.catalogue.noise import laplace
 Answers = list[float]
 Rows = list[list[int]]
 Records = list[int]
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 TOGETHER = Parameter(
     "sensitivity", 10.0, "units of the answers", "how far one person moves all answers together", validate.positive
@@ -170,21 +167,6 @@ def _histogram_loss(first: Records, second: Records, epsilon: float, cells: int)
     return vector_loss(_counts(first, cells), _counts(second, cells), 1.0 / epsilon)
 
 
-def _non_empty(data: Records, rng: Rng, epsilon: float, cells: int) -> dict[int, float]:
-    return {cell: data.count(cell) + rng.laplace(scale=1.0 / epsilon) for cell in range(cells) if cell in data}
-
-
-def _non_empty_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Masked:
-    counts = _counts(data, cells)
-    hidden = np.broadcast_to(counts == 0.0, (runs, cells))
-    return np.ma.MaskedArray(around_each(counts, 1.0 / epsilon, runs, rng), mask=hidden)
-
-
-def _non_empty_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
-    same_cells = set(first) & set(range(cells)) == set(second) & set(range(cells))
-    return _histogram_loss(first, second, epsilon, cells) if same_cells else math.inf
-
-
 def _shared_noise(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
     noise = rng.laplace(scale=1.0 / epsilon)
     return tuple(data.count(cell) + noise for cell in range(cells))
@@ -199,18 +181,6 @@ def _shared_noise_loss(first: Records, second: Records, epsilon: float, cells: i
     """Differences of cells are exact: only a move of all cells together is hidden by the noise."""
     moves = np.unique(_counts(first, cells) - _counts(second, cells))
     return epsilon * abs(float(moves[0])) if len(moves) == 1 else math.inf
-
-
-def _exact_total(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
-    return (float(len(data)), *(data.count(cell) + rng.laplace(scale=1.0 / epsilon) for cell in range(cells)))
-
-
-def _exact_total_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
-    return np.column_stack([np.full(runs, float(len(data))), _histogram_runs(data, runs, rng, epsilon, cells)])
-
-
-def _exact_total_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
-    return _histogram_loss(first, second, epsilon, cells) if len(first) == len(second) else math.inf
 
 
 def _sensitivity_of_m(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
@@ -240,27 +210,6 @@ histogram = Entry(
     default_pair=([0, 0, 0, 1], [0, 0, 0]),
 ).with_twins(
     Twin(
-        name="replace_one",
-        title="The histogram claimed for a record replaced",
-        reason="a replaced record leaves one cell and enters another, and each of the two moves costs epsilon",
-        formula="as the parent; the claim is made for one record replaced",
-        program=_histogram,
-        sampler=_histogram_runs,
-        loss=_histogram_loss,
-        promise=pure_by_replacement,
-        neighbours="one record replaced; a record is the number of its cell",
-        default_pair=([0, 0, 0, 1], [0, 0, 0, 0]),
-    ),
-    Twin(
-        name="only_non_empty",
-        title="A histogram of the cells that are not empty",
-        reason="which cells are published is decided without noise: a cell's only record makes it appear",
-        formula="for each cell with a record in it the count plus its own draw of Lap(1 / epsilon); no other cells",
-        program=_non_empty,
-        sampler=_non_empty_runs,
-        loss=_non_empty_loss,
-    ),
-    Twin(
         name="shared_noise",
         title="One draw of noise for all cells",
         reason="the noise cancels in the difference of two cells, which is then exact",
@@ -270,18 +219,9 @@ histogram = Entry(
         loss=_shared_noise_loss,
     ),
     Twin(
-        name="exact_total",
-        title="Noisy cells beside the exact number of records",
-        reason="the total is a count too, and it gets no noise: it tells whether a record is there",
-        formula="the number of records, then for each cell its count plus its own draw of Lap(1 / epsilon)",
-        program=_exact_total,
-        sampler=_exact_total_runs,
-        loss=_exact_total_loss,
-    ),
-    Twin(
         name="sensitivity_of_m",
         title="Disjoint cells with the noise of m overlapping queries",
-        reason="harmless: a record is in one cell only, so the noise is m times more than needed",
+        reason="a record is in one cell only, so the noise is m times more than needed",
         formula="for each cell the number of records in it, plus its own draw of Lap(m / epsilon)",
         program=_sensitivity_of_m,
         sampler=_sensitivity_of_m_runs,

@@ -110,7 +110,8 @@ def _bisection_loss(first: Values, second: Values, epsilon: float, steps: int, *
     def one_way(p: Floats, q: Floats) -> float:
         best = np.zeros(2 ** (steps + 1))
         for node in reversed(range(1, 2**steps)):
-            if stops and (p[node] == 0.0) != (q[node] == 0.0):
+            last = 2 * node >= 2**steps  # after this question every transcript ends
+            if stops and not last and (p[node] == 0.0) != (q[node] == 0.0):
                 best[node] = math.inf  # the end of the transcript tells the two apart
                 continue
             at_zero, far = abs(q[node]) - abs(p[node]), abs(p[node] - q[node])

@@ -167,7 +167,7 @@ def _approximate(epsilon: float, delta: float) -> ApproximateDP:
 
 
 def _moderate(name: str, value: object, *, most: float) -> float:
-    """Where the rule of the notes is true, by the optimal composition (delta 0.1 breaks from epsilon 5.1 on)."""
+    """Where the rule of the notes is true, by the optimal composition (delta 0.1 breaks from epsilon 5.13 on)."""
     number = validate.positive(name, value)
     if number > most:
         raise InvalidSpec(f"{name} must be at most {most:g}, got {value!r}; beyond it the rule of the notes may fail")
@@ -179,7 +179,7 @@ advanced_counts = Entry(
     name="advanced_counts",
     title="k noisy counts, the budget shared out by advanced composition",
     source=Source(
-        "Bassi 2019, notes 001, 'Accuracy of queries under the Laplace mechanism (cont.)'",
+        "Bassi 2019, notes 001, 'Accuracy of queries under the Laplace mechanism' (advanced)",
         f"{DRV}; Dwork & Roth 2014, theorem 3.20",
     ),
     formula="each of the k counts plus its own draw of Lap(sqrt(2 k ln(1 / delta)) / epsilon)",

@@ -26,23 +26,6 @@ def centred_loss(first: float, first_scale: float, second: float, second_scale: 
     return abs(first - second) / first_scale
 
 
-def redrawn_loss(first: float, second: float, scale: float) -> float:
-    """The loss between two answers with Laplace noise that is drawn again until the sum is not negative.
-
-    The density on [0, inf) is that of the noise over the chance of being there; the log ratio of two of them is
-    monotone between 0, the answers and infinity.
-
-    >>> round(redrawn_loss(0.0, 1.0, 1.0), 6)  # 1 + ln((1 - 1/(2e)) / (1/2))
-    1.48988
-    """
-    kept = [
-        -math.log1p(-math.exp(-a / scale) / 2.0) if a >= 0.0 else math.log(2.0) - a / scale for a in (first, second)
-    ]
-    kinks = np.array([0.0, max(first, 0.0), max(second, 0.0)])
-    ratios = (np.abs(kinks - second) - np.abs(kinks - first)) / scale + (kept[0] - kept[1])
-    return float(np.max(np.abs(ratios)))
-
-
 def clamped_loss(first: float, second: float, scale: float, low: float, high: float) -> float:
     """The loss between two answers whose noisy versions are clamped to [low, high]: that of the two ends.
 

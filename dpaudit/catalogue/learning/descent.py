@@ -11,6 +11,7 @@ from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning import descent_losses as losses
 from dpaudit.catalogue.learning import descent_programs as programs
 from dpaudit.catalogue.learning import descent_runs as many
+from dpaudit.catalogue.learning import descent_sure as sure
 from dpaudit.catalogue.learning.descent_sgd import ENTRIES as STOCHASTIC
 from dpaudit.catalogue.learning.descent_sgd import LEARNING_RATE, NOISE, NOTES, ROOM, STEPS
 from dpaudit.catalogue.learning.descent_steps import Data, last, mean, unclipped_total
@@ -63,7 +64,7 @@ dp_gradient_descent = Entry(
         formula="the notes' algorithm 1: the gradients are summed, divided by `size` and followed downhill",
         program=programs.gradient_descent,
         sampler=partial(many.no_noise, total=unclipped_total),
-        loss=losses.unbounded,
+        loss=sure.no_noise_mu,
     ),
     Twin(
         name="no_clipping",
@@ -72,7 +73,7 @@ dp_gradient_descent = Entry(
         formula="as the parent, with the records' own gradients in the sum",
         program=programs.no_clipping,
         sampler=partial(many.descent_runs, out=last, total=unclipped_total),
-        loss=losses.unbounded,
+        loss=sure.unclipped_mu,
     ),
     Twin(
         name="clipping_after_averaging",
@@ -161,7 +162,7 @@ dp_gradient_descent_iterates = Entry(
         formula="the noise is added in the first step; the steps after it have none",
         program=programs.noise_in_the_first_step,
         sampler=partial(many.descent_runs, noise=many.first_step),
-        loss=losses.unbounded,
+        loss=sure.first_step_mu,
     ),
     Twin(
         name="one_noise",
@@ -170,7 +171,7 @@ dp_gradient_descent_iterates = Entry(
         formula="one draw of N(0, (noise_multiplier C)^2) for every coordinate, added to the sum of each step",
         program=programs.one_noise,
         sampler=many.one_noise,
-        loss=losses.unbounded,
+        loss=sure.one_noise_mu,
         default_pair=([*OTHERS, [[30.0, 0.0], 0.1]], OTHERS),
     ),
     Twin(
@@ -180,7 +181,7 @@ dp_gradient_descent_iterates = Entry(
         formula="the generator of the noise is seeded with the number of records and one of `seeds` numbers",
         program=programs.seeded_by_the_data,
         sampler=many.seeded,
-        loss=losses.unbounded,
+        loss=sure.seeded_mu,
         parameters=(
             Parameter("seeds", 8, "seeds", "the experiments it is repeated for", partial(validate.whole, least=1)),
         ),
@@ -224,7 +225,7 @@ dp_gradient_descent_iterates = Entry(
         formula="as the parent, up to the first model whose mean absolute error on the data is below `tolerance`",
         program=programs.stopping,
         sampler=many.stopping,
-        loss=losses.unbounded,
+        loss=sure.stopping_mu,
         default_pair=(OTHERS, [*OTHERS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
     ),
@@ -235,7 +236,7 @@ dp_gradient_descent_iterates = Entry(
         formula="velocity = momentum velocity + noisy gradient; the step goes along the velocity",
         program=programs.with_momentum,
         sampler=many.with_momentum,
-        loss=losses.gaussian_mu,
+        loss=sure.momentum_mu,
         parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
         broken=False,
     ),
@@ -246,7 +247,7 @@ dp_gradient_descent_iterates = Entry(
         formula="penalty times the model is added to the noisy gradient",
         program=programs.regularised,
         sampler=many.regularised,
-        loss=losses.gaussian_mu,
+        loss=sure.regularised_mu,
         parameters=(Parameter("penalty", 1.0, "1", "the weight of the regulariser |w|^2 / 2", validate.not_negative),),
         broken=False,
     ),

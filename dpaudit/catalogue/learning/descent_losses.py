@@ -142,11 +142,6 @@ def per_coordinate_mu(first: Data, second: Data, clip: float, **given: Any) -> f
     return math.sqrt(len(record[0])) * gaussian_mu(first, second, clip=clip * math.sqrt(len(record[0])), **given)
 
 
-def unbounded(first: Data, second: Data, **_: Any) -> float:
-    """Infinite, unless the datasets are the same."""
-    return 0.0 if canary(first, second) is None else math.inf
-
-
 # --- a logistic model, Poisson batches: epsilon at delta --------------------------------------------------------
 
 

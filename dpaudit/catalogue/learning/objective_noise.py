@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.optimum import LOGISTIC
-from dpaudit.catalogue.learning.output_noise import EPSILON, REPLACED, ROOM, Data
+from dpaudit.catalogue.learning.output_noise import EPSILON, LABELLED, ROOM, Data
 from dpaudit.catalogue.noise import laplace
 from dpaudit.claims import PureDP, Relation
 
@@ -198,7 +198,7 @@ objective_perturbation = Entry(
         "b from Lap(2 / epsilon'); epsilon' = epsilon - 2 ln(1 + c / (n lambda)), Delta = 0 where that is positive, "
         "else epsilon' = epsilon / 2, Delta = c / (n (e^(epsilon / 4) - 1)) - lambda; c = 1/4"
     ),
-    neighbours=REPLACED,
+    neighbours=LABELLED,
     program=_objective,
     sampler=_runs,
     parameters=(

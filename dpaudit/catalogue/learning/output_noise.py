@@ -30,6 +30,7 @@ WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the 
 NOTES = "CS 208, notes 002, 'Output Perturbation'"
 CMS = "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 1"
 REPLACED = "datasets of n records that differ in one of them"
+LABELLED = "datasets of n records, all labels -1 or +1, that differ in one of them"
 
 _OTHERS: Data = [
     [0.6, 0.6, 1],
@@ -181,7 +182,7 @@ output_perturbation = Entry(
         "w* + z with w* = argmin (1/n) sum huber(y <w, x>) + (lambda/2) ||w||^2, features scaled to ||x|| <= 1, "
         "z of density proportional to e^(-epsilon n lambda ||z|| / 2); huber is the hinge with its corner rounded"
     ),
-    neighbours=REPLACED,
+    neighbours=LABELLED,
     program=_output,
     sampler=_output_runs,
     parameters=(EPSILON, WEIGHT),
@@ -304,7 +305,7 @@ gaussian_output_perturbation = Entry(
         "w* + N(0, sigma^2 I), sigma = 2 / (n lambda mu), "
         "w* = argmin (1/n) sum ln(1 + e^(-y <w, x>)) + (lambda/2) ||w||^2, features scaled to ||x|| <= 1"
     ),
-    neighbours=REPLACED,
+    neighbours=LABELLED,
     program=_gaussian,
     sampler=_gaussian_runs,
     parameters=(

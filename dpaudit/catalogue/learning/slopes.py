@@ -59,6 +59,8 @@ def _noisy_stats(data: Data, rng: Rng, epsilon: float) -> dict[int, float]:
 
 def _exact_variance(data: Data, rng: Rng, epsilon: float) -> dict[int, float]:
     n, (x, y, covariance, variance) = len(data), _moments(data)
+    if variance <= 0.0:
+        return {}
     slope = (covariance + rng.laplace(scale=PARTS * (1.0 - 1.0 / n) / epsilon)) / variance
     return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS * (1.0 + abs(slope)) / (n * epsilon))}
 
@@ -161,6 +163,8 @@ def _exact_variance_loss(first: Data, second: Data, epsilon: float) -> float:
     (x, y, covariance, variance), (x2, y2, covariance2, variance2) = _moments(first), _moments(second)
     if abs(variance - variance2) > _SAME:
         return math.inf
+    if variance <= 0.0:
+        return 0.0  # all x are alike: there never is a line
     slope = np.sinh(np.append(np.linspace(-_FAR, _FAR, _NODES), np.arcsinh([covariance / variance])))
     scale = PARTS * (1.0 - 1.0 / n) / (epsilon * variance)
     ratio = np.abs(np.abs(slope - covariance / variance) - np.abs(slope - covariance2 / variance)) / scale

@@ -119,7 +119,7 @@ randomised_response = Entry(
     Twin(
         name="flipped",
         title="Randomised response with the reported bit flipped",
-        reason="harmless: 0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
+        reason="0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
         formula="the other bit with probability `keep`, otherwise the bit",
         program=_flipped,
         sampler=_flipped_runs,
@@ -129,7 +129,7 @@ randomised_response = Entry(
     Twin(
         name="applied_twice",
         title="Randomised response to the answer of randomised response",
-        reason="harmless: randomising a report once more is post-processing, and the loss shrinks",
+        reason="randomising a report once more is post-processing, and the loss shrinks",
         formula="the report is randomised again, by the same coin: true with probability keep^2 + (1 - keep)^2",
         program=_applied_twice,
         sampler=_applied_twice_runs,

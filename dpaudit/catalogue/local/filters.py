@@ -173,7 +173,9 @@ def _rappor_loss(first: int, second: int, f: float, bits: int, hashes: int, q: f
         ratios = np.log(chances(True)) - np.log(chances(False))
     up, down = np.nanmax(ratios), -np.nanmin(ratios)
     lost, gained = _differing(first, second, bits, hashes)
-    return float(max(lost * up + gained * down, lost * down + gained * up))
+    orders = ((lost, gained), (gained, lost))
+    worst = [sum(float(n * ratio) for n, ratio in zip(order, (up, down), strict=True) if n) for order in orders]
+    return max(0.0, *worst)
 
 
 def _memo_lost(data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> Report:
@@ -276,7 +278,7 @@ rappor = Entry(
     Twin(
         name="same_report_again",
         title="RAPPOR that sends its first report again and again",
-        reason="harmless: copies of one report tell what one report tells",
+        reason="copies of one report tell what one report tells",
         formula="one report, drawn once, sent each time",
         program=_same_report_again,
         sampler=_same_report_again_runs,

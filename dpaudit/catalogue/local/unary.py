@@ -222,7 +222,7 @@ symmetric_unary = Entry(
     Twin(
         name="until_valid",
         title="Unary encoding drawn again until exactly one bit is 1",
-        reason="harmless: a report is valid with the same probability for every value, and k-ary response remains",
+        reason="a report is valid with the same probability for every value, and k-ary response remains",
         formula="the report of the unary encoding, drawn again until it is a unary code",
         program=_until_valid,
         sampler=_until_valid_runs,
@@ -293,7 +293,7 @@ optimised_unary = Entry(
     Twin(
         name="chances_swapped",
         title="Optimised unary encoding with the two kinds of bits exchanged",
-        reason="harmless: the ratio is the same, epsilon; the estimates are much worse",
+        reason="the ratio is the same, epsilon; the estimates are much worse",
         formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
         program=_chances_swapped,
         sampler=partial(_runs, chances=_swapped),
@@ -303,7 +303,7 @@ optimised_unary = Entry(
     Twin(
         name="empty_redrawn",
         title="Optimised unary encoding that draws empty reports again",
-        reason="harmless: a report is empty with the same probability for every value, so all ratios stay",
+        reason="a report is empty with the same probability for every value, so all ratios stay",
         formula="the report of the optimised unary encoding, drawn again until it holds a 1",
         program=_empty_redrawn,
         sampler=_empty_redrawn_runs,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.claims import PureDP, Relation
+from dpaudit.errors import InvalidSpec
 
 Rng = np.random.Generator
 Bits = npt.NDArray[np.int8]
@@ -158,6 +159,12 @@ SIZE = Parameter("size", 2, "values", "how many values a report holds, less than
 SIX = Parameter("k", 6, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 
 
+def _subset_claim(epsilon: float, k: int, size: int) -> PureDP:
+    if size >= k:
+        raise InvalidSpec(f"size must be less than k = {k}, got {size}")
+    return pure(epsilon)
+
+
 def _report(members: set[int], k: int) -> tuple[int, ...]:
     return tuple(int(value in members) for value in range(k))
 
@@ -242,7 +249,7 @@ subset_selection = Entry(
     program=_subset_selection,
     sampler=_subset_selection_runs,
     parameters=(EPSILON, SIX, SIZE),
-    promise=pure,
+    promise=_subset_claim,
     loss=_subset_selection_loss,
     default_pair=(0, 3),
 ).with_twins(

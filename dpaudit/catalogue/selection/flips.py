@@ -161,7 +161,8 @@ permute_and_flip = Entry(
     Twin(
         name="one_coin",
         title="Permute-and-flip with one coin for all candidates",
-        reason="of two candidates with equal utilities one moves up alone: the other must then beat a coin it shares",
+        reason="all that lie behind win or lose together, however many: a leader that falls back among them "
+        "loses its lead, and shares with all of them what is left",
         formula="as permute-and-flip, with one uniform draw compared with every candidate's probability",
         program=_one_coin,
         sampler=_one_coin_runs,
@@ -171,7 +172,7 @@ permute_and_flip = Entry(
     Twin(
         name="drawn_again",
         title="Permute-and-flip that puts refused candidates back",
-        reason="harmless: candidates drawn with replacement until one is accepted are the exponential mechanism",
+        reason="candidates drawn with replacement until one is accepted are the exponential mechanism",
         formula="a candidate drawn uniformly, with replacement, until its coin shows heads",
         program=_drawn_again,
         sampler=_drawn_again_runs,

@@ -193,7 +193,7 @@ exponential_mechanism_learning = Entry(
         name="loss_released",
         title="Learning by the exponential mechanism, with the training loss of the hypothesis",
         reason="the average loss is released without noise: where it moved, no output is common to both datasets",
-        formula="the hypothesis as before, and its exact average loss",
+        formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), and its average loss, -u(h)",
         program=_loss_released,
         sampler=_loss_released_runs,
         loss=_loss_released_loss,
@@ -201,7 +201,7 @@ exponential_mechanism_learning = Entry(
     Twin(
         name="regularised",
         title="Learning by the exponential mechanism with a penalty on hypotheses",
-        reason="harmless: the penalty R does not depend on the records, so it moves no utility",
+        reason="the penalty R does not depend on the records, so it moves no utility",
         formula="hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)",
         program=_regularised,
         sampler=_regularised_runs,
@@ -212,7 +212,7 @@ exponential_mechanism_learning = Entry(
     Twin(
         name="n_left_out",
         title="Learning by the exponential mechanism without the factor n",
-        reason="harmless: the utilities then move by 1 / n only, and the loss is epsilon / n",
+        reason="the utilities then move by 1 / n only, and the loss is epsilon / n",
         formula="hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss",
         program=_n_left_out,
         sampler=_n_left_out_runs,

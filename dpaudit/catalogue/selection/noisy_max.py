@@ -195,7 +195,7 @@ report_noisy_max = Entry(
         name="replace_one",
         title="Report Noisy Max over counts, claimed for replacing one person",
         reason="one count can rise while another falls, so a margin moves by 2: the proof needs all to move one way",
-        formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon), as for counts",
+        formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon)",
         program=_report_noisy_max,
         sampler=_report_noisy_max_runs,
         loss=_report_noisy_max_loss,
@@ -235,7 +235,7 @@ report_noisy_max = Entry(
     Twin(
         name="grouped",
         title="Report Noisy Max that says only in which pair of counts the winner is",
-        reason="harmless: the group is computed from the index, and post-processing costs nothing",
+        reason="the group is computed from the index, and post-processing costs nothing",
         formula="half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)",
         program=_grouped,
         sampler=_grouped_runs,
@@ -245,7 +245,7 @@ report_noisy_max = Entry(
     Twin(
         name="head_start",
         title="Report Noisy Max with a head start for the first count",
-        reason="harmless: the head start does not depend on the data, so every count still moves by at most 1",
+        reason="the head start does not depend on the data, so every count still moves by at most 1",
         formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",
         program=_head_start,
         sampler=_head_start_runs,

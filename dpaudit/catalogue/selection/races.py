@@ -158,7 +158,8 @@ report_noisy_max_general = Entry(
         name="unpaid_value",
         title="Report Noisy Max with a fresh noisy answer of the winner, not paid for",
         reason="the index costs epsilon and the fresh answer another epsilon: the claim counts one of them",
-        formula="the index as before, and the winner's answer plus a fresh draw of Lap(sensitivity / epsilon)",
+        formula="the index of the largest answer after each got a draw of Lap(2 sensitivity / epsilon), and that "
+        "answer plus a fresh draw of Lap(sensitivity / epsilon)",
         program=_unpaid_value,
         sampler=_unpaid_value_runs,
         loss=_unpaid_value_loss,

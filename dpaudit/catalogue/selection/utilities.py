@@ -124,7 +124,7 @@ exponential_mechanism = Entry(
     Twin(
         name="powers_of_two",
         title="The exponential mechanism with powers of two",
-        reason="harmless: 2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
+        reason="2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
         formula="candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))",
         program=_powers_of_two,
         sampler=partial(_runs, units=0.5 * math.log(2.0)),
@@ -134,8 +134,8 @@ exponential_mechanism = Entry(
     Twin(
         name="cut_off",
         title="The exponential mechanism with utilities cut off",
-        reason="harmless: cutting off at limits known to all never moves two utilities further apart",
-        formula="as before, with utilities below -limit or above limit put there",
+        reason="cutting off at limits known to all never moves two utilities further apart",
+        formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit",
         program=_cut_off,
         sampler=_cut_off_runs,
         loss=_cut_off_loss,

@@ -51,13 +51,6 @@ def test_one_number(name: str, data: Any, law: Any) -> None:
     assert stats.kstest(drawn(name, data), law.cdf).pvalue > LEVEL
 
 
-def test_noise_drawn_again_is_cut_off_at_zero() -> None:
-    law = stats.laplace(0.5, 1)
-    outputs = drawn("laplace.redrawn", 0.5)
-    assert outputs.min() >= 0.0
-    assert stats.kstest(outputs, lambda x: (law.cdf(x) - law.cdf(0.0)) / law.sf(0.0)).pvalue > LEVEL
-
-
 @pytest.mark.parametrize(("name", "where"), [("laplace.clipped_noise", 11.0), ("laplace.clamped_output", 10.0)])
 def test_what_is_cut_off_lies_at_the_end(name: str, where: float) -> None:
     outputs = drawn(name, 10)

@@ -113,6 +113,7 @@ def test_bisection_that_stops_is_infinite_only_where_it_stops_on_one_side() -> N
     stops = find("noisy_bisection.stop_by_truth")
     assert stops.true_epsilon([0, 0, 7, 7], [0, 0, 0, 7, 7]) == math.inf
     assert stops.true_epsilon([0, 0, 0, 0], [0, 0, 0, 0, 0]) == pytest.approx(1.0)  # nowhere balanced
+    assert stops.true_loss([], [0], {"steps": 1}) == pytest.approx(1.0)  # it ends after the last question anyway
 
 
 def test_sampled_counts_by_the_densities_of_mixtures() -> None:

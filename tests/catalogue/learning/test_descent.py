@@ -224,6 +224,33 @@ def test_it_stops_early_only_without_the_record() -> None:
     assert np.mean(lengths[0] == 1) > 0.3
 
 
+def test_what_is_told_surely_is_not_told_by_every_record() -> None:
+    """A record without features moves no model, and before the second step nothing is told without noise."""
+    few, silent = dp_gradient_descent.default_pair[1], [[0.0, 0.0], 100.0]
+    canary, iterates = [[1.0, 0.0], 100.0], dp_gradient_descent_iterates
+    for twin in (dp_gradient_descent.no_noise, dp_gradient_descent.no_clipping):
+        assert twin.true_loss([*few, silent], few) == 0.0
+        assert twin.true_loss([*few, canary], few) == math.inf
+    for twin in (iterates.noise_in_the_first_step, iterates.one_noise):
+        assert twin.true_loss([*few, silent], few) == 0.0
+        assert twin.true_loss([*few, [[1.0, 0.0], 1.5]], few, {"steps": 1}) == pytest.approx(0.25)
+    assert iterates.one_noise.true_loss([*few, canary], few) == pytest.approx(0.5)  # clipped throughout: one shift
+    assert iterates.stopping.true_loss([*few, canary], few, {"steps": 1}) == pytest.approx(0.5)
+    with pytest.raises(InvalidSpec, match="the exact loss is known for"):
+        iterates.stopping.true_loss([*few, canary], few)
+
+
+def test_one_unclipped_step_shifts_the_model_by_the_whole_gradient() -> None:
+    """Chance of failing: six deviations of each of two means."""
+    twin = dp_gradient_descent.no_clipping.with_parameters({"steps": 1})
+    few = twin.default_pair[1]
+    pair = [*few, [[2.0, 1.0], 3.0]], few
+    models = [twin.open().call(data, 40_000, np.random.default_rng(45 + side)) for side, data in enumerate(pair)]
+    seen = np.linalg.norm(models[0].mean(axis=0) - models[1].mean(axis=0)) / models[1][:, 0].std()
+    assert twin.true_loss(*pair) == pytest.approx(3.0 * math.sqrt(5.0) / 6.0)
+    assert seen == pytest.approx(twin.true_loss(*pair), abs=12.0 / math.sqrt(20_000))
+
+
 def test_gradient_descent_converges() -> None:
     """On one record the error shrinks by 1 - learning_rate |x|^2 / size in each step: 7/8, four times."""
     model = dp_gradient_descent.no_noise.run([[[1.0, 0.0], 1.0]], np.random.default_rng(0))

@@ -126,7 +126,7 @@ STATEMENTS: tuple[Statement, ...] = (
         (
             "ten randomised responses, the basic bound",
             "four noisy counts, the budget divided",
-            "four noisy counts, the whole budget for each",
+            "four answers, the noise of one",
         ),
     ),
     Statement(

@@ -206,7 +206,7 @@ ADVANCED: tuple[Statement, ...] = (
         "wrong",
         ("derived", "computed", "audited"),
         check_root,
-        (f"eight noisy counts, the budget {LEFT_OUT}", "four noisy counts, the budget divided by the root of four"),
+        (f"eight noisy counts, the budget {LEFT_OUT}", "two counting queries, noise for the Euclidean distance"),
     ),
     Statement(
         "one-in-800",

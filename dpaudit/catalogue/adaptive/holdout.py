@@ -256,7 +256,7 @@ thresholdout = Entry(
     Twin(
         name="threshold_kept",
         title="Thresholdout with one noisy threshold for all queries",
-        reason="harmless: kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer",
+        reason="kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer",
         formula="as Thresholdout, but the threshold keeps its one draw of Lap(2 sigma)",
         program=_threshold_kept,
         default_pair=_pair((6, 6, 6, 6, 6, 6, 3, 3), (UP, UP, UP, UP, UP, UP, DOWN, DOWN)),

@@ -19,6 +19,7 @@ from dpaudit.catalogue.sparse.runs import Drawn, comparisons
 Rng = np.random.Generator
 Records = list[list[float]]
 Floats = npt.NDArray[np.float64]
+ROUNDING = 1e-12  # of averages of numbers in [0, 1]
 Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 
@@ -104,12 +105,14 @@ def loss_of(
     *pair, sigma = design.scales(first, epsilon, budget)
     scales = (threshold, pair[0], pair[1])
     (p_mean, p), (q_mean, q) = (averages(data, trained) for data in (first, second))
-    moved = np.abs(p_mean - q_mean)
-    if design.value == "none" and moved.any() or design.value == "one draw" and np.ptp(moved) > 0.0:
+    shift = q_mean - p_mean
+    moved = np.abs(shift)
+    most = budget if design.counted else len(p)
+    two_shown = design.value == "one draw" and most > 1
+    if design.value == "none" and moved.any() or two_shown and np.ptp(shift) > ROUNDING:
         return math.inf  # a value, or the difference of two, is not hidden at all
     if not design.redrawn:
         return one_threshold_loss(p, q, budget, *scales, moved / sigma)
-    most = budget if design.counted else len(p)
     sides = ((p, q, p_mean, q_mean), (q, p, q_mean, p_mean))
     if design.value == "that of the comparison":
         return max(_compared(*side, most, scales) for side in sides)

@@ -315,10 +315,7 @@ select_subsets = Entry(
     Twin(
         name="noisy_value",
         title="The largest noisy mean released with its index",
-        reason=(
-            "harmless: the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function "
-            "of them"
-        ),
+        reason=("the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function of them"),
         formula="as select_subsets, and of every group also the noisy mean that won",
         program=_noisy_value,
         sampler=_noisy_value_runs,

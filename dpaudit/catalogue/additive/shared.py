@@ -20,7 +20,7 @@ Integers = npt.NDArray[np.int64]
 ROOM = "dpaudit.catalogue.additive"
 
 HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
-CS208, SARKAR, CHEEMA = "CS 208 2022, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
+CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)

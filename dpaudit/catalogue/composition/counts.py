@@ -49,22 +49,13 @@ def _composed_counts(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...
     return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
 
 
-def _budget_not_divided(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in data)
-
-
-def _divided_by_root(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    each = epsilon / math.sqrt(len(data))
-    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
-
-
 def _noise_reused(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
     noise = rng.laplace(scale=len(data) / epsilon)
     return tuple(count + noise for count in data)
 
 
-def _composed_runs(data: Counts, runs: int, rng: Rng, epsilon: float, *, power: float = 1.0) -> Floats:
-    return _noisy(data, runs, rng, [math.pow(len(data), power) / epsilon] * len(data))
+def _composed_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Floats:
+    return _noisy(data, runs, rng, [len(data) / epsilon] * len(data))
 
 
 def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Floats:
@@ -72,8 +63,8 @@ def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Flo
     return np.stack([noise + count for count in data]).T
 
 
-def _composed_loss(first: Counts, second: Counts, epsilon: float, *, power: float = 1.0) -> float:
-    return epsilon * float(np.abs(np.subtract(first, second)).sum()) / math.pow(len(first), power)
+def _composed_loss(first: Counts, second: Counts, epsilon: float) -> float:
+    return epsilon * float(np.abs(np.subtract(first, second)).sum()) / len(first)
 
 
 def _noise_reused_loss(first: Counts, second: Counts, epsilon: float) -> float:
@@ -97,24 +88,6 @@ composed_counts = Entry(
     loss=_composed_loss,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
-    Twin(
-        name="budget_not_divided",
-        title="k noisy counts, the whole budget for each",
-        reason="each count costs epsilon of its own, and one person is in all of them: k epsilon",
-        formula="each of the k counts plus its own draw of Lap(1 / epsilon)",
-        program=_budget_not_divided,
-        sampler=partial(_composed_runs, power=0.0),
-        loss=partial(_composed_loss, power=0.0),
-    ),
-    Twin(
-        name="divided_by_root",
-        title="k noisy counts, the budget divided by the root of k",
-        reason="the root of k belongs to a claim with a delta; without one the epsilons add up, to sqrt(k) epsilon",
-        formula="each of the k counts plus its own draw of Lap(sqrt(k) / epsilon)",
-        program=_divided_by_root,
-        sampler=partial(_composed_runs, power=0.5),
-        loss=partial(_composed_loss, power=0.5),
-    ),
     Twin(
         name="noise_reused",
         title="k noisy counts with one draw of noise",

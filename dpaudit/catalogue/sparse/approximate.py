@@ -151,7 +151,7 @@ sparse_approximate = Entry(
     Twin(
         name="threshold_kept",
         title="Sparse with the noise of advanced composition and one noisy threshold",
-        reason="harmless: the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
+        reason="the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
         formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",
         program=_threshold_kept,
         sampler=partial(bits, rule=KEPT),

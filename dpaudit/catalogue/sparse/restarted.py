@@ -234,7 +234,7 @@ sparse = Entry(
     Twin(
         name="threshold_kept",
         title="Sparse with one noisy threshold for all tops",
-        reason="harmless: a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
+        reason="a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
         formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
         program=_threshold_kept,
         sampler=partial(bits, rule=KEPT),

@@ -107,7 +107,7 @@ def test_a_statement_that_is_not_as_known_fails_the_page(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(command, "topics", lambda: {"A topic": (statement(**changes),)})
-    monkeypatch.setattr(command, "attacks", lambda: [])
+    monkeypatch.setattr(command, "attacks", list)
     to = tmp_path / "made" / "page.html"
     monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(to)])
     assert command.main() == 1

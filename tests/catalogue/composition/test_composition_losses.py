@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.composition import ENTRIES
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 
@@ -26,8 +25,6 @@ def largest(ratio: Callable[[Any], Any], points: Any) -> float:
 @pytest.mark.parametrize(
     ("name", "loss"),
     [
-        ("composed_counts.budget_not_divided", 4.0),
-        ("composed_counts.divided_by_root", 2.0),
         ("composed_counts.noise_reused", math.inf),
         ("halving_budget.harmonic_shares", sum(1 / i for i in range(2, 10))),
         ("averaged_count.each_at_full_budget", 2.0),
@@ -186,8 +183,3 @@ def test_claims_by_name() -> None:
         response.with_parameters({"bound": "best"})
     assert find("replaced_histogram").claim().relation is Relation.REPLACE_ONE
     assert find("group_count").claim().relation is Relation.ADD_OR_REMOVE_ONE
-
-
-def test_the_size_of_the_room() -> None:
-    twins = [twin for entry in ENTRIES for twin in entry.twins.values()]
-    assert (len(ENTRIES), sum(twin.broken for twin in twins), sum(not twin.broken for twin in twins)) == (14, 22, 4)

@@ -47,8 +47,6 @@ def test_leaky_responses_give_the_bit_away_as_often_as_they_say(name: str, leak:
     ("name", "data", "scales"),
     [
         ("composed_counts", [3, 8, 5], [3.0, 3.0, 3.0]),
-        ("composed_counts.budget_not_divided", [3, 8], [1.0, 1.0]),
-        ("composed_counts.divided_by_root", [3, 8, 1, 1], [2.0, 2.0, 2.0, 2.0]),
         ("halving_budget", [3, 8, 5], [2.0, 4.0, 8.0]),
         ("halving_budget.harmonic_shares", [3, 8, 5], [2.0, 3.0, 4.0]),
     ],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dpaudit.catalogue.learning.descent import ENTRIES as DESCENT
-from dpaudit.catalogue.learning.descent import dp_gradient_descent, dp_gradient_descent_iterates
-from dpaudit.catalogue.learning.descent_sgd import dp_sgd, dp_sgd_iterates
+from dpaudit.catalogue.learning.descent.full import dp_gradient_descent, dp_gradient_descent_iterates
+from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
 from dpaudit.catalogue.learning.grid_fit import exponential_fit
 from dpaudit.catalogue.learning.objective_noise import objective_perturbation
 from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation, output_perturbation
@@ -15,7 +14,6 @@ from dpaudit.catalogue.learning.sums import regression_from_sums
 from dpaudit.catalogue.learning.thresholds import pac_learner
 
 __all__ = [
-    "DESCENT",
     "ENTRIES",
     "dp_gradient_descent",
     "dp_gradient_descent_iterates",
@@ -42,5 +40,8 @@ ENTRIES = (
     exponential_fit,
     regression_from_sums,
     noisy_stats,
-    *DESCENT,
+    dp_gradient_descent,
+    dp_gradient_descent_iterates,
+    dp_sgd,
+    dp_sgd_iterates,
 )

@@ -15,11 +15,11 @@ from scipy.special import ndtr
 
 from dpaudit.catalogue.entry import Entry
 from dpaudit.catalogue.exact.losses import between_epsilons
-from dpaudit.catalogue.learning.descent import dp_gradient_descent, dp_gradient_descent_iterates
-from dpaudit.catalogue.learning.descent_losses import canary
-from dpaudit.catalogue.learning.descent_programs import clipped, linear_gradient
-from dpaudit.catalogue.learning.descent_sgd import dp_sgd, dp_sgd_iterates
-from dpaudit.catalogue.learning.descent_steps import bounded, linear_pull, logistic_pull, shortened
+from dpaudit.catalogue.learning.descent.full import dp_gradient_descent, dp_gradient_descent_iterates
+from dpaudit.catalogue.learning.descent.losses import canary
+from dpaudit.catalogue.learning.descent.programs import clipped, linear_gradient
+from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
+from dpaudit.catalogue.learning.descent.steps import bounded, linear_pull, logistic_pull, shortened
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
 from dpaudit.errors import InvalidSpec
 

@@ -8,13 +8,10 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning import descent_losses as losses
-from dpaudit.catalogue.learning import descent_programs as programs
-from dpaudit.catalogue.learning import descent_runs as many
-from dpaudit.catalogue.learning import descent_sure as sure
-from dpaudit.catalogue.learning.descent_sgd import ENTRIES as STOCHASTIC
-from dpaudit.catalogue.learning.descent_sgd import LEARNING_RATE, NOISE, NOTES, ROOM, STEPS
-from dpaudit.catalogue.learning.descent_steps import Data, last, mean, unclipped_total
+from dpaudit.catalogue.learning.descent import losses, programs, sure
+from dpaudit.catalogue.learning.descent import runs as many
+from dpaudit.catalogue.learning.descent.sgd import LEARNING_RATE, NOISE, NOTES, ROOM, STEPS
+from dpaudit.catalogue.learning.descent.steps import Data, last, mean, unclipped_total
 from dpaudit.claims import GaussianDP, Relation
 
 CLIP = Parameter("clip", 3.0, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive)
@@ -252,5 +249,3 @@ dp_gradient_descent_iterates = Entry(
         broken=False,
     ),
 )
-
-ENTRIES = (dp_gradient_descent, dp_gradient_descent_iterates, *STOCHASTIC)

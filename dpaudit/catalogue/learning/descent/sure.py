@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.catalogue.learning.descent_losses import FAR, canary, gaussian_mu, need, others
-from dpaudit.catalogue.learning.descent_steps import Data, Floats, length
+from dpaudit.catalogue.learning.descent.losses import FAR, canary, gaussian_mu, need, others
+from dpaudit.catalogue.learning.descent.steps import Data, Floats, length
 
 _SAME = 1e-9  # of the size of what is compared: closer than this is equal
 

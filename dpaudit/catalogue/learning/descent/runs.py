@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.catalogue.learning.descent_steps import (
+from dpaudit.catalogue.learning.descent.steps import (
     Data,
     Floats,
     Model,

@@ -22,7 +22,7 @@ from dpaudit.catalogue.exact.losses import (
 )
 from dpaudit.catalogue.exact.shuffled import two_batches
 from dpaudit.catalogue.exact.transcripts import Floats, transcript_epsilon
-from dpaudit.catalogue.learning.descent_steps import Data, Record, length
+from dpaudit.catalogue.learning.descent.steps import Data, Record, length
 from dpaudit.errors import InvalidSpec
 
 FAR = 8.0  # deviations of the noise within which a canary must stay clipped: it leaves with probability 1e-15

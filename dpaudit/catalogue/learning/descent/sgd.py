@@ -8,9 +8,8 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.losses import subsampled_gaussian_epsilon
-from dpaudit.catalogue.learning import descent_batches as batches
-from dpaudit.catalogue.learning import descent_losses as losses
-from dpaudit.catalogue.learning.descent_steps import Data, last
+from dpaudit.catalogue.learning.descent import batches, losses
+from dpaudit.catalogue.learning.descent.steps import Data, last
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.errors import InvalidSpec
 
@@ -160,5 +159,3 @@ dp_sgd_iterates = Entry(
         default_pair=([[[1.0, 0.0], 0.0]] * 4 + [[[1.0, 0.0], 1.0]], [[[1.0, 0.0], 0.0]] * 4),
     ),
 )
-
-ENTRIES = (dp_sgd, dp_sgd_iterates)

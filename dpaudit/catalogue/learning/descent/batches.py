@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.learning.descent_programs import Path, Vector, clipped, flattened
-from dpaudit.catalogue.learning.descent_runs import every_step
-from dpaudit.catalogue.learning.descent_steps import (
+from dpaudit.catalogue.learning.descent.programs import Path, Vector, clipped, flattened
+from dpaudit.catalogue.learning.descent.runs import every_step
+from dpaudit.catalogue.learning.descent.steps import (
     Data,
     Floats,
     Model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.learning.descent_steps import Data, Record, Rng
+from dpaudit.catalogue.learning.descent.steps import Data, Record, Rng
 
 Vector = npt.NDArray[np.float64]
 Path = tuple[float, ...]

@@ -1,0 +1,1 @@
+"""Gradient descent with differential privacy, in full batches and in Poisson ones."""

@@ -56,8 +56,8 @@ def check_groups() -> Truth:
     verdict: Verdict = "wrong" if max(ratios.values()) > 1.0 + 1e-9 else "right and loose"
     return Truth(
         "right and tight" if verdict != "wrong" and min(ratios.values()) > 0.99 else verdict,
-        f"Reached by a count with Lap(1 / epsilon): for k up to 10 it loses at least {min(ratios.values()):.6f} of k "
-        "epsilon. So a claim for households cannot be had for the noise of one person: with households of three "
+        f"Reached by a count with Lap(1 / epsilon): k epsilon is what it loses (ratio {min(ratios.values()):.6f} for "
+        "k up to 10). So a claim for households cannot be had for the noise of one person: with households of three "
         f"it loses {short:.0f} epsilon.",
         {"least ratio": min(ratios.values()), "households of three": short},
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GD, SGD = "CS 208, notes 002, 'DP Gradient Descent'", "CS 208, notes 002, 'DP Stochastic Gradient Descent'"
 EPSILON, DELTA, STEPS, RECORDS, BATCH = 1.0, 1e-5, 100, 1000, 10
-WIDTH, NARROW = 0.003, 0.0005  # of the grid of losses, for rare and for frequent steps: three digits and more
+WIDTH, NARROW = 0.003, 0.001  # of the grid of losses, for rare and for frequent steps: three digits and more
 CLOSE = 1e-4
 
 

@@ -14,8 +14,7 @@ RECORDS = 40
 
 
 def holdouts(queries: list[tuple[int, bool]]) -> tuple[list[list[float]], list[list[float]]]:
-    """Two holdout sets that differ in their last record: (records on which a query holds, whether it comes to "
-    f"hold)."""
+    """Two holdout sets that differ in their last record; of each query: on how many records it holds, and its way."""
     rest = [[float(place < count) for count, _ in queries] for place in range(RECORDS - 1)]
     return [*rest, [1.0 - comes for _, comes in queries]], [*rest, [float(comes) for _, comes in queries]]
 
@@ -37,7 +36,7 @@ def check_pure() -> Truth:
     return Truth(
         of_bound(max(losses.values()), 1.0),
         f"At 2 B / (sigma n) = 1 the exact loss is {losses[1]:.4f} for B = 1 and {losses[2]:.4f} for B = 2, with 12 "
-        f"queries before each answer of the holdout set. New threshold noise after each is not needed: kept, the "
+        "queries before each answer of the holdout set. New threshold noise after each is not needed: kept, the "
         f"threshold is paid for once, at most (1 + 3 B) / (2 sigma n) in all ({kept:.3f} found for B = 2).",
         {"B = 1": losses[1], "B = 2": losses[2], "kept": kept},
     )
@@ -79,16 +78,14 @@ def check_approximate() -> Truth:
     least = compose_optimal(PureDP(large[1]), 2 * large[0]).epsilon_at(large[2])
     follows = argued(*small) <= promised(*small) and max(excess.values()) <= 1.0
     outside = 2.0 * math.sqrt(2.0 * large[0]) * math.log(2.0 / large[2]) * large[1]
+    verdict: Verdict = "right and loose" if follows else "not provable as argued"
     return Truth(
-        "right and loose" if follows else "not provable as argued",
-        f"Advanced composition gives more than this, always: {argued(*small):.2f} for {promised(*small):.2f} at B "
-        f"= 100, "
-        f"sigma n = 10, delta = 1e-6. There the best composition still keeps the promise ({excess[small]:.0e} of "
-        f"delta). "
-        f"With sigma n = 1 and delta = 0.01 it does not: {excess[large]:.0f} times delta, and {least:.0f} is the "
-        f"least "
-        f"epsilon that follows, where {promised(*large):.0f} is promised. Read with the root over 2 B alone, "
-        f"the promise is {outside:.0f} and holds there.",
+        "wrong" if min(excess.values()) > 1.0 else verdict,
+        f"Advanced composition gives more than this, always: {argued(*small):.2f} for {promised(*small):.2f} at B = "
+        f"100, sigma n = 10, delta = 1e-6. There the best composition still keeps the promise ({excess[small]:.0e} "
+        f"of delta). With sigma n = 1 and delta = 0.01 it does not: {excess[large]:.0f} times delta, and {least:.0f} "
+        f"is the least epsilon that follows, where {promised(*large):.0f} is promised. Read with the root over 2 B "
+        f"alone, the promise is {outside:.0f} and holds there.",
         {"argued": argued(*small), "promised": promised(*small), "excess": excess[large], "least": least},
     )
 
@@ -105,11 +102,9 @@ def check_sensitivity() -> Truth:
     halved = loss(EPOCH, 1, "thresholdout.training_set_counted")
     return Truth(
         of_bound(max(moves), 1.0),
-        f"Replacing one of n records moves an average of numbers in [0, 1] by at most 1/n, and so its distance "
-        f"from the "
-        f"training set: the largest move found is {max(moves):.4f} / n. The n is that of the holdout set: with "
-        f"twice that, "
-        f"training set and all, the loss at epsilon = 1 is {halved:.3f}.",
+        "Replacing one of n records moves an average of numbers in [0, 1] by at most 1/n, and so its distance from "
+        f"the training set: the largest move found is {max(moves):.4f} / n. The n is that of the holdout set: with "
+        f"twice that, training set and all, the loss at epsilon = 1 is {halved:.3f}.",
         {"largest move, times n": max(moves), "n taken twice": halved},
     )
 

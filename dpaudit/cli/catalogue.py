@@ -26,16 +26,16 @@ def command(name: str | None) -> int:
         topic: [each for entry in room for each in (entry, *entry.twins.values())] for topic, room in rooms().items()
     }
     every = [each for room in held.values() for each in room]
-    name_width, title_width = (max(len(text) for text in texts) for texts in zip(*map(_heading, every), strict=True))
+    width = max(len(_heading(each)[0]) for each in every)
     for topic, room in held.items():
         click.echo(f"{topic}\n")
         for each in room:
             label, title = _heading(each)
-            click.echo(f"  {label:<{name_width}}  {title:<{title_width}}  {_keeps(each)}")
+            click.echo(f"  {label:<{width}}  {_keeps(each):<16}  {title}")
         click.echo()
     click.echo("Attacks on releases\n")
     for attack in ATTACKS:
-        click.echo(f"  {attack.name:<{name_width}}  {attack.title}")
+        click.echo(f"  {attack.name:<{width}}  {attack.title}")
     click.echo()
     sound, broken = (sum(each.broken is kind for each in every) for kind in (False, True))
     click.echo(f"{sound} keep their claim, {broken} break it; `dpaudit catalogue NAME` describes one")
@@ -50,7 +50,7 @@ def _heading(entry: Entry) -> tuple[str, str]:
 def _keeps(entry: Entry) -> str:
     if entry.broken:
         return "breaks its claim"
-    return "a harmless mistake" if entry.reason else "keeps its claim"
+    return "does no harm" if entry.reason else "keeps its claim"
 
 
 def _page(entry: Entry) -> list[str]:

@@ -111,8 +111,8 @@ def test_the_catalogue_lists_every_entry_and_every_twin_by_topic(dpaudit: Run) -
     assert [line.split()[0] for line in rows[len(CATALOGUE) :]] == [attack.name for attack in ATTACKS]
     rows = rows[: len(CATALOGUE)]
     assert [line.split()[0] for line in rows] == [each.name for each in CATALOGUE]
-    said = {True: ("breaks its claim",), False: ("keeps its claim", "a harmless mistake")}
-    assert all(line.endswith(said[each.broken]) for line, each in zip(rows, CATALOGUE, strict=True))
+    said = {True: ("breaks its claim",), False: ("keeps its claim", "does no harm")}
+    assert all(any(word in line for word in said[each.broken]) for line, each in zip(rows, CATALOGUE, strict=True))
     assert lines[-1].startswith(f"{sum(not each.broken for each in CATALOGUE)} keep their claim")
 
 

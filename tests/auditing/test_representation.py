@@ -16,7 +16,7 @@ import pytest
 from dpaudit.auditing.searching.representation import best, find_representation, tables
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
-from dpaudit.catalogue import snapping
+from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.events import Goal
@@ -64,7 +64,7 @@ def integers(data: int, runs: int, rng: Rng) -> Outputs:
 
 
 def snapped(data: float, runs: int, rng: Rng) -> Outputs:
-    entry = snapping.snapping.with_parameters({"epsilon": 1.0, "sensitivity": 0.125})
+    entry = snapping.with_parameters({"epsilon": 1.0, "sensitivity": 0.125})
     return entry.open().call(data / 8.0, runs, rng)  # type: ignore[no-any-return]
 
 

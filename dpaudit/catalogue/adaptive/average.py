@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,7 @@ from dpaudit.catalogue.adaptive.splitting import (
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.discrete import log_ratios
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import pure_if_replaced
 
 Rng = np.random.Generator
 Sample = Sequence[float]
@@ -179,10 +178,6 @@ def _final_answer_unclipped(
     return (*map(float, picks), sum(answers) / len(answers) + rng.laplace(scale=scale))
 
 
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, Relation.REPLACE_ONE)
-
-
 select_and_average = Entry(
     module="dpaudit.catalogue.adaptive",
     name="select_and_average",
@@ -201,7 +196,7 @@ select_and_average = Entry(
         PER_GROUP,
         BOUND,
     ),
-    promise=_pure,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([3.0, 3.0, *[0.0] * 4, *GROUP], [3.0, -3.0, *[0.0] * 4, *GROUP]),
 ).with_twins(

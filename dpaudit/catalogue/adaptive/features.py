@@ -20,7 +20,7 @@ from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.comparisons import below
 from dpaudit.catalogue.exact.discrete import log_ratios
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import pure_if_replaced
 
 Rng = np.random.Generator
 Records = Sequence[Sequence[int]]
@@ -153,10 +153,6 @@ def _accuracy_exact(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...
     return (right / n, *map(float, kept))
 
 
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, Relation.REPLACE_ONE)
-
-
 RECORDS = [[0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 1, 0]]
 
 boosted_vote = Entry(
@@ -176,7 +172,7 @@ boosted_vote = Entry(
     program=_boosted_vote,
     sampler=_runs,
     parameters=(Parameter("epsilon", 2.0, "nats", "the claim, half of it for the choice", validate.positive),),
-    promise=_pure,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([*RECORDS, [1, 1, 1, 1]], [*RECORDS, [0, 0, 0, 1]]),
 ).with_twins(

@@ -15,18 +15,13 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.catalogue.adaptive.holdout_runs import Design, Records, loss_of, runs_of
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Rng = np.random.Generator
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 THRESHOLD = Parameter("threshold", 0.3, "of the average", "how far holdout and training may differ", validate.real)
 TRAINED = Parameter("trained", 0.2, "of the average", "every query on the training set", validate.probability)
 BUDGET = Parameter("budget", 2, "answers", "the answers of the holdout set", partial(validate.whole, least=1))
-
-
-def _promise(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, Relation.REPLACE_ONE)
 
 
 def _thresholdout(
@@ -196,7 +191,7 @@ thresholdout = Entry(
     neighbours="holdout sets of n records, one of which is replaced",
     program=_thresholdout,
     parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET),
-    promise=_promise,
+    promise=pure_if_replaced,
     default_pair=_pair((6, 6, 6, 3) * 2, (UP, UP, UP, DOWN) * 2),
     **_form(Design()),
 ).with_twins(

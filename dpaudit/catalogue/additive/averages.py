@@ -8,21 +8,10 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import (
-    CHEEMA,
-    DMNS,
-    EPSILON,
-    HAGHTALAB,
-    ROOM,
-    SARKAR,
-    Floats,
-    Rng,
-    around,
-    pure_by_one,
-    pure_by_replacement,
-)
+from dpaudit.catalogue.additive.shared import CHEEMA, DMNS, HAGHTALAB, ROOM, SARKAR, Floats, Rng, around
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.laplace import centred_loss
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
 Values = list[float]
 
@@ -151,7 +140,7 @@ laplace_average = Entry(
     program=_average,
     sampler=_average_runs,
     parameters=(EPSILON, LARGEST),
-    promise=pure_by_replacement,
+    promise=pure_if_replaced,
     loss=_average_loss,
     default_pair=([70.0, 80.0, 55.0, 95.0, 0.0], [70.0, 80.0, 55.0, 95.0, 100.0]),
 ).with_twins(
@@ -183,7 +172,7 @@ laplace_average = Entry(
         program=_average,
         sampler=_average_runs,
         loss=_average_loss,
-        promise=pure_by_one,
+        promise=pure_if_added_or_removed,
         neighbours="one value more or less",
         default_pair=([0.0, 0.0, 100.0], [0.0, 0.0]),
     ),
@@ -278,7 +267,7 @@ laplace_sum = Entry(
     program=_sum,
     sampler=_sum_runs,
     parameters=(EPSILON, SIZE),
-    promise=pure_by_one,
+    promise=pure_if_added_or_removed,
     loss=_sum_loss,
     default_pair=([1.0, -0.5, 2.0], [1.0, -0.5]),
 ).with_twins(
@@ -309,7 +298,7 @@ laplace_sum = Entry(
         program=_sum,
         sampler=_sum_runs,
         loss=_sum_loss,
-        promise=pure_by_replacement,
+        promise=pure_if_replaced,
         neighbours="one value replaced",
         default_pair=([1.0, -0.5, 2.0], [1.0, -0.5, -2.0]),
     ),

@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import EPSILON, ROOM, SENSITIVITY, Integers, Rng, pure, unbounded
+from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY, Integers, Rng, unbounded
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.promises import EPSILON, pure
 
 GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
 

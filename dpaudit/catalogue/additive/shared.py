@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Parameter
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import ApproximateDP, PureDP, Relation
+from dpaudit.claims import ApproximateDP
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -23,25 +23,9 @@ HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
 CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 SENSITIVITY = Parameter(
     "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive
 )
-
-
-def pure(epsilon: float, **_: Any) -> PureDP:
-    """epsilon-DP, for neighbours that the entry states in words."""
-    return PureDP(epsilon)
-
-
-def pure_by_one(epsilon: float, **_: Any) -> PureDP:
-    """epsilon-DP for collections that differ by one record more or less."""
-    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
-
-
-def pure_by_replacement(epsilon: float, **_: Any) -> PureDP:
-    """epsilon-DP for collections in which one record has another value."""
-    return PureDP(epsilon, Relation.REPLACE_ONE)
 
 
 def approximate(epsilon: float, delta: float, **_: Any) -> ApproximateDP:

@@ -11,7 +11,6 @@ from dpaudit import validate
 from dpaudit.catalogue.additive.shared import (
     BASSI,
     DMNS,
-    EPSILON,
     HAGHTALAB,
     ROOM,
     SARKAR,
@@ -19,12 +18,12 @@ from dpaudit.catalogue.additive.shared import (
     Floats,
     Rng,
     around,
-    pure,
     unbounded,
 )
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss
 from dpaudit.catalogue.noise import laplace as laplace_noise
+from dpaudit.catalogue.promises import EPSILON, pure
 
 SEEDS = 64  # of the generator that has too few of them
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import EPSILON, ROOM, SENSITIVITY
+from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.laplace import clamped_loss
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.claims import PureDP
 
 Rng = np.random.Generator

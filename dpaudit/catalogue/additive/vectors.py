@@ -8,21 +8,11 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import (
-    BASSI,
-    CHEEMA,
-    DMNS,
-    EPSILON,
-    ROOM,
-    Floats,
-    Rng,
-    around_each,
-    pure,
-    pure_by_one,
-)
+from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, DMNS, ROOM, Floats, Rng, around_each
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.laplace import vector_loss
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
 
 Answers = list[float]
 Rows = list[list[int]]
@@ -132,7 +122,7 @@ counting_queries = Entry(
     program=_counting_queries,
     sampler=_counting_queries_runs,
     parameters=(EPSILON, QUERIES),
-    promise=pure_by_one,
+    promise=pure_if_added_or_removed,
     loss=_counting_queries_loss,
     default_pair=([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]]),
 ).with_twins(
@@ -205,7 +195,7 @@ histogram = Entry(
     program=_histogram,
     sampler=_histogram_runs,
     parameters=(EPSILON, CELLS),
-    promise=pure_by_one,
+    promise=pure_if_added_or_removed,
     loss=_histogram_loss,
     default_pair=([0, 0, 0, 1], [0, 0, 0]),
 ).with_twins(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,8 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.composing import laplace_epsilon
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.catalogue.promises import pure
+from dpaudit.claims import ApproximateDP
 from dpaudit.errors import InvalidSpec
 
 Rng = np.random.Generator
@@ -27,10 +27,6 @@ DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity i
 DRV = "Dwork, Rothblum & Vadhan 2010, Boosting and differential privacy"
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on all releases together", validate.positive)
 NEIGHBOURS = "vectors of counts that each move by at most 1"
-
-
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon)
 
 
 def _noisy(data: Counts, runs: int, rng: Rng, scales: list[float]) -> Floats:
@@ -84,7 +80,7 @@ composed_counts = Entry(
     program=_composed_counts,
     sampler=_composed_runs,
     parameters=(EPSILON,),
-    promise=_pure,
+    promise=pure,
     loss=_composed_loss,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
@@ -220,7 +216,7 @@ halving_budget = Entry(
     program=_halving_budget,
     sampler=_shared_runs,
     parameters=(EPSILON,),
-    promise=_pure,
+    promise=pure,
     loss=_shared_loss,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
@@ -291,7 +287,7 @@ averaged_count = Entry(
     program=_averaged_count,
     sampler=_averaged_runs,
     parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", partial(validate.whole, least=1))),
-    promise=_pure,
+    promise=pure,
     loss=_averaged_loss,
     default_pair=(10, 9),
 ).with_twins(

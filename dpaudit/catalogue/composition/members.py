@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -21,15 +20,6 @@ Members = list[list[int]]
 ROOM = "dpaudit.catalogue.composition"
 SARKAR = "Sarkar, notes 003"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
-
-
-def _removal(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
-
-
-def _replacement(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, Relation.REPLACE_ONE)
 
 
 def _noisy(counts: Floats, runs: int, rng: Rng, scale: float) -> Floats:
@@ -110,7 +100,7 @@ parallel_counts = Entry(
     program=_parallel_counts,
     sampler=_parallel_runs,
     parameters=(EPSILON, Parameter("parts", 3, "parts", "how many there are", partial(validate.whole, least=1))),
-    promise=_removal,
+    promise=pure_if_added_or_removed,
     loss=_parallel_loss,
     default_pair=([[0], [1], [2], [0, 1]], [[0], [1], [2]]),
 ).with_twins(
@@ -194,7 +184,7 @@ group_count = Entry(
         EPSILON,
         Parameter("size", 3, "people", "the most that a household counts for", partial(validate.whole, least=1)),
     ),
-    promise=_removal,
+    promise=pure_if_added_or_removed,
     loss=_group_loss,
     default_pair=([2, 1, 3, 3], [2, 1, 3]),
 ).with_twins(
@@ -267,7 +257,7 @@ replaced_histogram = Entry(
     program=_replaced_histogram,
     sampler=_histogram_runs,
     parameters=(EPSILON, Parameter("bins", 3, "values", "how many there are", partial(validate.whole, least=1))),
-    promise=_replacement,
+    promise=pure_if_replaced,
     loss=_histogram_loss,
     default_pair=([0, 0, 1, 2], [0, 1, 1, 2]),
 ).with_twins(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +12,15 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP
+from dpaudit.catalogue.promises import EPSILON, pure
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
 
 ROOM = "dpaudit.catalogue.composition"
 PAPER = "Dwork & Roth 2014, The algorithmic foundations of differential privacy, proposition 2.1"
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 SOURCE = Source("Bassi 2019, notes 001, 'Post-processing'", PAPER)
 NEIGHBOURS = "counts at most 1 apart"
-
-
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon)
 
 
 # --- a count that must not be negative ------------------------------------------------------------------------
@@ -103,7 +97,7 @@ nonnegative_count = Entry(
     program=_nonnegative_count,
     sampler=_nonnegative_runs,
     parameters=(EPSILON,),
-    promise=_pure,
+    promise=pure,
     loss=_count_loss,
     default_pair=(1, 0),
 ).with_twins(
@@ -210,7 +204,7 @@ rounded_count = Entry(
         EPSILON,
         Parameter("least", 5, "people", "smaller noisy counts are given as 0", partial(validate.whole, least=1)),
     ),
-    promise=_pure,
+    promise=pure,
     loss=_rounded_loss,
     default_pair=(10, 9),
 ).with_twins(

@@ -21,8 +21,6 @@ Floats = npt.NDArray[np.float64]
 _REACH = 45.0  # scales of noise beyond the outermost query answer; what is left out is e^-45 of the rest
 _NODES = 24  # a panel: enough for e^(steepness * width) with the exponent at most _RISE
 _RISE = 4.0
-_UNDERFLOW = 1e-290
-_GRID = 16.0  # released values tried, for each panel that the integral needs
 
 
 def below(value: Floats | float, scale: float) -> Floats:
@@ -103,27 +101,6 @@ def halting_ratios(p: Floats, q: Floats, threshold: float, threshold_scale: floa
     """The log ratios of an epoch: by the place of its top, and, last, of none."""
     scales = (threshold, threshold_scale, query_scale)
     return log_ratios(halting(p, *scales), halting(q, *scales))
-
-
-def releasing_ratios(p: Floats, q: Floats, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
-    """As `halting_ratios` where a top gives away its noisy answer: each the largest over the value given away.
-
-    The values tried are a grid that holds all answers and the threshold, where the ratio has its kinks.
-    """
-    steepness = 1.0 / threshold_scale + len(p) / query_scale
-    values, nodes, weights = panels([threshold, *p, *q], threshold_scale, _GRID * steepness)
-    mass = weights * density(nodes - threshold, threshold_scale)
-
-    def reached(answers: Floats) -> Floats:
-        """The log probability that all answers are bottoms and the noisy threshold is at most each value."""
-        bottoms = np.prod([below(nodes - answer, query_scale) for answer in answers], axis=0)
-        sums = np.cumsum((mass * bottoms).sum(axis=1))
-        return np.log(np.where(sums > _UNDERFLOW, sums, np.nan))
-
-    ratios = [reached(p[:place]) - reached(q[:place]) for place in range(len(p))]
-    moved = [(np.abs(values[1:] - q[j]) - np.abs(values[1:] - p[j])) / query_scale for j in range(len(p))]
-    tops = [np.nanmax(ratio + noise) for ratio, noise in zip(ratios, moved, strict=True)]
-    return np.array([*tops, reached(p)[-1] - reached(q)[-1]])
 
 
 def _first_above(answers: Floats, levels: Floats, query_scale: float) -> Floats:

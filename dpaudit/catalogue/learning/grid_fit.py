@@ -12,8 +12,8 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.learning.output_noise import EPSILON, REPLACED, ROOM, Data
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -161,10 +161,6 @@ def _loss(
     return largest_log_ratio(*(np.array([table.get(key, 0.0) for key in keys]) for table in outcomes))
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 _BY_TOTAL, _BY_LABELS, _TURNED = _total, partial(_average, clip=_clip_features), partial(_average, sign=-1.0)
 
 exponential_fit = Entry(
@@ -187,7 +183,7 @@ exponential_fit = Entry(
         Parameter("weight", 0.1, "loss per squared slope", "lambda, of the regulariser", validate.positive),
         Parameter("cells", 5, "slopes", "how many the grid holds", partial(validate.whole, least=2)),
     ),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(

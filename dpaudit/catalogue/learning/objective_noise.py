@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,9 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.optimum import LOGISTIC
-from dpaudit.catalogue.learning.output_noise import EPSILON, LABELLED, ROOM, Data
+from dpaudit.catalogue.learning.output_noise import LABELLED, ROOM, Data
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -181,10 +180,6 @@ def _loss(first: Data, second: Data, epsilon: float, weight: float, *, terms: Ca
     return float(max(ratio, np.abs(_log_tails(first, added) - _log_tails(second, added)).max()))
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 objective_perturbation = Entry(
     module=ROOM,
     name="objective_perturbation",
@@ -205,7 +200,7 @@ objective_perturbation = Entry(
         EPSILON,
         Parameter("weight", 0.005, "loss per squared unit of w", "lambda, of the regulariser", validate.positive),
     ),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([*_OTHERS, [1.0, 1]], [*_OTHERS, [0.1, -1]]),
 ).with_twins(

@@ -18,14 +18,14 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.optimum import HUBER_HINGE, LOGISTIC, classifier, in_unit_ball
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import GaussianDP, PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.claims import GaussianDP, Relation
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
 Data = list[list[float]]
 
 ROOM = "dpaudit.catalogue.learning"
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the regulariser", validate.positive)
 NOTES = "CS 208, notes 002, 'Output Perturbation'"
 CMS = "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 1"
@@ -169,10 +169,6 @@ def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> fl
     return math.inf
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 output_perturbation = Entry(
     module=ROOM,
     name="output_perturbation",
@@ -186,7 +182,7 @@ output_perturbation = Entry(
     program=_output,
     sampler=_output_runs,
     parameters=(EPSILON, WEIGHT),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=_PAIR,
 ).with_twins(

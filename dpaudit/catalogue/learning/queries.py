@@ -9,16 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.output_noise import EPSILON, REPLACED, ROOM
+from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -151,10 +150,6 @@ def _uniform_loss(first: Data, second: Data, epsilon: float, bits: int, toleranc
     return 0.0 if np.array_equal(_shares(first, bits), _shares(second, bits)) else math.inf
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 statistical_queries = Entry(
     module=ROOM,
     name="statistical_queries",
@@ -165,7 +160,7 @@ statistical_queries = Entry(
     program=_answers,
     sampler=_answer_runs,
     parameters=(EPSILON, BITS),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_answer_loss,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(

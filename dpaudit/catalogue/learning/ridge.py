@@ -14,9 +14,9 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.output_noise import EPSILON, NOTES, REPLACED, ROOM, Data, Floats, Rng
+from dpaudit.catalogue.learning.output_noise import NOTES, REPLACED, ROOM, Data, Floats, Rng
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 _OTHERS: Data = [
     [0.5, 0.4],
@@ -79,10 +79,6 @@ def _loss(first: Data, second: Data, epsilon: float, weight: float, bound: float
     return float(epsilon * moved / sensitivity(len(first), weight, bound))
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 _UNCLIPPED, _SUM = partial(_fit, clip=False), partial(_fit, average=False)
 
 ridge_output_perturbation = Entry(
@@ -105,7 +101,7 @@ ridge_output_perturbation = Entry(
         Parameter("weight", 1.0, "squared units of x", "lambda, of the regulariser", validate.positive),
         Parameter("bound", 1.0, "units of y", "B, what labels are clipped to", validate.positive),
     ),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.learning.output_noise import EPSILON, REPLACED, ROOM, Data
+from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -172,10 +172,6 @@ def _exact_variance_loss(first: Data, second: Data, epsilon: float) -> float:
     return float(np.max(ratio + shift / (1.0 + np.abs(slope))))
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 noisy_stats = Entry(
     module=ROOM,
     name="noisy_stats",
@@ -192,7 +188,7 @@ noisy_stats = Entry(
     program=_noisy_stats,
     sampler=_runs,
     parameters=(EPSILON,),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([*_OTHERS, [0.0, 1.0]], [*_OTHERS, [1.0, 1.0]]),
 ).with_twins(

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.learning.output_noise import EPSILON, ROOM, Data
+from dpaudit.catalogue.learning.output_noise import ROOM, Data
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -129,10 +129,6 @@ def _one_draw_loss(first: Data, second: Data, epsilon: float) -> float:
     return math.inf if np.ptp(moved) > _SAME else float(abs(moved[0]) / scales[0])
 
 
-def _added(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
-
-
 _NO_SQUARES = partial(_law, scales=(SUMS, SUMS, SUMS, SUMS, 0))
 _NO_COUNT = partial(_law, scales=(0, SUMS, SUMS, SUMS, SUMS))
 _FULL = partial(_law, scales=(1,) * SUMS)
@@ -153,7 +149,7 @@ regression_from_sums = Entry(
     program=_sums,
     sampler=_runs,
     parameters=(EPSILON,),
-    promise=_added,
+    promise=pure_if_added_or_removed,
     loss=_loss,
     default_pair=_PAIR,
 ).with_twins(

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.learning.output_noise import EPSILON, REPLACED, ROOM
+from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
 from dpaudit.catalogue.learning.queries import BITS, BLUM, HAGHTALAB, TOLERANCE, Data, share
 from dpaudit.catalogue.noise import laplace
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -166,10 +166,6 @@ def _error_loss(first: Data, second: Data, epsilon: float, bits: int, tolerance:
     return _loss(first, second, epsilon, bits, tolerance) if same else math.inf
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 pac_learner = Entry(
     module=ROOM,
     name="pac_learner",
@@ -183,7 +179,7 @@ pac_learner = Entry(
     program=_learner,
     sampler=_learner_runs,
     parameters=(EPSILON, replace(BITS, default=3), replace(TOLERANCE, default=0.15)),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from dpaudit.catalogue.entry import Entry, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.exact.encoding import independent, one_hot, patterns
-from dpaudit.catalogue.local.values import EPSILON, ROOM, VALUES, pure
+from dpaudit.catalogue.local.values import ROOM, VALUES, pure
+from dpaudit.catalogue.promises import EPSILON
 
 Rng = np.random.Generator
 Bits = npt.NDArray[np.int8]
@@ -24,10 +25,6 @@ WANG = "Wang, Blocki, Li & Jha 2017, Locally differentially private protocols fo
 
 
 # --- the bits by themselves ---------------------------------------------------------------------------------------
-
-
-def _independent_report(data: int, rng: Rng, k: int, one: float, zero: float) -> Report:
-    return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
 
 
 def _independent_runs(data: int, runs: int, rng: Rng, k: int, one: float, zero: float) -> Bits:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.claims import PureDP, Relation
 from dpaudit.errors import InvalidSpec
 
@@ -18,7 +19,6 @@ Bits = npt.NDArray[np.int8]
 Indices = npt.NDArray[np.intp]
 
 ROOM = "dpaudit.catalogue.local"
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 VALUES = Parameter("k", 4, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 
 

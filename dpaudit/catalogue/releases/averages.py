@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,24 +11,15 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
-from dpaudit.claims import PureDP, Relation
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
 Values = Sequence[float]
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 ROOM = "dpaudit.catalogue.releases"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
-
-
-def _added_or_removed(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
-
-
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
 
 
 # --- how many took part, and their average --------------------------------------------------------------------
@@ -101,7 +91,7 @@ noisy_count_and_average = Entry(
         EPSILON,
         Parameter("cap", 20.0, "units of the values", "larger values count as this", validate.positive),
     ),
-    promise=_added_or_removed,
+    promise=pure_if_added_or_removed,
     loss=_count_and_average_loss,
     default_pair=(_SMOKERS, _SMOKERS[:1] + _SMOKERS[2:]),
 ).with_twins(
@@ -182,7 +172,7 @@ noisy_average = Entry(
     program=_average,
     sampler=_average_runs,
     parameters=(EPSILON, Parameter("cap", 10.0, "points", "the best grade; the worst is 0", validate.positive)),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_average_loss,
     default_pair=(_GRADES, [2, *_GRADES[1:]]),
 ).with_twins(

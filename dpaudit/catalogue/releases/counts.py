@@ -13,9 +13,9 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.releases.counts_exact import random_rounding_loss, rounded_noise_loss
 from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
-from dpaudit.claims import PureDP, Relation
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -23,13 +23,8 @@ Integers = npt.NDArray[np.int64]
 Records = Sequence[Sequence[str]]  # (area, health)
 Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 AREAS, HEALTH = ("north", "east", "south"), ("ill", "well")
 CELLS = [(area, health) for area in AREAS for health in HEALTH]
-
-
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
 
 
 def _counts(data: Records) -> list[int]:
@@ -184,7 +179,7 @@ noisy_counts = Entry(
     program=_noisy_counts,
     sampler=_noisy_counts_runs,
     parameters=(EPSILON,),
-    promise=_pure,
+    promise=pure_if_added_or_removed,
     loss=_noisy_counts_loss,
     default_pair=(_ALL, _people(2, 6, 5, 4, 1, 4)),
 ).with_twins(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +11,8 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
-from dpaudit.claims import PureDP, Relation
 from dpaudit.errors import InvalidSpec
 
 Rng = np.random.Generator
@@ -27,12 +26,7 @@ def _at_least_one(name: str, value: object) -> float:
     return validate.positive(name, value)
 
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 PENALTY = Parameter("penalty", 1.0, "units of x^2", "the weight of w^2 against the squared errors", _at_least_one)
-
-
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
 
 
 def slope(data: Points, penalty: float) -> float:
@@ -104,7 +98,7 @@ noisy_slope = Entry(
     program=_noisy,
     sampler=_noisy_runs,
     parameters=(EPSILON, PENALTY),
-    promise=_pure,
+    promise=pure_if_replaced,
     loss=_noisy_loss,
     default_pair=([(1.0, 1.0), *_OTHERS], [(1.0, -1.0), *_OTHERS]),
 ).with_twins(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +12,16 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
-from dpaudit.claims import PureDP, Relation
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Bits = Sequence[int]
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted", partial(validate.whole, least=1))
 DINUR = "Dinur & Nissim 2003, Revealing information while preserving privacy"
-
-
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +118,7 @@ noisy_subset_counts = Entry(
     program=_noisy,
     sampler=_noisy_runs,
     parameters=(EPSILON, QUERIES),
-    promise=_pure,
+    promise=pure_if_replaced,
     loss=_noisy_loss,
     default_pair=(_BITS, _flipped(_BITS, 6)),
 ).with_twins(

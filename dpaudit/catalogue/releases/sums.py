@@ -13,27 +13,19 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
-from dpaudit.claims import PureDP, Relation
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
 Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 Values = Sequence[float]
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 CAP = Parameter("cap", 10.0, "units of the values", "larger values count as this", validate.positive)
 ROOM = "dpaudit.catalogue.releases"
 CHEEMA = "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
-KENTHAPADI = "Kenthapadi, Mishra & Nissim 2005, Simulatable auditing"
-
-
 # --- a sum ----------------------------------------------------------------------------------------------------
-
-
-def _added_or_removed(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.ADD_OR_REMOVE_ONE)
 
 
 def _sum(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
@@ -114,7 +106,7 @@ noisy_sum = Entry(
     program=_sum,
     sampler=_sum_runs,
     parameters=(EPSILON, CAP),
-    promise=_added_or_removed,
+    promise=pure_if_added_or_removed,
     loss=_sum_loss,
     default_pair=(_SALARIES, _SALARIES[:4]),
 ).with_twins(
@@ -164,10 +156,6 @@ noisy_sum = Entry(
 # --- largest values, of all and of all but one ----------------------------------------------------------------
 
 
-def _replaced(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
-
-
 def _maxima(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
     values = [min(max(value, 0.0), cap) for value in data]
     return max(values) + rng.laplace(scale=2.0 * cap / epsilon), max(values[:-1]) + rng.laplace(
@@ -212,7 +200,7 @@ noisy_maxima = Entry(
     program=_maxima,
     sampler=_maxima_runs,
     parameters=(EPSILON, CAP),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_maxima_loss,
     default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),
 ).with_twins(

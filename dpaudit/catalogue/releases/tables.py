@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Entry, Source, Twin
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 from dpaudit.catalogue.releases.hospital import (
     DECADES,
@@ -25,22 +24,15 @@ from dpaudit.catalogue.releases.hospital import (
     half,
     k_anonymous,
 )
-from dpaudit.claims import PureDP, Relation
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
 Records = Sequence[Record]
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 ROOM = "dpaudit.catalogue.releases"
 SARKAR = "Sarkar, notes 003"
-SWEENEY = "Sweeney 2002, k-anonymity: a model for protecting privacy"
 GANTA = "Ganta, Kasiviswanathan & Smith 2008, Composition attacks and auxiliary information in data privacy"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
-
-
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon, relation=Relation.REPLACE_ONE)
 
 
 # --- one table ------------------------------------------------------------------------------------------------
@@ -116,7 +108,7 @@ noisy_table = Entry(
     program=_noisy_table,
     sampler=_noisy_table_runs,
     parameters=(EPSILON,),
-    promise=_pure,
+    promise=pure_if_replaced,
     loss=_noisy_table_loss,
     default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
 ).with_twins(
@@ -209,7 +201,7 @@ two_noisy_tables = Entry(
     program=_noisy_tables,
     sampler=_noisy_tables_runs,
     parameters=(EPSILON,),
-    promise=_pure,
+    promise=pure_if_replaced,
     loss=_noisy_tables_loss,
     default_pair=(_seen("AIDS"), _seen("Flu")),
 ).with_twins(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.normal import gaussian_delta, gaussian_epsilon
+from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 from dpaudit.claims import ApproximateDP, Relation
 
@@ -19,7 +20,6 @@ Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
 Rows = Sequence[Sequence[float]]
 
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
 HOMER = "Homer et al. 2008, Resolving individuals contributing trace amounts of DNA to highly complex mixtures"
 BALLE = "Balle & Wang 2018, Improving the Gaussian mechanism"

@@ -12,8 +12,9 @@ from dpaudit.catalogue.entry import Entry, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.exact.selecting import exponential, flip_in_order, flip_one_coin
 from dpaudit.catalogue.exact.selecting import permute_and_flip as law_of
+from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import chosen
-from dpaudit.catalogue.selection.races import EPSILON, ROOM, pure
+from dpaudit.catalogue.selection.races import ROOM
 from dpaudit.catalogue.selection.utilities import UTILITY
 
 Rng = np.random.Generator

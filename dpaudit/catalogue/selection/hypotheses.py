@@ -11,9 +11,9 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.exact.selecting import exponential
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.selection.draws import Masked, chosen, with_values
-from dpaudit.catalogue.selection.races import EPSILON, ROOM
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.selection.races import ROOM
 
 Rng = np.random.Generator
 Records = list[int]
@@ -26,10 +26,6 @@ HYPOTHESES = range(3)
 PENALTY = Parameter(
     "penalty", 0.3, "units of loss", "R(theta) for the second hypothesis, twice that for the third", validate.positive
 )
-
-
-def _replaced(epsilon: float, **_: object) -> PureDP:
-    return PureDP(epsilon, Relation.REPLACE_ONE)
 
 
 def average_losses(data: Records) -> Floats:
@@ -165,7 +161,7 @@ exponential_mechanism_learning = Entry(
     program=_learning,
     sampler=_runs,
     parameters=(EPSILON,),
-    promise=_replaced,
+    promise=pure_if_replaced,
     loss=_loss,
     default_pair=([2, 3, 3, 3, 3], [3, 3, 3, 3, 3]),
 ).with_twins(

@@ -13,10 +13,10 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.exact.selecting import exponential
+from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.selection.draws import chosen
-from dpaudit.catalogue.selection.races import EPSILON, ROOM
+from dpaudit.catalogue.selection.races import ROOM
 from dpaudit.catalogue.selection.utilities import CHEEMA
-from dpaudit.claims import PureDP, Relation
 
 Rng = np.random.Generator
 Records = list[int]
@@ -26,10 +26,6 @@ Indices = npt.NDArray[np.intp]
 TOP = Parameter("top", 9, "units of the records", "the largest value; the least is 0", partial(validate.whole, least=1))
 
 STEPS = Parameter("steps", 12, "steps", "how long the chain runs", partial(validate.whole, least=1))
-
-
-def _added(epsilon: float, **_: object) -> PureDP:
-    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
 
 
 def _imbalance(data: Records, value: int) -> int:
@@ -148,7 +144,7 @@ private_median = Entry(
     program=_private_median,
     sampler=_runs,
     parameters=(EPSILON, TOP),
-    promise=_added,
+    promise=pure_if_added_or_removed,
     loss=_loss,
     default_pair=([2, 3, 3, 4, 7], [2, 3, 3, 4, 7, 9]),
 ).with_twins(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +14,13 @@ from dpaudit.catalogue.exact.comparisons import below, winning
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.exact.selecting import releasing
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import pure
 from dpaudit.catalogue.selection.draws import Masked, race, with_values
-from dpaudit.claims import PureDP
 
 Rng = np.random.Generator
 Indices = npt.NDArray[np.intp]
 
 HEAD_START = Parameter("head_start", 1.0, "counts", "what the first count is given, known to all", validate.real)
-
-
-def _pure(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(epsilon)
 
 
 # --- as the notes have it ---------------------------------------------------------------------------------------
@@ -178,7 +173,7 @@ report_noisy_max = Entry(
     program=_report_noisy_max,
     sampler=_report_noisy_max_runs,
     parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
-    promise=_pure,
+    promise=pure,
     loss=_report_noisy_max_loss,
     default_pair=([1, 1, 1, 1, 0], [0, 0, 0, 0, 0]),
 ).with_twins(

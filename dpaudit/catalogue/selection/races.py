@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,8 @@ from dpaudit.catalogue.exact.comparisons import winning
 from dpaudit.catalogue.exact.discrete import largest_log_ratio, log_ratios
 from dpaudit.catalogue.exact.selecting import releasing, top_two
 from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import Masked, race, with_values
-from dpaudit.claims import PureDP
 
 Rng = np.random.Generator
 Answers = list[float]
@@ -23,17 +22,11 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 ROOM = "dpaudit.catalogue.selection"
-EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 SENSITIVITY = Parameter(
     "sensitivity", 1.0, "units of the answers", "how far one person moves each answer", validate.positive
 )
 NEIGHBOURS = "vectors of answers that each move by at most `sensitivity`, in any direction"
 BASSI = "Bassi 2019, notes 001, 'Report Noisy Max' (there for counts)"
-
-
-def pure(epsilon: float, **_: Any) -> PureDP:
-    """The claim of every mechanism of this room: epsilon, whatever else is given."""
-    return PureDP(epsilon)
 
 
 def _general(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:

@@ -12,9 +12,9 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.exact.selecting import exponential
+from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
 from dpaudit.catalogue.selection.draws import Masked, chosen, with_values
-from dpaudit.catalogue.selection.races import EPSILON, ROOM, pure
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.selection.races import ROOM
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -152,10 +152,6 @@ VALUES = Parameter("candidates", 4, "values", "how many values there are: 0, 1, 
 Votes = list[int]
 
 
-def _added(epsilon: float, **_: object) -> PureDP:
-    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
-
-
 def _most_common(data: Votes, rng: Rng, epsilon: float, candidates: int) -> int:
     weights = [math.exp(epsilon * data.count(value)) for value in range(candidates)]
     return int(rng.choice(candidates, p=[weight / sum(weights) for weight in weights]))
@@ -223,7 +219,7 @@ most_common = Entry(
     program=_most_common,
     sampler=_most_common_runs,
     parameters=(EPSILON, VALUES),
-    promise=_added,
+    promise=pure_if_added_or_removed,
     loss=_most_common_loss,
     default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),
 ).with_twins(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.sparse.common import BOTTOM, EPSILON, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS, pure
+from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
 

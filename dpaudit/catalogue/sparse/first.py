@@ -13,7 +13,8 @@ from dpaudit.catalogue.exact.comparisons import halting
 from dpaudit.catalogue.exact.discrete import log_ratios
 from dpaudit.catalogue.exact.released import announced_threshold_loss
 from dpaudit.catalogue.noise import laplace
-from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, EPSILON, NEIGHBOURS, ROOM, THRESHOLD, TOP, pure
+from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
 from dpaudit.catalogue.exact.released import one_threshold_values_loss
-from dpaudit.catalogue.sparse.common import BOTTOM, EPSILON, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS, pure
+from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Scales, Seen, bits, released
 

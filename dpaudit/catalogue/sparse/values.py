@@ -12,7 +12,8 @@ from dpaudit.catalogue.entry import Entry, Source, Twin
 from dpaudit.catalogue.exact.one_threshold import one_threshold_loss
 from dpaudit.catalogue.exact.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
 from dpaudit.catalogue.noise import laplace
-from dpaudit.catalogue.sparse.common import EPSILON, NEIGHBOURS, ROOM, THRESHOLD, TOPS, pure
+from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.sparse.common import NEIGHBOURS, ROOM, THRESHOLD, TOPS
 from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
 from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, Rule, Seen, comparisons, released
 

@@ -1,0 +1,26 @@
+"""What many entries promise, and the parameter they promise it by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Parameter
+from dpaudit.claims import PureDP, Relation
+
+EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
+
+
+def pure(epsilon: float, **_: Any) -> PureDP:
+    """epsilon-DP; what neighbours are is said in words, for datasets that are no collections of records."""
+    return PureDP(epsilon)
+
+
+def pure_if_added_or_removed(epsilon: float, **_: Any) -> PureDP:
+    """epsilon-DP for datasets of which one has one record more."""
+    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
+
+
+def pure_if_replaced(epsilon: float, **_: Any) -> PureDP:
+    """epsilon-DP for datasets of one size that differ in one record."""
+    return PureDP(epsilon, Relation.REPLACE_ONE)

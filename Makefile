@@ -12,13 +12,14 @@ LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit lectures test bench audit-libraries clean
+.PHONY: help audit lectures test prove-random bench audit-libraries clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make audit            runs the core audits and writes reports/"
 	@echo "make lectures         audits every mechanism of the lecture notes and writes reports/lectures/claims.html"
 	@echo "make test             lint, types and tests"
+	@echo "make prove-random     proves 1,000 random programs and compares each proof with exact losses (minutes)"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
 	@echo "make clean            removes the environments"
@@ -38,6 +39,9 @@ test: $(VENV)/.ready-test
 	$(RUN) -m mypy
 	$(RUN) -m pytest -q -n 2 --dist worksteal
 
+prove-random: $(VENV)/.ready-test
+	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py
+
 bench: $(VENV)/.ready-test
 	$(RUN) -m benchmarks
 
@@ -52,8 +56,8 @@ clean:
 	rm -rf $(VENV) .environments
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
-$(VENV)/.ready-audit: EXTRAS := audits,classify
-$(VENV)/.ready-test: EXTRAS := test,classify,audits
+$(VENV)/.ready-audit: EXTRAS := audits,classify,verify
+$(VENV)/.ready-test: EXTRAS := test,classify,audits,verify
 $(VENV)/.ready-audit $(VENV)/.ready-test: pyproject.toml
 	$(call environment,$(VENV))
 	@echo "installing dpaudit[$(EXTRAS)] into $(VENV); this takes a minute or two"

@@ -141,6 +141,38 @@ def test_only_the_plugin_knows_pytest() -> None:
                 assert floor_of(file) == "pytest_plugin", f"{found.where}: nothing but pytest_plugin may import pytest"
 
 
+VERIFY = (
+    "requirement",
+    "upper",
+    "enclosure",
+    "proof",
+    "stored",
+    "language",
+    "replay",
+    "integrals",
+    "witnesses",
+    "alignment",
+    "checker",
+    "accounting",
+    "bracket",  # and its words
+)
+
+
+def test_the_engines_of_verify_stand_in_their_order() -> None:
+    """And the checker sees nothing of the search whose proofs it doubts, nor the search of the checker."""
+    for file in sources(PACKAGE / "verify"):
+        parts = file.relative_to(PACKAGE / "verify").parts
+        here = Path(parts[0]).stem.partition("_")[0]
+        for found in imports(file):
+            path = found.module.split(".")
+            if path[:2] != ["dpaudit", "verify"]:
+                continue
+            target = (path[2] if len(path) > 2 else str(found.name)).partition("_")[0]
+            assert target in VERIFY, f"{found.where}: give {target} a place in VERIFY"
+            assert VERIFY.index(target) <= VERIFY.index(here), f"{found.where}: {here} comes before {target}"
+            assert (here, target) != ("checker", "alignment"), f"{found.where}: the checker uses code of the search"
+
+
 @pytest.mark.parametrize("file", sources(ROOT / "audits"), ids=lambda file: str(file.relative_to(ROOT)))
 def test_audits_are_written_as_a_user_would_write_them(file: Path) -> None:
     import dpaudit

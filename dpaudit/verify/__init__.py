@@ -1,0 +1,1 @@
+"""Upper bounds: exact replay, rigorous integrals, proofs by alignment with their checker, accounting, the bracket."""

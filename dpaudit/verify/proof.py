@@ -1,0 +1,125 @@
+"""A proof by randomness alignment, as it is stored: everything that a checker needs, and nothing it must believe.
+
+The second run draws each noise of the first, shifted. A proof says by how much on every path, what stays true of the
+two runs from one answer to the next, and why the shifts cost no more than the claim. It is data alone: the search that
+finds it is in `alignment`, the checker that doubts it in `checker`.
+
+Expressions are text in the language's own words: parameters, counters and variables of the program by name,
+`index` (the loop's, from 0), `n` (the number of answers), and a primed name, `best'`, for the second run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+Adjacency = Literal["all-differ", "one-differs", "up", "down"]
+Shape = Literal["lock-step", "winner"]
+
+ADJACENCIES: dict[str, str] = {
+    "all-differ": "every answer may differ by at most 1",
+    "one-differs": "one answer may differ, by at most 1",
+    "up": "every answer rises by at most 1 from the first dataset to the second (one way)",
+    "down": "every answer falls by at most 1 from the first dataset to the second (one way)",
+}
+SYMMETRIC = ("all-differ", "one-differs")  # the others need both ways for a statement about neighbours
+WINNER = "winner"  # stands for a path where a shift belongs to the answer whose index is returned
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """What the second run adds to one draw on one path.
+
+    The shift is `constant` + `answer` * d + the sum over v of `differences[v]` * (v' - v), where d is how far the
+    current answer moves from the first dataset to the second, and v' - v is taken at the head of the loop. Draws that
+    are not named are not shifted.
+    """
+
+    path: str
+    draw: str
+    constant: Fraction = Fraction(0)
+    answer: Fraction = Fraction(0)
+    differences: Mapping[str, Fraction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stays true, at the head of the loop, of the difference v' - v of a variable that the loop carries.
+
+    `by` is None: v' - v equals `value`. `by` is "used": |v' - v| <= `value` * used, where `used` is 1 once the one
+    answer that differs has been read, and 0 before (one-differs only).
+    """
+
+    variable: str
+    value: Fraction
+    by: Literal["used"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Potential:
+    """A bound on the cost so far, at the head of the loop, for proofs that hold for any number of answers.
+
+    cost so far <= `start` + the sum over counters c of `counters[c]` * c + `used` * used
+                   - the sum over variables v of `held[v]` * |v' - v|
+
+    All coefficients are texts, rational in the parameters, and not negative.
+    """
+
+    start: str
+    counters: Mapping[str, str] = field(default_factory=dict)
+    used: str = "0"
+    held: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """One way to shift the draws, with what stays true.
+
+    lock-step: both runs take the same paths. `shifts` are by path; `kept` are the differences carried round the loop;
+    `bounds` are facts about counters at the head of the loop, such as "count <= N - 1"; `potential` bounds the cost.
+    winner: the shift belongs to the answer that is returned (path "winner"); `phases` are facts about both runs at the
+    head of the loop "before" that answer and "after" it.
+    """
+
+    shifts: tuple[Shift, ...]
+    kept: tuple[Kept, ...] = ()
+    bounds: tuple[str, ...] = ()
+    potential: Potential | None = None
+    phases: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A class of runs and the alignment used for it (its place in the proof's `alignments`).
+
+    `counts` says how often each path of the loop is taken (paths not named: never); with it the cost is a plain sum.
+    None: all runs, and the alignment's potential (lock-step) or its one shift (winner) bounds the cost.
+    """
+
+    alignment: int
+    cost: str
+    counts: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A program, what is shown of it, and how: the cost of every run is at most `cost`, the largest of the cases.
+
+    `fixed` are the public parameters that were given a value (the proof is for these; all others are arbitrary);
+    `answers` is the number of answers, or None for any number. `claim` is the claim, None where only the cost was
+    asked for. `assumptions` says in words what is taken for granted of the parameters.
+    """
+
+    source: str
+    function: str
+    adjacency: Adjacency
+    fixed: Mapping[str, Fraction]
+    answers: int | None
+    claim: str | None
+    cost: str
+    shape: Shape
+    alignments: tuple[Alignment, ...]
+    cases: tuple[Case, ...]
+    assumptions: tuple[str, ...] = ()

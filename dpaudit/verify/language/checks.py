@@ -1,0 +1,181 @@
+"""What must hold of a plain form before anybody reasons about it: values before uses, whole numbers, plain outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpaudit.verify.language import nodes
+from dpaudit.verify.language.names import Names, parts, reads
+from dpaudit.verify.language.results import Parts, emits
+from dpaudit.verify.language.signature import RESERVED
+
+
+def check(names: Names, found: Parts) -> None:
+    """Raises `OutsideLanguage` for anything in a plain form whose meaning is not certain."""
+    _values_before_uses(names, found)
+    _reserved(names, found)
+    _outputs(names, found)
+    wholes = whole_variables(names, found)
+    for expression, line, text in names.must_be_whole:
+        if not _is_whole(expression, wholes, names.wholes):
+            raise names.error(line, f"`{text}`", "int() of a number that is not whole would round it")
+
+
+def whole_parameters(names: Names, found: Parts) -> frozenset[str]:
+    """The parameters that are whole numbers: annotated so, used by // or %, or compared with counters."""
+    wholes = whole_variables(names, found)
+    found_so_far = set(names.wholes)
+    for expression in _expressions((*found.before, *(found.loop or ()), *found.after)):
+        for part in parts(expression):
+            if isinstance(part, nodes.Compared):
+                found_so_far |= _counted_against(names, part, wholes)
+    return frozenset(found_so_far)
+
+
+def whole_variables(names: Names, found: Parts) -> frozenset[str]:
+    """The variables that only ever hold whole numbers, counters above all."""
+    values: dict[str, list[nodes.Expression | None]] = {}
+    for statement in _statements((*found.before, *(found.loop or ()), *found.after)):
+        if isinstance(statement, nodes.Assign):
+            values.setdefault(statement.target, []).append(statement.value)
+    wholes = frozenset(values)
+    while True:
+        kept = frozenset(
+            name
+            for name in wholes
+            if all(value is not None and _is_whole(value, wholes, names.wholes) for value in values[name])
+        )
+        if kept == wholes:
+            return wholes
+        wholes = kept
+
+
+def _is_whole(expression: nodes.Expression, variables: frozenset[str], parameters: set[str]) -> bool:
+    match expression:
+        case nodes.Number(value=value):
+            return value.denominator == 1
+        case nodes.Index() | nodes.Length():
+            return True
+        case nodes.Parameter(name=name):
+            return name in parameters
+        case nodes.Variable(name=name):
+            return name in variables
+        case nodes.Arithmetical(operation=operation, left=left, right=right) if operation != "/":
+            return all(_is_whole(side, variables, parameters) for side in (left, right))
+    return False
+
+
+def _counted_against(names: Names, compared: nodes.Compared, wholes: frozenset[str]) -> set[str]:
+    """The parameters in a comparison of whole numbers with at least one counter or index."""
+    inside = [part for side in (compared.left, compared.right) for part in parts(side)]
+    counts = any(isinstance(part, nodes.Index | nodes.Length) for part in inside)
+    counts = counts or any(isinstance(part, nodes.Variable) and part.name in wholes for part in inside)
+    parameters = {part.name for part in inside if isinstance(part, nodes.Parameter)}
+    if not counts or parameters & names.signature.reals:
+        return set()
+    is_whole = all(_is_whole(side, wholes, parameters | names.wholes) for side in (compared.left, compared.right))
+    return parameters if is_whole else set()
+
+
+def _values_before_uses(names: Names, found: Parts) -> None:
+    known = _flow(names, found.before, frozenset())
+    assert known is not None  # there is no break before the loop
+    if found.loop is not None:
+        _flow(names, found.loop, known)
+    known = _flow(names, found.after, known)  # the loop may end at once: what it sets may not be set
+    assert known is not None
+    for expression in found.result:
+        _known(names, expression, known, None)
+
+
+def _flow(names: Names, block: nodes.Block, known: frozenset[str]) -> frozenset[str] | None:
+    """The variables that have a value after a block, on every path through it; None where it always stops."""
+    for statement in block:
+        match statement:
+            case nodes.Assign(target=target, value=value, line=line):
+                _known(names, value, known, line)
+                known |= {target}
+            case nodes.Draw(target=target):
+                known |= {target}
+            case nodes.Emit(value=value, key=key, line=line):
+                _known(names, value, known, line)
+                if key is not None:
+                    _known(names, key, known, line)
+            case nodes.Branch(condition=condition, then=then, otherwise=otherwise, line=line):
+                _known(names, condition, known, line)
+                arms = [_flow(names, arm, known) for arm in (then, otherwise)]
+                going = [arm for arm in arms if arm is not None]
+                if not going:
+                    return None
+                known = frozenset.intersection(*going)
+            case nodes.Stop():
+                return None
+    return known
+
+
+def _known(names: Names, expression: nodes.Expression, known: frozenset[str], line: int | None) -> None:
+    for name in sorted(reads(expression) - known):
+        cure = "give it a value on every path before it is used, before the loop if it is used after the loop"
+        raise names.error(line or 1, f"{name}, which may have no value yet,", cure)
+
+
+def _reserved(names: Names, found: Parts) -> None:
+    for statement in _statements((*found.before, *(found.loop or ()), *found.after)):
+        if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
+            raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
+
+
+def _outputs(names: Names, found: Parts) -> None:
+    """True and 1 are equal outputs in Python, and an output that is overwritten is none."""
+    everything = emits((*found.before, *(found.loop or ()), *found.after))
+    values = [(emit.value, emit.line) for emit in everything]
+    truth = [line for value, line in values if isinstance(value, nodes.Symbol) and value.name in ("True", "False")]
+    numbers = [line for value, line in values if not isinstance(value, nodes.Symbol)]
+    if truth and numbers:
+        cure = "True equals 1 and False equals 0: use None or a text as the symbol"
+        raise names.error(max(truth[0], numbers[0]), "True or False beside numbers as outputs", cure)
+    if names.keyed:
+        outside = [*emits(found.before), *emits(found.after)]
+        if outside:
+            raise names.error(outside[0].line, "an output by place outside the loop", "set it inside the loop")
+        for line in _twice(found.loop or ()):
+            raise names.error(line, "a place that may be set twice", "set it once on every path")
+
+
+def _twice(block: nodes.Block) -> Iterator[int]:
+    """The lines where a path through a block adds a second output."""
+    most = 0
+    for statement in block:
+        if isinstance(statement, nodes.Branch):
+            yield from _twice(statement.then)
+            yield from _twice(statement.otherwise)
+        added = _most(statement)
+        if added and most:
+            yield emits((statement,))[0].line
+        most += added
+
+
+def _most(statement: nodes.Statement) -> int:
+    """How many outputs a statement may add at most."""
+    if isinstance(statement, nodes.Branch):
+        return max(sum(map(_most, statement.then)), sum(map(_most, statement.otherwise)))
+    return int(isinstance(statement, nodes.Emit))
+
+
+def _statements(block: nodes.Block) -> Iterator[nodes.Statement]:
+    for statement in block:
+        yield statement
+        if isinstance(statement, nodes.Branch):
+            yield from _statements(statement.then)
+            yield from _statements(statement.otherwise)
+
+
+def _expressions(block: nodes.Block) -> Iterator[nodes.Expression]:
+    for statement in _statements(block):
+        match statement:
+            case nodes.Assign(value=value):
+                yield value
+            case nodes.Emit(value=value):
+                yield value
+            case nodes.Branch(condition=condition):
+                yield condition

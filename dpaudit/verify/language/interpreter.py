@@ -1,0 +1,147 @@
+"""The interpreter: what a program outputs, for given answers and draws. It is the meaning that proofs are about."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language import nodes
+
+Number = Fraction | float
+DrawsOne = Callable[[nodes.Law, Any], Any]
+OPERATIONS: dict[nodes.Operation, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+ORDERS: dict[nodes.Order, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+SYMBOLS: dict[str, bool | None] = {"None": None, "True": True, "False": False}
+
+
+def run(
+    program: nodes.Program, answers: Sequence[Number] | Number, parameters: Mapping[str, Number], draw: DrawsOne
+) -> Any:
+    """The output of one run: a value, or a tuple where several are returned; the list of outputs is a tuple.
+
+    `answers` is a sequence, or one number where the program has no loop; `draw(law, scale)` gives each noise, in the
+    order of the source. Fractions stay exact, floats stay floats. Outputs by place are pairs (place, value). Raises
+    `InvalidSpec` for parameters that are missing, unknown, not whole where they must be, or against the
+    preconditions, for no answers at all, and for a scale that is not above 0.
+
+    >>> from dpaudit.verify.language.parse import read
+    >>> program = read("def f(q, rng, eps):\\n    return tuple(x + rng.laplace(scale=1 / eps) for x in q)")
+    >>> [str(value) for value in run(program, [1, 2], {"eps": 4}, lambda law, scale: scale)]
+    ['5/4', '9/4']
+    """
+    loop = program.loop is not None
+    if loop == (not isinstance(answers, Sequence)):
+        raise InvalidSpec(f"{program.name} takes {'a list of answers' if loop else 'one number'}, got {answers!r}")
+    queries = [_exact(answer) for answer in answers] if isinstance(answers, Sequence) else [_exact(answers)]
+    if not queries:
+        raise InvalidSpec(f"{program.name} needs at least one answer")
+    state = _State(_parameters(program, parameters), len(queries), queries[0], draw)
+    for precondition in program.preconditions:
+        if not state.value(precondition):
+            raise InvalidSpec(f"the parameters must keep what {program.name} asserts of them")
+    state.block(program.before)
+    if program.loop is not None:
+        for state.index, state.answer in enumerate(queries):
+            if state.block(program.loop):
+                break
+    state.block(program.after)
+    found = tuple(tuple(state.outputs) if part == nodes.Emitted() else state.value(part) for part in program.result)
+    return found[0] if len(found) == 1 else found
+
+
+def _exact(value: Number) -> Any:
+    return Fraction(value) if isinstance(value, int | Fraction) else value
+
+
+def _parameters(program: nodes.Program, given: Mapping[str, Number]) -> dict[str, Any]:
+    values = {name: _exact(value) for name, value in {**program.defaults, **given}.items()}
+    for name in program.parameters:
+        if name not in values:
+            raise InvalidSpec(f"{program.name} needs a value of its parameter {name}")
+    for name, value in values.items():
+        if name not in program.parameters:
+            known = ", ".join(program.parameters) or "none"
+            raise InvalidSpec(f"{program.name} has no parameter {name}: it has {known}")
+        if name in program.integers and value != value // 1:
+            raise InvalidSpec(f"the parameter {name} of {program.name} must be a whole number, got {value}")
+    return values
+
+
+@dataclass(slots=True)
+class _State:
+    parameters: dict[str, Any]
+    length: int
+    answer: Any
+    draw: DrawsOne
+    index: int = 0
+    variables: dict[str, Any] = field(default_factory=dict)
+    outputs: list[Any] = field(default_factory=list)
+
+    def block(self, block: nodes.Block) -> bool:
+        """Runs the statements; True where the loop ends."""
+        for statement in block:
+            match statement:
+                case nodes.Assign(target=target, value=value):
+                    self.variables[target] = self.value(value)
+                case nodes.Draw(target=target, law=law, scale=scale):
+                    size = self.value(scale)
+                    if not size > 0:
+                        raise InvalidSpec(f"the scale in line {statement.line} must be above 0, got {size}")
+                    self.variables[target] = self.draw(law, size)
+                case nodes.Emit(value=value, key=key):
+                    output = self.value(value)
+                    self.outputs.append(output if key is None else (self.value(key), output))
+                case nodes.Branch(condition=condition, then=then, otherwise=otherwise):
+                    if self.block(then if self.value(condition) else otherwise):
+                        return True
+                case nodes.Stop():
+                    return True
+        return False
+
+    def value(self, expression: nodes.Expression) -> Any:
+        match expression:
+            case nodes.Number(value=value):
+                return value
+            case nodes.Symbol(name=name):
+                return SYMBOLS[name] if name in SYMBOLS else ast.literal_eval(name)
+            case nodes.Parameter(name=name):
+                return self.parameters[name]
+            case nodes.Variable(name=name):
+                return self.variables[name]
+            case nodes.Answer():
+                return self.answer
+            case nodes.Index():
+                return Fraction(self.index)
+            case nodes.Length():
+                return Fraction(self.length)
+            case nodes.Arithmetical(operation=operation, left=left, right=right):
+                return OPERATIONS[operation](self.value(left), self.value(right))
+            case nodes.Compared(order=order, left=left, right=right):
+                return ORDERS[order](self.value(left), self.value(right))
+            case nodes.All(parts=parts):
+                return all(self.value(part) for part in parts)
+            case nodes.Any(parts=parts):
+                return any(self.value(part) for part in parts)
+            case nodes.Not(part=part):
+                return not self.value(part)
+            case nodes.Emitted():
+                raise InvalidSpec("the list of outputs is no number")

@@ -1,0 +1,173 @@
+"""What a name of a mechanism stands for while its source is read from top to bottom."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dpaudit.verify.language import nodes
+from dpaudit.verify.language.outline import Loop, assigned
+from dpaudit.verify.language.outside import OutsideLanguage
+from dpaudit.verify.language.signature import RESERVED, Signature
+from dpaudit.verify.language.source import WORDS_OF_THE_LANGUAGE
+
+NAME = re.compile(r"[^\W\d]\w*")  # as the texts of a proof can say it
+
+
+@dataclass(slots=True)
+class Names:
+    """The state of the reader: it changes as the statements go by."""
+
+    function: str
+    text: str
+    signature: Signature
+    constants: Mapping[str, nodes.Number | nodes.Symbol]
+    loop: Loop | None
+    times: Mapping[str, int]  # how often each local name is given a value
+    flags: frozenset[str]  # names that are only ever True or False
+    conditions: frozenset[str]  # names of comparisons
+    wholes: set[str]  # parameters that must be whole numbers
+    part: nodes.Part = "before"
+    public: dict[str, nodes.Expression] = field(default_factory=dict)  # names for expressions of parameters
+    holding: dict[str, nodes.Expression] = field(default_factory=dict)  # what the names of comparisons mean now
+    must_be_whole: list[tuple[nodes.Expression, int, str]] = field(default_factory=list)
+    container: str | None = None  # the list or dictionary of outputs
+    keyed: bool = False
+    counted: bool = False  # `len` of it is used
+    largest: str | None = None  # "max" or "min", where the result is of that output
+    draws: int = 0
+
+    def error(self, node: ast.AST | int, construct: str, cure: str) -> OutsideLanguage:
+        """The error for a place in the source."""
+        return OutsideLanguage(self.function, node if isinstance(node, int) else _line(node), construct, cure)
+
+    def named(self, stem: str) -> str:
+        """A name for a variable of the reader's own, which no name of the source is."""
+        taken = {*self.times, *self.signature.parameters, *RESERVED, self.signature.data, self.signature.rng}
+        return next(name for name in _numbered(stem) if name not in taken)
+
+    @property
+    def value(self) -> str:
+        """The variable for the largest output."""
+        return self.named("best")
+
+    @property
+    def winner(self) -> str:
+        """The variable for the index of the largest output."""
+        return self.named("winner")
+
+    def forget(self, variable: str) -> None:
+        """A variable gets another value: names of comparisons with it mean nothing any more."""
+        self.holding = {name: test for name, test in self.holding.items() if variable not in reads(test)}
+
+
+def names_of(
+    text: str,
+    function: ast.FunctionDef,
+    signature: Signature,
+    constants: Mapping[str, nodes.Number | nodes.Symbol],
+    loop: Loop | None,
+) -> Names:
+    """The names of a function before its first statement. Raises `OutsideLanguage` for names of two kinds."""
+    times = dict(assigned(function))
+    flags, conditions = _truths(function)
+    names = Names(
+        function.name, text, signature, constants, loop, times, flags, conditions, wholes=set(signature.wholes)
+    )
+    public = {signature.data, signature.rng, *signature.parameters}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            if node.id in public:
+                raise names.error(node, f"a new value for the parameter {node.id}", "give the new value another name")
+            _plainly_named(names, node, f"a variable named {node.id}", node.id)
+        elif isinstance(node, ast.arg):
+            _plainly_named(names, node, f"a parameter named {node.arg}", node.arg)
+    for name in [] if loop is None else [loop.answer, loop.index]:
+        if name is not None and times[name] != 1:
+            raise names.error(loop.line if loop else 1, f"{name} in two meanings", "name the loop's answer otherwise")
+    if loop is not None and loop.counter is not None and times[loop.counter] != 2:
+        raise names.error(loop.line, f"{loop.counter} set elsewhere", "set it to 0 before the loop, and only there")
+    return names
+
+
+def _plainly_named(names: Names, node: ast.AST, construct: str, name: str) -> None:
+    if name in WORDS_OF_THE_LANGUAGE:
+        raise names.error(node, construct, "give it another name")
+    if name.startswith("draw_"):
+        raise names.error(node, construct, "that is a name of the reader: choose another")
+    if NAME.fullmatch(name) is None:
+        raise names.error(node, construct, "a proof writes names with letters, digits and _ alone")
+
+
+def reads(expression: nodes.Expression) -> frozenset[str]:
+    """The variables in an expression.
+
+    >>> sorted(reads(nodes.Arithmetical("+", nodes.Variable("a"), nodes.Variable("b"))))
+    ['a', 'b']
+    """
+    return frozenset(part.name for part in parts(expression) if isinstance(part, nodes.Variable))
+
+
+def parts(expression: nodes.Expression) -> Iterator[nodes.Expression]:
+    """An expression and everything in it."""
+    yield expression
+    match expression:
+        case nodes.Arithmetical(left=left, right=right) | nodes.Compared(left=left, right=right):
+            yield from parts(left)
+            yield from parts(right)
+        case nodes.All(parts=inner) | nodes.Any(parts=inner):
+            for one in inner:
+                yield from parts(one)
+        case nodes.Not(part=part):
+            yield from parts(part)
+
+
+def _truths(function: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that are only ever set to True or False, and those only ever set to a comparison."""
+    kinds: dict[str, set[str]] = {}
+    for node in ast.walk(function):
+        for name, value in _settings(node):
+            kinds.setdefault(name, set()).add(_kind(value))
+    return (
+        frozenset(name for name, found in kinds.items() if found == {"constant"}),
+        frozenset(name for name, found in kinds.items() if found == {"comparison"}),
+    )
+
+
+def _settings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, value
+                elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                    for name, part in zip(target.elts, value.elts, strict=False):
+                        if isinstance(name, ast.Name):
+                            yield name.id, part
+        case (
+            ast.AnnAssign(target=ast.Name(id=name), value=value) | ast.AugAssign(target=ast.Name(id=name), value=value)
+        ):
+            yield name, value if isinstance(node, ast.AnnAssign) else None
+
+
+def _kind(value: ast.expr | None) -> str:
+    match value:
+        case ast.Constant(value=bool()):
+            return "constant"
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return "comparison"
+    return "other"
+
+
+def _line(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 1))
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    number = 1
+    while True:
+        yield f"{stem}_{number}"
+        number += 1

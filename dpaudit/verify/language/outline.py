@@ -1,0 +1,212 @@
+"""The outline of a mechanism: what stands before its one loop over the answers, the loop, what stands after it.
+
+Comprehensions over the answers become the loop they abbreviate, so that those who read on meet loops only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dpaudit.verify.language.outside import OutsideLanguage, words
+from dpaudit.verify.language.signature import Signature
+
+Node = TypeVar("Node", bound=ast.AST)
+UNNAMED = "(the outputs)"  # a list that the source gives no name
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The loop: which names are the answer and its index, what else must hold to go on, what is done.
+
+    `counter` is the index of a `while` loop, which the source sets to 0 before it and raises at its end.
+    """
+
+    answer: str | None
+    index: str | None
+    counter: str | None
+    guards: tuple[ast.expr, ...]
+    body: tuple[ast.stmt, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The parts of a function's body, in order."""
+
+    asserts: tuple[ast.Assert, ...]
+    before: tuple[ast.stmt, ...]
+    loop: Loop | None
+    after: tuple[ast.stmt, ...]
+    result: ast.Return
+
+
+def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
+    """The outline of a function's body. Raises `OutsideLanguage` for a second loop, or where nothing is returned."""
+    body = list(function.body)
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    asserts: list[ast.Assert] = []
+    for statement in body:
+        if not isinstance(statement, ast.Assert):
+            break
+        asserts.append(statement)
+    body = body[len(asserts) :]
+    body = [part for statement in body for part in _unfolded(statement)]
+    if not body or not isinstance(body[-1], ast.Return) or body[-1].value is None:
+        line = body[-1].lineno if body else function.lineno
+        raise OutsideLanguage(function.name, line, "an end without a result", "end the function with `return output`")
+    places = [place for place, statement in enumerate(body) if isinstance(statement, ast.For | ast.While)]
+    if len(places) > 1:
+        cure = "there may be one loop, over the answers"
+        raise OutsideLanguage(function.name, body[places[1]].lineno, "a second loop", cure)
+    if not places:
+        return Outline(tuple(asserts), tuple(body[:-1]), None, (), body[-1])
+    place = places[0]
+    lengths = [name for name in _set_to_length(body[:place], signature.data) if assigned(function)[name] == 1]
+    loop = _loop(body[place], lengths, function.name, signature.data)
+    return Outline(tuple(asserts), tuple(body[:place]), loop, tuple(body[place + 1 : -1]), body[-1])
+
+
+def is_length(node: ast.expr, data: str, names: Sequence[str] = ()) -> bool:
+    """Whether an expression is the number of answers: `len(data)`, or a name for it."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]):
+            return name == data
+        case ast.Name(id=name):
+            return name in names
+    return False
+
+
+def assigned(function: ast.FunctionDef) -> Counter[str]:
+    """How often each name is given a value in the text of a function."""
+    parts = (part for part in ast.walk(function) if isinstance(part, ast.Name))
+    return Counter(part.id for part in parts if not isinstance(part.ctx, ast.Load))
+
+
+def _set_to_length(before: Sequence[ast.stmt], data: str) -> list[str]:
+    return [
+        part.targets[0].id
+        for part in before
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name) and is_length(part.value, data)
+    ]
+
+
+def _loop(statement: ast.stmt, lengths: Sequence[str], function: str, data: str) -> Loop:
+    assert isinstance(statement, ast.For | ast.While)
+    if statement.orelse:
+        raise OutsideLanguage(function, statement.lineno, "else of a loop", "write it after the loop")
+    if isinstance(statement, ast.While):
+        return _while(statement, function, data, lengths)
+    line, body = statement.lineno, tuple(statement.body)
+    match statement.target, statement.iter:
+        case ast.Name(id=answer), ast.Name(id=name) if name == data:
+            return Loop(answer, None, None, (), body, line)
+        case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[end], keywords=[]) if is_length(
+            end, data, lengths
+        ):
+            return Loop(None, index, None, (), body, line)
+        case (
+            ast.Tuple(elts=[ast.Name(id=index), ast.Name(id=answer)]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=name)], keywords=[]),
+        ) if name == data and index != answer:
+            return Loop(answer, index, None, (), body, line)
+    cure = f"loop by `for x in {data}`, `for i in range(len({data}))` or `for i, x in enumerate({data})`"
+    raise OutsideLanguage(function, line, f"a loop over `{ast.unparse(statement.iter)}`", cure)
+
+
+def _while(statement: ast.While, function: str, data: str, lengths: Sequence[str]) -> Loop:
+    test = statement.test
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    guards, counters = [], []
+    for part in parts:
+        match part:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Lt()], comparators=[end]) if is_length(
+                end, data, lengths
+            ):
+                counters.append(name)
+            case ast.Compare(left=end, ops=[ast.Gt()], comparators=[ast.Name(id=name)]) if is_length(
+                end, data, lengths
+            ):
+                counters.append(name)
+            case _:
+                guards.append(part)
+    if len(counters) != 1:
+        cure = f"loop by `while i < len({data})`, with more conditions joined by `and`"
+        raise OutsideLanguage(function, statement.lineno, f"a loop while `{ast.unparse(test)}`", cure)
+    counter, body = counters[0], list(statement.body)
+    if not _raises(body[-1], counter):
+        cure = f"raise {counter} by 1 as the last statement of the loop"
+        raise OutsideLanguage(function, body[-1].lineno, f"a loop that does not end with `{counter} += 1`", cure)
+    changes = [part for part in ast.walk(statement) if isinstance(part, ast.Name) and part.id == counter]
+    if sum(not isinstance(part.ctx, ast.Load) for part in changes) != 1:
+        cure = f"raise {counter} once, as the last statement of the loop"
+        raise OutsideLanguage(function, statement.lineno, f"a loop that changes {counter} elsewhere", cure)
+    return Loop(None, None, counter, tuple(guards), tuple(body[:-1]), statement.lineno)
+
+
+def _raises(statement: ast.stmt, counter: str) -> bool:
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=step)):
+            return name == counter and type(step) is int and step == 1
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.BinOp(left=ast.Name(id=old), op=ast.Add(), right=ast.Constant(value=step)),
+        ):
+            return name == old == counter and type(step) is int and step == 1
+    return False
+
+
+def _unfolded(statement: ast.stmt) -> list[ast.stmt]:
+    """A statement with a comprehension as the loop and what is left of it."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as listed):
+            return _as_loop(name, listed, statement)
+        case ast.Return(value=ast.ListComp() as listed):
+            pass
+        case ast.Return(
+            value=ast.Call(
+                func=ast.Name(id="tuple" | "list"), args=[ast.GeneratorExp() | ast.ListComp() as listed], keywords=[]
+            )
+        ):
+            pass
+        case ast.Return(value=ast.Call(func=ast.Name(id="max" | "min" as largest), args=[listed], keywords=[])) if (
+            isinstance(listed, ast.GeneratorExp | ast.ListComp)
+        ):
+            outputs = _name(UNNAMED, statement)
+            call = ast.Call(func=_name(largest, statement), args=[outputs], keywords=[])
+            return [*_as_loop(UNNAMED, listed, statement), _at(ast.Return(value=_at(call, statement)), statement)]
+        case _:
+            return [statement]
+    return [*_as_loop(UNNAMED, listed, statement), _at(ast.Return(value=_name(UNNAMED, statement)), statement)]
+
+
+def _as_loop(name: str, listed: ast.ListComp | ast.GeneratorExp, statement: ast.stmt) -> list[ast.stmt]:
+    itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(listed))
+    if len(listed.generators) != 1 or listed.generators[0].is_async or itself:
+        return [statement]  # which no rule reads
+    generator = listed.generators[0]
+    empty = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.List(elts=[], ctx=ast.Load()))
+    append = ast.Attribute(value=_name(name, listed), attr="append", ctx=ast.Load())
+    inner: ast.stmt = ast.Expr(value=_at(ast.Call(func=_at(append, listed), args=[listed.elt], keywords=[]), listed))
+    for test in reversed(generator.ifs):
+        inner = ast.If(test=test, body=[_at(inner, listed)], orelse=[])
+    loop = ast.For(target=generator.target, iter=generator.iter, body=[_at(inner, listed)], orelse=[])
+    return [_at(empty, statement), _at(loop, listed)]
+
+
+def _name(name: str, place: ast.AST) -> ast.Name:
+    return _at(ast.Name(id=name, ctx=ast.Load()), place)
+
+
+def _at(node: Node, place: ast.AST) -> Node:
+    return ast.fix_missing_locations(ast.copy_location(node, place))
+
+
+def unreadable(function: str, node: ast.AST) -> OutsideLanguage:
+    """The error for a piece of Python that no rule of the language reads."""
+    construct, cure = words(node)
+    return OutsideLanguage(function, getattr(node, "lineno", 1), construct, cure)

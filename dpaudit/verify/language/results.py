@@ -1,0 +1,171 @@
+"""What a mechanism returns: expressions, the list of outputs, the largest of them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpaudit.verify.language import nodes
+from dpaudit.verify.language.names import Names
+from dpaudit.verify.language.statements import Lowered, emitted, symbol_of
+from dpaudit.verify.language.values import ZERO, Draws, is_condition, number
+
+ONE = nodes.Number(Fraction(1))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The plain form of a body: before the loop, the loop, after it, what is returned."""
+
+    before: nodes.Block
+    loop: nodes.Block | None
+    after: nodes.Block
+    result: tuple[nodes.Expression, ...]
+
+
+def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expression, ...]]:
+    """The statements that a return still makes (draws, say), and the expressions of the output."""
+    given = node.value
+    assert given is not None
+    lowered: Lowered = []
+    match given:
+        case ast.Tuple(elts=[_, *_] as elements):
+            found = [_part(names, element, lowered) for element in elements]
+        case ast.Dict(keys=[ast.expr() as key], values=[element]):
+            found = [_number(names, key, lowered), _part(names, element, lowered)]
+        case ast.IfExp():
+            found = _emitted(names, given, lowered)
+        case _ if is_condition(names, given):
+            found = _emitted(names, given, lowered)
+        case _:
+            found = [_part(names, given, lowered)]
+    if found.count(nodes.Emitted()) > 1:
+        raise names.error(node, "the list of outputs twice", "return it once")
+    return lowered, tuple(found)
+
+
+def finished(names: Names, parts: Parts) -> Parts:
+    """The plain form after the last rules: the largest output, the number of outputs, outputs that nobody returns."""
+    if names.largest is not None:
+        parts = _largest(names, parts)
+    if names.counted:
+        parts = _counted(names, parts)
+    if nodes.Emitted() not in parts.result:
+        loop = None if parts.loop is None else _silent(parts.loop)
+        parts = Parts(_silent(parts.before), loop, _silent(parts.after), parts.result)
+    return parts
+
+
+def emits(block: nodes.Block) -> list[nodes.Emit]:
+    """All statements of a block, at any depth, that add an output."""
+    found: list[nodes.Emit] = []
+    for statement in block:
+        if isinstance(statement, nodes.Emit):
+            found.append(statement)
+        elif isinstance(statement, nodes.Branch):
+            found += [*emits(statement.then), *emits(statement.otherwise)]
+    return found
+
+
+def _part(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
+    match node:
+        case ast.Name(id=name) if name == names.container:
+            return nodes.Emitted()
+        case ast.Call(func=ast.Name(id="tuple" | "list"), args=[ast.Name(id=name)], keywords=[]) if (
+            name == names.container and not names.keyed
+        ):
+            return nodes.Emitted()
+    symbol = symbol_of(names, node)
+    return symbol if symbol is not None else _number(names, node, lowered)
+
+
+def _number(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
+    draws: Draws = []
+    found = number(names, node, draws)
+    lowered += draws
+    return found
+
+
+def _emitted(names: Names, node: ast.expr, lowered: Lowered) -> list[nodes.Expression]:
+    """A result that depends on a condition: one output, emitted in one branch or the other."""
+    if names.container is not None:
+        raise names.error(node, f"`return {ast.unparse(node)}`", "return the list of outputs, or use if before")
+    lowered += emitted(names, node, None, node.lineno)
+    return [nodes.Emitted()]
+
+
+def _largest(names: Names, parts: Parts) -> Parts:
+    """The loop that keeps the largest output so far, in the place of the list."""
+    assert names.container is not None
+    loop = parts.loop or ()
+    places = [place for place, statement in enumerate(loop) if isinstance(statement, nodes.Emit)]
+    stops = [place for place, statement in enumerate(loop) if _may_stop(statement)]
+    alone = len(places) == 1 == len(emits(loop)) and not emits(parts.before) and not emits(parts.after)
+    if not alone or any(place < places[0] for place in stops):
+        line = emits(loop)[0].line if emits(loop) else 1
+        cure = "add one number for every answer, on every path"
+        raise names.error(line, f"the {names.largest} of {names.container} as it is filled", cure)
+    if names.counted or nodes.Emitted() in parts.result:
+        cure = "return one of them"
+        raise names.error(1, f"{names.container} beside its {names.largest}", cure)
+    statement = loop[places[0]]
+    assert isinstance(statement, nodes.Emit)
+    line, candidate = statement.line, names.named("y")
+    if isinstance(statement.value, nodes.Symbol):
+        raise names.error(line, f"the {names.largest} of symbols", "add numbers")
+    order: nodes.Order = ">" if names.largest == "max" else "<"
+    is_first = nodes.Compared("==", nodes.Index(), ZERO)
+    is_larger = nodes.Compared(order, nodes.Variable(candidate), nodes.Variable(names.value))
+    takes = (
+        nodes.Assign(names.winner, nodes.Index(), line),
+        nodes.Assign(names.value, nodes.Variable(candidate), line),
+    )
+    chosen: nodes.Block = (
+        nodes.Assign(candidate, statement.value, line),
+        nodes.Branch(nodes.Any((is_first, is_larger)), takes, (), line),
+    )
+    start: nodes.Block = (nodes.Assign(names.winner, ZERO, line), nodes.Assign(names.value, ZERO, line))
+    return Parts(
+        (*parts.before, *start), (*loop[: places[0]], *chosen, *loop[places[0] + 1 :]), parts.after, parts.result
+    )
+
+
+def _may_stop(statement: nodes.Statement) -> bool:
+    if isinstance(statement, nodes.Branch):
+        return any(_may_stop(part) for part in (*statement.then, *statement.otherwise))
+    return isinstance(statement, nodes.Stop)
+
+
+def _counted(names: Names, parts: Parts) -> Parts:
+    counter = f"len({names.container})"
+    start = nodes.Assign(counter, ZERO, 1)
+    loop = None if parts.loop is None else _counting(parts.loop, counter)
+    before = (start, *_counting(parts.before, counter))
+    return Parts(before, loop, _counting(parts.after, counter), parts.result)
+
+
+def _counting(block: nodes.Block, counter: str) -> nodes.Block:
+    """The block with one more assignment after each output."""
+    lowered: Lowered = []
+    for statement in block:
+        if isinstance(statement, nodes.Branch):
+            then, otherwise = (_counting(arm, counter) for arm in (statement.then, statement.otherwise))
+            statement = nodes.Branch(statement.condition, then, otherwise, statement.line)
+        lowered.append(statement)
+        if isinstance(statement, nodes.Emit):
+            one_more = nodes.Arithmetical("+", nodes.Variable(counter), ONE)
+            lowered.append(nodes.Assign(counter, one_more, statement.line))
+    return tuple(lowered)
+
+
+def _silent(block: nodes.Block) -> nodes.Block:
+    """The block without outputs, for a list that is not returned."""
+    lowered: Lowered = []
+    for statement in block:
+        if isinstance(statement, nodes.Branch):
+            then, otherwise = _silent(statement.then), _silent(statement.otherwise)
+            lowered.append(nodes.Branch(statement.condition, then, otherwise, statement.line))
+        elif not isinstance(statement, nodes.Emit):
+            lowered.append(statement)
+    return tuple(lowered)

@@ -1,0 +1,189 @@
+"""Stand-ins for a random generator: one that walks every choice, and one that makes the choices of a past run again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.verify.replay.of_numpy import NumpyDraws
+from dpaudit.verify.replay.of_random import OwnDraws, StandardDraws
+from dpaudit.verify.replay.source import Cut, Key
+from dpaudit.verify.replay.uniform import Uniform, number_in
+
+MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (and is told after some seconds)
+DIFFERS = (
+    "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
+    "elsewhere than rng, or asks rng.random() for its type; make each run a function of data and rng alone"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A past run: what it picked, the ranges of its draws of random(), and its output."""
+
+    picked: tuple[tuple[Key, int], ...]
+    ranges: tuple[tuple[int, int], ...]
+    output: Hashable
+
+
+class Finite(OwnDraws, StandardDraws, NumpyDraws):
+    """All finite draws, of numpy's Generator, of random.Random and of replay."""
+
+
+class Choices(Finite):
+    """Takes the place of `rng` and leads each run down another path of its choices, until there is none left.
+
+    The paths form a tree; at each place of the present one `keys` says what was drawn and `picked` which outcome was
+    taken. The probability of the path down to there is numerator / denominator.
+
+    >>> choices = Choices(most_outcomes=100)
+    >>> choices.begin(); choices.bit(), choices.bernoulli(Fraction(1, 4)); choices.probability()
+    (0, True)
+    Fraction(1, 8)
+    """
+
+    def __init__(self, most_outcomes: int) -> None:
+        super().__init__()
+        self.most_outcomes = most_outcomes
+        self._clear()
+
+    def _clear(self) -> None:
+        self._at, self._closed = 0, False
+        self._keys: list[Key] = []
+        self._picked: list[int] = []
+        self._numerators, self._denominators = [1], [1]
+        self._uniforms: list[Uniform] = []
+
+    def begin(self) -> None:
+        """Before a run: back to the root."""
+        self._at = 0
+        self._uniforms = []
+
+    def uniform_draw(self) -> Uniform:
+        made = Uniform(self)
+        self._uniforms.append(made)
+        return made
+
+    def pick(self, key: Key) -> int:
+        at = self._at
+        self._at = at + 1
+        if at >= len(self._picked):
+            return self._open(key)
+        if self._keys[at] != key:
+            raise self.broken(DIFFERS)
+        return self._picked[at]
+
+    def _open(self, key: Key) -> int:
+        """A place that no run has been to: the first outcome that is possible."""
+        count = key if isinstance(key, int) else len(key)
+        if self._closed:
+            raise self.broken(DIFFERS)
+        if count > self.most_outcomes:
+            raise self.refuse(
+                f"one draw has {count:,} outcomes, and at most {self.most_outcomes:,} paths are replayed; draw from "
+                "fewer values, or raise most_paths"
+            )
+        if len(self._picked) >= MOST_DRAWS:
+            raise self.refuse(
+                f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
+                "bound the number of its rounds"
+            )
+        if isinstance(key, int):
+            first, weight, total = 0, 1, key
+        else:
+            first = next(place for place, each in enumerate(key) if each)
+            weight, total = key[first], sum(key)
+        self._keys.append(key)
+        self._picked.append(first)
+        self._numerators.append(self._numerators[-1] * weight)
+        self._denominators.append(self._denominators[-1] * total)
+        return first
+
+    def end(self) -> None:
+        """After a run: raises what the run may have swallowed, or where it drew less than the run before it."""
+        if self.error is not None:
+            raise self.error
+        if self._at != len(self._picked):
+            raise self.broken(DIFFERS)
+
+    def probability(self) -> Fraction:
+        """The probability of the present path."""
+        return Fraction(self._numerators[-1], self._denominators[-1])
+
+    def mass(self) -> tuple[int, int]:
+        """The probability of the present path, not reduced: quick."""
+        return self._numerators[-1], self._denominators[-1]
+
+    def advance(self) -> bool:
+        """On to the next path; False where there is none, and then all is clear for another dataset."""
+        while self._keys:
+            key, place = self._keys[-1], self._picked[-1] + 1
+            if isinstance(key, int):
+                if place < key:
+                    self._picked[-1] = place
+                    return True
+            else:
+                while place < len(key) and not key[place]:
+                    place += 1
+                if place < len(key):
+                    self._picked[-1] = place
+                    self._numerators[-1] = self._numerators[-2] * key[place]
+                    return True
+            self._keys.pop()
+            self._picked.pop()
+            self._numerators.pop()
+            self._denominators.pop()
+        return False
+
+    def close(self) -> None:
+        """No more runs: whoever kept this generator and draws from it is told."""
+        self._clear()
+        self._closed = True
+
+    def covered(self) -> Fraction:
+        """The probability of all paths before the present one."""
+        total = Fraction(0)
+        for depth, (key, place) in enumerate(zip(self._keys, self._picked, strict=True)):
+            passed, whole = (place, key) if isinstance(key, int) else (sum(key[:place]), sum(key))
+            before = Fraction(self._numerators[depth], self._denominators[depth])
+            total += before * Fraction(passed, whole)
+        return total
+
+    def record(self, output: Hashable) -> Record:
+        """The run that has just ended."""
+        ranges = tuple((made.low, made.high) for made in self._uniforms)
+        return Record(tuple(zip(self._keys, self._picked, strict=True)), ranges, output)
+
+
+class Again(Finite):
+    """Makes the choices of a past run again, with true numbers for its draws of random(), from the same ranges."""
+
+    def __init__(self, past: Record, *, last: bool) -> None:
+        super().__init__()
+        self._picked = [each for each in past.picked if not isinstance(each[0], Cut)]
+        self._numbers = [number_in(low, high, last=last) for low, high in past.ranges]
+        self._picked.reverse()
+        self._numbers.reverse()
+
+    def pick(self, key: Key) -> int:
+        if not self._picked or self._picked[-1][0] != key:
+            raise self.broken(DIFFERS)
+        return self._picked.pop()[1]
+
+    def uniform_draw(self) -> float:
+        if not self._numbers:
+            raise self.broken(DIFFERS)
+        return self._numbers.pop()
+
+    def random(self, size: Any = None, *arguments: Any, **options: Any) -> Any:
+        drawn = super().random(size, *arguments, **options)
+        return drawn if size is None else drawn.astype(float)
+
+    def end(self) -> None:
+        """After the run: raises where it drew less than in the past, or swallowed an error."""
+        if self.error is not None:
+            raise self.error
+        if self._picked or self._numbers:
+            raise self.broken(DIFFERS)

@@ -1,0 +1,249 @@
+"""The exact privacy loss of laws over finitely many outputs: epsilon, delta, the trade-off curve, the worst pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_log
+from dpaudit.verify.replay.neighbours import Places
+from dpaudit.verify.replay.weights import exact
+from dpaudit.verify.requirement import flint
+from dpaudit.verify.upper import Arithmetic, Label, UpperBound
+
+Law = Mapping[Hashable, Fraction]
+Curve = tuple[tuple[Fraction, Fraction], ...]
+
+INFINITE = Enclosure(math.inf, math.inf)
+SOURCE = "replay of every choice"
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The pair and the event of the largest loss: `first` and `second` are places in the domain.
+
+    `p` and `q` are the probabilities of the event, all outputs of the largest ratio, under the first and the second
+    dataset. Where the loss is infinite, q is 0.
+    """
+
+    first: int
+    second: int
+    event: frozenset[Hashable]
+    p: Fraction
+    q: Fraction
+
+    @property
+    def loss(self) -> Enclosure:
+        """ln(p / q), enclosed; infinite where q is 0."""
+        return _log(self.p / self.q) if self.q else INFINITE
+
+
+@dataclass(frozen=True, slots=True)
+class FiniteLosses:
+    """The exact laws of the output on every dataset of a domain, and the privacy loss over all adjacent pairs.
+
+    `laws[i]` maps each output on `domain[i]`, in canonical form, to its probability. `pairs` are places in the domain;
+    both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about.
+
+    >>> third = Fraction(1, 4)
+    >>> coin = FiniteLosses.of([0, 1], [(0, 1)], [{0: 1 - third, 1: third}, {0: third, 1: 1 - third}])
+    >>> coin.worst.p, coin.worst.q, coin.delta(0)
+    (Fraction(3, 4), Fraction(1, 4), Enclosure(lower=0.5, upper=0.5))
+    """
+
+    domain: tuple[Any, ...]
+    pairs: tuple[Places, ...]
+    laws: tuple[Law, ...]
+    worst: Worst
+    paths: int = 0
+    scope: str = "all pairs listed, all outputs"
+
+    @classmethod
+    def of(
+        cls, domain: Sequence[Any], pairs: Sequence[Places], laws: Sequence[Law], paths: int = 0, scope: str = ""
+    ) -> FiniteLosses:
+        """The losses of laws that are known. Raises `InvalidSpec` where one is no law, or there is no pair."""
+        for place, law in enumerate(laws):
+            if sum(law.values()) != 1 or min(law.values()) < 0:
+                raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
+        if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
+            raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
+        worst = max((_worst(i, j, laws[i], laws[j]) for i, j in _both_ways(pairs)), key=_how_bad)
+        words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
+        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words)
+
+    @property
+    def epsilon(self) -> Enclosure:
+        """The largest loss of any output on any pair, at delta 0; both ends infinite where it is infinite."""
+        return self.worst.loss
+
+    @property
+    def infinite(self) -> bool:
+        """Whether some output is possible on one dataset and impossible on a neighbour."""
+        return self.worst.q == 0
+
+    def delta(self, epsilon: Fraction | float) -> Enclosure:
+        """The least delta at an epsilon, over all pairs in both orders; epsilon is taken as the number it is."""
+        value = exact(epsilon)
+        if value is None or value < 0:
+            raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
+        most = max(1 / p for law in self.laws for p in law.values() if p)
+        low, high = _exp(value, most)
+        found = [_delta(self.laws[i], self.laws[j], low, high) for i, j in _both_ways(self.pairs)]
+        return _between(max(lower for lower, _ in found), max(upper for _, upper in found))
+
+    def epsilon_at(self, delta: Fraction | float) -> Enclosure:
+        """The least epsilon of at least 0 at a delta, over all pairs in both orders; infinite where there is none."""
+        value = exact(delta)
+        if value is None or not 0 <= value <= 1:
+            raise InvalidSpec(f"delta must be a probability, got {delta!r}")
+        worst = Fraction(1)
+        for i, j in _both_ways(self.pairs):
+            ratio = _ratio_at(self.laws[i], self.laws[j], value)
+            if ratio is None:
+                return INFINITE
+            worst = max(worst, ratio)
+        return _log(worst)
+
+    def trade_off(self, first: int, second: int) -> Curve:
+        """The exact vertices (type I error, type II error) of the best tests of dataset `first` against `second`.
+
+        Places in the domain. The type I error is the probability, on the first, of deciding for the second; points
+        between two vertices are reached by a coin. The form is that of `dpaudit.TradeOffDP`.
+        """
+        for name, place in (("first", first), ("second", second)):
+            if validate.whole(name, place, least=0) >= len(self.laws):
+                raise InvalidSpec(f"{name} must be a place in the domain of {len(self.laws)} datasets, got {place!r}")
+        errors, missed = Fraction(0), Fraction(1)
+        points = [(errors, missed)]
+        for q, p in _steps(self.laws[second], self.laws[first]):
+            errors, missed = errors + p, missed - q
+            points.append((errors, missed))
+        return tuple(points[1:] if points[1][0] == 0 else points)
+
+    def upper_bound(self, delta: float = 0.0) -> UpperBound:
+        """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
+        delta = validate.probability("delta", delta)  # as a double: the number that the bound states
+        epsilon = self.epsilon if delta == 0.0 else self.epsilon_at(delta)
+        label, arithmetic = Label.EXACT_FINITE, Arithmetic.RATIONAL
+        return UpperBound(epsilon.upper, delta, label, self.scope, arithmetic, SOURCE, max(0.0, epsilon.lower))
+
+
+def _both_ways(pairs: Sequence[Places]) -> Iterator[Places]:
+    for i, j in pairs:
+        yield i, j
+        yield j, i
+
+
+def pairs_in_words(pairs: int, datasets: int) -> str:
+    """How many pairs of how many datasets a statement is about.
+
+    >>> pairs_in_words(12, 8)
+    'the 12 adjacent pairs of the 8 datasets listed'
+    """
+    counted = "the one adjacent pair" if pairs == 1 else f"the {pairs:,} adjacent pairs"
+    return f"{counted} of the {datasets:,} datasets listed"
+
+
+def _how_bad(worst: Worst) -> tuple[bool, Fraction, Fraction]:
+    """The order of losses: an infinite one above all others, and of two that are equal the likelier."""
+    return worst.q == 0, worst.p / worst.q if worst.q else Fraction(0), worst.p
+
+
+def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
+    """The event of the largest ratio of two laws."""
+    nothing = Fraction(0)
+    impossible = [output for output, p in first.items() if p and not second.get(output, nothing)]
+    if impossible:
+        event = frozenset(impossible)
+    else:
+        ratios = {output: p / second[output] for output, p in first.items() if p}
+        largest = max(ratios.values())
+        event = frozenset(output for output, ratio in ratios.items() if ratio == largest)
+    p = sum((first[output] for output in event), nothing)
+    return Worst(i, j, event, p, sum((second.get(output, nothing) for output in event), nothing))
+
+
+def _steps(first: Law, second: Law) -> list[tuple[Fraction, Fraction]]:
+    """The probabilities of the outputs under both laws, those of one ratio first / second together, largest first."""
+    nothing = Fraction(0)
+    both = [(first.get(o, nothing), second.get(o, nothing)) for o in {**first, **second}]
+    never = [(p, q) for p, q in both if q == 0 and p]
+    steps = [(sum((p for p, _ in never), nothing), nothing)] if never else []
+    rated = sorted(((p / q, p, q) for p, q in both if q), reverse=True)
+    for _, group in groupby(rated, key=lambda each: each[0]):
+        alike = list(group)
+        steps.append((sum((p for _, p, _ in alike), nothing), sum((q for _, _, q in alike), nothing)))
+    return steps
+
+
+def _ratio_at(first: Law, second: Law, delta: Fraction) -> Fraction | None:
+    """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S; None where there is none.
+
+    The hardest events hold all outputs of a ratio above some value, so those are enough.
+    """
+    p = q = Fraction(0)
+    largest = Fraction(0)
+    for more_p, more_q in _steps(first, second):
+        p, q = p + more_p, q + more_q
+        if q == 0:
+            if p > delta:
+                return None
+        else:
+            largest = max(largest, (p - delta) / q)
+    return largest
+
+
+def _delta(first: Law, second: Law, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    """The sum of the positive parts of P - e^epsilon Q, enclosed, where low <= e^epsilon <= high.
+
+    Every event gives a lower end. The upper end is that of the event of all outputs that may have a positive part.
+    """
+    nothing = Fraction(0)
+    lower = upper = nothing
+    for output, p in first.items():
+        q = second.get(output, nothing)
+        lower += max(nothing, p - high * q)
+        upper += max(nothing, p - low * q)
+    return lower, upper
+
+
+def _exp(epsilon: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
+    """Two rationals around e^epsilon; both above every finite ratio, which is at most `most`, where e^epsilon is."""
+    if epsilon == 0:
+        return Fraction(1), Fraction(1)
+    if epsilon > math.log(2) * (int(most).bit_length() + 1):
+        return most, most  # e^epsilon is larger still, and then only outputs of q = 0 count
+    with flint().ctx.workprec(BITS):
+        power = ball(epsilon).exp()
+        return _rational(power.lower()), _rational(power.upper())
+
+
+def _rational(end: Any) -> Fraction:
+    mantissa, exponent = (int(part) for part in end.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def _log(ratio: Fraction) -> Enclosure:
+    if ratio == 1:
+        return Enclosure(0.0, 0.0)
+    with flint().ctx.workprec(BITS):
+        return of_log(ratio)
+
+
+def _between(lower: Fraction, upper: Fraction) -> Enclosure:
+    """The doubles around two rationals, rounded outwards; a probability never leaves [0, 1]."""
+    ends = [_outwards(lower, -math.inf), _outwards(upper, math.inf)]
+    return Enclosure(max(0.0, ends[0]), min(1.0, ends[1]))
+
+
+def _outwards(value: Fraction, side: float) -> float:
+    nearest = float(value)
+    short = value - Fraction(nearest)  # of the value: the nearest double may lie on the right side already
+    return nearest if short == 0 or (short > 0) == (side < 0.0) else math.nextafter(nearest, side)

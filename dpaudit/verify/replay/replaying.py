@@ -1,0 +1,111 @@
+"""Exact replay: the user's own function, run once for every choice of its randomness, on every dataset of a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.mechanisms.functions import PerRun, check_callable
+from dpaudit.sampling.progress import SILENT, Progress
+from dpaudit.verify.replay.canonical import Raised
+from dpaudit.verify.replay.choices import Choices
+from dpaudit.verify.replay.losses import FiniteLosses, pairs_in_words
+from dpaudit.verify.replay.neighbours import Neighbours, adjacent
+from dpaudit.verify.replay.walk import Walked, confirm, walk
+from dpaudit.verify.replay.watch import no_other_randomness
+
+IDEAL = ", rng.binomial taken as the ideal law"
+STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
+
+
+def replay(
+    function: Callable[..., Any],
+    domain: Iterable[Any],
+    neighbours: Neighbours,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    most_paths: int = 1_000_000,
+    progress: Progress | None = None,
+) -> FiniteLosses:
+    """The exact privacy loss of a mechanism of finite randomness, over all adjacent pairs of a finite domain.
+
+    `function(data, rng)` is called once for every path of its choices: `rng` stands in for numpy's Generator and for
+    random.Random, and offers `bit()`, `bernoulli(p)`, `randrange(n)` and `finite(weights)`. A draw of rng.random() may
+    be compared with numbers. The generator's bits are taken to be fair; everything after them is the code itself, but
+    for rng.binomial: that is the ideal law, from which numpy's own leaves out the rarest outcomes (the scope says
+    so where it is drawn; `random() < p` and `bernoulli(p)` are exact).
+    `neighbours` is a predicate of two datasets, a list of pairs of datasets, or "all". `most_paths` bounds the runs
+    over all datasets; up to 4,096 runs of each dataset, and 64 at least, are made once more to see that they hold.
+
+    Outputs are any plain values, and exceptions are outputs by type; see `canonical` for when two are one.
+
+    Raises `InvalidSpec` for a draw that is continuous or endless, for too many paths, for a domain without pairs;
+    `UnsoundAudit` where a run is not a function of data and rng, or an output cannot be told from others.
+
+    >>> def respond(bit, rng):
+    ...     return bit if rng.random() < 0.75 else 1 - bit
+    >>> losses = replay(respond, [0, 1], "all")
+    >>> losses.worst.p / losses.worst.q, losses.delta(0).upper
+    (Fraction(3, 1), 0.5)
+    """
+    check_callable("verify.replay.replay", function)
+    if not isinstance(domain, Iterable):
+        raise InvalidSpec(f"domain must be a list of datasets, got {domain!r}")
+    datasets = tuple(domain)
+    pairs = adjacent(datasets, neighbours)
+    most = validate.whole("most_paths", most_paths, least=1)
+    mechanism = PerRun(function, dict(parameters or {}))
+    call = mechanism.open().call
+    choices = Choices(most_outcomes=most)
+    with no_other_randomness():
+        walked = _walked(call, datasets, choices, most, progress or SILENT)
+        for place in reversed(range(len(datasets))):
+            with _named(place):
+                confirm(call, datasets[place], walked[place].records)
+    outputs = {output for each in walked for output in each.law}
+    if all(isinstance(output, Raised) for output in outputs):
+        kinds = ", ".join(sorted(map(repr, outputs)))
+        raise UnsoundAudit(f"{mechanism.name} {kinds} in every run, so there is nothing to compare; call it once alone")
+    scope = _scope(len(pairs), len(datasets), mechanism.parameters) + (IDEAL if choices.idealised else "")
+    return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
+
+
+def _walked(
+    call: Callable[[Any, Any], Any], datasets: tuple[Any, ...], choices: Choices, most: int, progress: Progress
+) -> list[Walked]:
+    walked: list[Walked] = []
+    left = most
+    progress.begin("replay", STEPS * len(datasets))
+    for place, data in enumerate(datasets):
+        told = [0]
+
+        def tell(covered: Fraction, told: list[int] = told) -> None:
+            step = int(covered * STEPS)
+            progress.advance(step - told[0])
+            told[0] = step
+
+        with _named(place):
+            walked.append(walk(call, data, choices, left, tell))
+        left -= walked[-1].paths
+    choices.close()
+    progress.end()
+    return walked
+
+
+@contextmanager
+def _named(place: int) -> Iterator[None]:
+    """Errors say which dataset they come from."""
+    try:
+        yield
+    except (InvalidSpec, UnsoundAudit) as error:
+        kind = UnsoundAudit if isinstance(error, UnsoundAudit) else InvalidSpec
+        raise kind(f"dataset {place} of the domain: {error}") from None
+
+
+def _scope(pairs: int, datasets: int, parameters: Mapping[str, Any]) -> str:
+    at = ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return f"{pairs_in_words(pairs, datasets)}, all outputs{f', at {at}' if at else ''}"

@@ -1,0 +1,148 @@
+"""The exact law of a mechanism on one dataset: a run for every path of its choices, and a check that they hold."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.verify.replay.canonical import Raised, canonical, raised
+from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Finite, Record
+
+Call = Callable[[Any, Any], Any]
+Law = Mapping[Hashable, Fraction]
+
+MOST_KEPT = 2048  # runs that are made again, every so many-th, and less than twice as many
+MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that they take
+LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where there are fewer
+MOST_TEXT = 200  # characters of another's error in one of ours
+TELL_EVERY = 2048  # runs between two words of progress
+ROOM = "dpaudit.verify.replay"
+STAND_INS = ("'Uniform'", "type Uniform", "from Uniform", "'Choices'", "'Again'", "Choices.", "Again.", "Draws.")
+ATOMS = (int, float, bool, str, bytes, complex, type(None), Fraction, np.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The law of the output on one dataset, the number of paths behind it, and runs that are to be made again."""
+
+    law: Law
+    paths: int
+    records: tuple[Record, ...]
+
+
+def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fraction], None]) -> Walked:
+    """Runs `call(data, choices)` for every path of its choices, at most `left` of them; each run gets its own data."""
+    fresh = copier(data)
+    totals: dict[int, dict[Hashable, int]] = {}
+    records: list[Record] = []
+    of_failures: dict[Hashable, Record] = {}
+    paths, stride, kept = 0, 1, 0
+    while True:
+        if paths >= left:
+            raise _too_many(paths, choices.covered())
+        choices.begin()
+        output = outcome(call, fresh(), choices)
+        choices.end()
+        numerator, denominator = choices.mass()
+        total = totals.setdefault(denominator, {})
+        total[output] = total.get(output, 0) + numerator
+        if paths % stride == 0:
+            records.append(choices.record(output))
+            kept += len(records[-1].picked)
+            if len(records) >= 2 * MOST_KEPT or kept >= 2 * MOST_KEPT_DRAWS:
+                records, stride = records[::2], 2 * stride
+                kept = sum(len(each.picked) for each in records)
+        if type(output) is Raised and output not in of_failures:
+            of_failures[output] = choices.record(output)
+        paths += 1
+        more = choices.advance()
+        if paths % TELL_EVERY == 0 and more:
+            tell(choices.covered())
+        if not more:
+            tell(Fraction(1))
+            return Walked(_law(totals), paths, (*records, *of_failures.values()))
+
+
+def confirm(call: Call, data: Any, records: tuple[Record, ...]) -> None:
+    """Makes past runs again, the last one first; raises `UnsoundAudit` where one of them goes differently."""
+    fresh = copier(data)
+    rounds = -(-LEAST_AGAIN // len(records))
+    for turn in range(rounds):
+        for place, past in enumerate(reversed(records)):
+            again = Again(past, last=(turn + place) % 2 == 1)
+            output = outcome(call, fresh(), again)
+            again.end()
+            if output != past.output:
+                raise UnsoundAudit(DIFFERS)
+
+
+def outcome(call: Call, data: Any, source: Finite) -> Hashable:
+    """The canonical form of one run's output; what the mechanism raises is an output too."""
+    try:
+        return canonical(call(data, source))
+    except (DpAuditError, KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:
+        if source.error is None and _of_ours(error):
+            text = " ".join(str(error).split())[:MOST_TEXT]
+            raise InvalidSpec(f"the stand-in for rng cannot do what the mechanism asks of it: {text}") from None
+        return raised(error)
+
+
+def _of_ours(error: BaseException) -> bool:
+    """Whether an error comes from what stands in for the generator or its numbers, and would not come from those."""
+    text, trace, module = str(error), error.__traceback__, ""
+    if ROOM in text or isinstance(error, TypeError | AttributeError) and any(name in text for name in STAND_INS):
+        return True
+    while trace is not None:
+        module, trace = str(trace.tb_frame.f_globals.get("__name__", "")), trace.tb_next
+    return module.startswith(ROOM) and module != __name__
+
+
+def copier(data: Any) -> Callable[[], Any]:
+    """Makes a copy of the dataset for each run, so that a run that spoils its data spoils no other.
+
+    >>> copy_of = copier([1, 2])
+    >>> copy_of() == [1, 2], copy_of() is copy_of()
+    (True, False)
+    """
+    if _is_fixed(data):
+        return lambda: data
+    if type(data) in (list, dict, set) and all(map(_is_fixed, data.values() if type(data) is dict else data)):
+        kept = data.copy()
+        return lambda: kept.copy()
+    if type(data) is np.ndarray and data.dtype != object:
+        array = data.copy()
+        return lambda: array.copy()
+    whole = copy.deepcopy(data)
+    return lambda: copy.deepcopy(whole)
+
+
+def _is_fixed(data: Any) -> bool:
+    return isinstance(data, ATOMS) or type(data) in (tuple, frozenset) and all(map(_is_fixed, data))
+
+
+def _law(totals: Mapping[int, Mapping[Hashable, int]]) -> Law:
+    law: dict[Hashable, Fraction] = {}
+    for denominator, numerators in totals.items():
+        for output, numerator in numerators.items():
+            share = Fraction(numerator, denominator)
+            law[output] = law[output] + share if output in law else share
+    if sum(law.values()) != 1:
+        raise UnsoundAudit("the probabilities of all paths do not add up to 1: a run made choices of another run")
+    return law
+
+
+def _too_many(paths: int, covered: Fraction) -> InvalidSpec:
+    done = float(covered)
+    share = f"{done:.2g} of one dataset's choices" if done > 0.0 else "hardly any of one dataset's choices"
+    return InvalidSpec(
+        f"more paths than most_paths allows: {paths:,} of them cover {share}; raise most_paths, or draw fewer values, "
+        "or from fewer of them"
+    )

@@ -1,0 +1,288 @@
+"""The finite draws: each has the law that numpy's and Python's own generators have, to the last bit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.replay import replay
+from dpaudit.verify.replay.weights import GRID, by_levels, by_search, running
+
+RUNS, CHANCE = (
+    4000,
+    1e-11,
+)  # of a frequency further from its probability than Hoeffding's bound; below 200 are looked at
+ALLOWED = math.sqrt(math.log(2 / CHANCE) / (2 * RUNS))
+
+Law = dict[Any, Fraction]
+
+
+def law_of(draw: Callable[[Any], Any]) -> Law:
+    return dict(replay(lambda data, rng: draw(rng), [0, 1], "all").laws[0])
+
+
+def uniform_over(values: Any) -> Law:
+    counts = Counter(values)
+    return {value: Fraction(count, counts.total()) for value, count in counts.items()}
+
+
+EXACT: dict[str, tuple[Callable[[Any], Any], Law]] = {
+    "bit": (lambda rng: rng.bit(), uniform_over([0, 1])),
+    "bernoulli of a fraction": (
+        lambda rng: rng.bernoulli(Fraction(2, 7)),
+        {True: Fraction(2, 7), False: Fraction(5, 7)},
+    ),
+    "bernoulli of a double": (lambda rng: rng.bernoulli(0.1), {True: Fraction(0.1), False: 1 - Fraction(0.1)}),
+    "certain": (lambda rng: (rng.bernoulli(1), rng.bernoulli(0.0), rng.randrange(1)), {(True, False, 0): Fraction(1)}),
+    "finite": (
+        lambda rng: rng.finite([0, Fraction(1, 2), 0.25, 0]),
+        {1: Fraction(2, 3), 2: Fraction(1, 3)},
+    ),
+    "randrange": (lambda rng: rng.randrange(7), uniform_over(range(7))),
+    "randrange with a step": (lambda rng: rng.randrange(3, 12, 4), uniform_over([3, 7, 11])),
+    "randint": (lambda rng: rng.randint(-1, 1), uniform_over([-1, 0, 1])),
+    "getrandbits": (lambda rng: rng.getrandbits(3), uniform_over(range(8))),
+    "no bits": (lambda rng: rng.getrandbits(0), {0: Fraction(1)}),
+    "randbytes": (lambda rng: rng.randbytes(1), uniform_over(bytes([value]) for value in range(256))),
+    "bytes": (lambda rng: rng.bytes(1)[0] % 2, uniform_over([0, 1])),
+    "sample": (lambda rng: tuple(rng.sample("abc", 2)), uniform_over(itertools.permutations("abc", 2))),
+    "integers": (lambda rng: rng.integers(3), uniform_over(range(3))),
+    "integers from below": (lambda rng: rng.integers(-2, 2), uniform_over(range(-2, 2))),
+    "integers with the end": (lambda rng: rng.integers(1, 3, endpoint=True), uniform_over([1, 2, 3])),
+    "two integers": (
+        lambda rng: tuple(rng.integers(2, size=2).tolist()),
+        uniform_over(itertools.product((0, 1), repeat=2)),
+    ),
+    "a table of integers": (
+        lambda rng: int(rng.integers(2, size=(2, 2)).sum()),
+        uniform_over([0, *[1] * 4, *[2] * 6, *[3] * 4, 4]),
+    ),
+    "choice of a number": (lambda rng: rng.choice(4), uniform_over(range(4))),
+    "choice of a list": (lambda rng: rng.choice([-1.0, 1.0]), uniform_over([-1, 1])),
+    "choice of a letter": (lambda rng: rng.choice("ab"), uniform_over("ab")),
+    "choice of texts": (lambda rng: rng.choice(["no", "yes"]), uniform_over(["no", "yes"])),
+    "choice of two": (
+        lambda rng: tuple(rng.choice([3, 5], 2).tolist()),
+        uniform_over(itertools.product((3, 5), repeat=2)),
+    ),
+    "choice without replacement": (
+        lambda rng: tuple(rng.choice(3, 2, replace=False).tolist()),
+        uniform_over(itertools.permutations(range(3), 2)),
+    ),
+    "choice with halves": (lambda rng: rng.choice(3, p=[0.5, 0.25, 0.25]), uniform_over([0, 0, 1, 2])),
+    "permutation": (lambda rng: tuple(rng.permutation(3).tolist()), uniform_over(itertools.permutations(range(3)))),
+    "permutation of texts": (
+        lambda rng: tuple(rng.permutation(["a", "b"])),
+        uniform_over(itertools.permutations("ab")),
+    ),
+    "permuted": (lambda rng: tuple(rng.permuted([1, 2, 2]).tolist()), uniform_over(itertools.permutations([1, 2, 2]))),
+    "binomial": (lambda rng: rng.binomial(2, 0.25), {0: Fraction(9, 16), 1: Fraction(6, 16), 2: Fraction(1, 16)}),
+    "one trial": (lambda rng: rng.binomial(1, np.float64(0.1)), {1: Fraction(0.1), 0: 1 - Fraction(0.1)}),
+    "random below": (
+        lambda rng: rng.random() < 0.1,
+        {True: Fraction(math.ceil(0.1 * GRID), GRID), False: 1 - Fraction(math.ceil(0.1 * GRID), GRID)},
+    ),
+    "random in an array": (
+        lambda rng: tuple((rng.random(2) < np.array([0.5, 0.25])).tolist()),
+        {
+            (True, True): Fraction(1, 8),
+            (True, False): Fraction(3, 8),
+            (False, True): Fraction(1, 8),
+            (False, False): Fraction(3, 8),
+        },
+    ),
+    "random in a search": (
+        lambda rng: int(np.searchsorted([0.25, 0.75], rng.random(), side="right")),
+        {0: Fraction(1, 4), 1: Fraction(1, 2), 2: Fraction(1, 4)},
+    ),
+    "random bisected": (
+        lambda rng: bisect_left([0.25, 0.75], rng.random()),
+        {0: Fraction(GRID // 4 + 1, GRID), 1: Fraction(1, 2), 2: Fraction(GRID // 4 - 1, GRID)},
+    ),
+    "uniform": (lambda rng: rng.uniform() >= 0.5, uniform_over([True, False])),
+    "choices": (lambda rng: tuple(rng.choices("ab", k=2)), uniform_over(itertools.product("ab", repeat=2))),
+    "choices by weight": (lambda rng: rng.choices([1, 2], [1, 3])[0], {1: Fraction(1, 4), 2: Fraction(3, 4)}),
+    "choices by sums": (lambda rng: rng.choices([1, 2], cum_weights=[3, 4])[0], {1: Fraction(3, 4), 2: Fraction(1, 4)}),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_draw_has_exactly_its_law(name: str) -> None:
+    draw, law = EXACT[name]
+    assert law_of(draw) == law
+
+
+def shuffle_of(kind: type) -> Callable[[Any], Any]:
+    def draw(rng: Any) -> Any:
+        values = np.arange(3) if kind is np.ndarray else [0, 1, 2]
+        rng.shuffle(values)
+        return tuple(int(value) for value in values)
+
+    return draw
+
+
+@pytest.mark.parametrize("kind", [list, np.ndarray])
+def test_a_shuffle_has_every_order(kind: type) -> None:
+    assert law_of(shuffle_of(kind)) == uniform_over(itertools.permutations(range(3)))
+
+
+def mixture(rng: Any) -> Any:
+    """Many draws of numpy's Generator in one output."""
+    values = list(range(3))
+    rng.shuffle(values)
+    u = rng.random()
+    side = "low" if u < 0.3 else ("high" if u >= np.float64(0.8) else "middle")
+    return side, values[0], int(rng.choice(2, p=[0.3, 0.7])), int(rng.binomial(2, 0.4)), bool(rng.random() < 0.6)
+
+
+def of_python(rng: Any) -> Any:
+    """Many draws of random.Random in one output."""
+    u = rng.random()
+    return rng.choices("abc", [0.2, 0.5, 0.3])[0], rng.randint(1, 2), rng.sample(range(3), 1)[0], 0.2 <= u <= 0.9
+
+
+@pytest.mark.parametrize(("draw", "own"), [(mixture, np.random.default_rng), (of_python, random.Random)])
+def test_the_generators_themselves_have_that_law(draw: Callable[[Any], Any], own: Callable[[int], Any]) -> None:
+    law, generator = law_of(draw), own(11)
+    counts = Counter(draw(generator) for _ in range(RUNS))
+    assert set(counts) <= set(law)
+    assert len(law) < 200
+    assert all(abs(counts[output] / RUNS - p) < ALLOWED for output, p in law.items())
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.integers(5),
+        lambda rng: rng.integers(2, dtype=np.int8),
+        lambda rng: rng.integers(2, dtype=bool),
+        lambda rng: rng.integers(2, dtype=int),
+        lambda rng: rng.integers(2, size=3),
+        lambda rng: rng.integers(300, 400),
+        lambda rng: rng.choice(5),
+        lambda rng: rng.choice([0, 1]),
+        lambda rng: rng.choice(["a", "b"]),
+        lambda rng: rng.choice(2, p=[0.5, 0.5]),
+        lambda rng: rng.choice([0.5, 1.5], 2),
+        lambda rng: rng.permutation(3),
+        lambda rng: rng.permutation(["a", "b"]),
+        lambda rng: rng.binomial(1, 0.5),
+        lambda rng: rng.binomial(1, 0.5, 3),
+        lambda rng: rng.random() < 0.5,
+        lambda rng: rng.random(3) < 0.5,
+    ],
+)
+def test_a_draw_has_the_type_that_numpy_gives(draw: Callable[[Any], Any]) -> None:
+    def named(value: Any) -> str:
+        return f"{type(value).__name__} of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+
+    assert set(law_of(lambda rng: named(draw(rng)))) == {named(draw(np.random.default_rng(0)))}
+
+
+def test_probabilities_that_add_up_to_less_by_rounding_are_stretched_as_numpy_does() -> None:
+    levels = np.cumsum([0.1] * 10)
+    assert levels[-1] < 1.0
+    cuts = [0, *(math.ceil(Fraction(level) * GRID) for level in (levels / levels[-1]).tolist())]
+    law = law_of(lambda rng: rng.choice(10, p=[0.1] * 10))
+    assert law == {place: Fraction(cuts[place + 1] - cuts[place], GRID) for place in range(10)}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_cuts_of_a_choice_are_where_numpy_s_search_changes(seed: int) -> None:
+    chances = np.random.default_rng(seed).dirichlet(np.full(5, 0.5))
+    levels = np.cumsum(chances)
+    levels /= levels[-1]
+    weights = by_levels(tuple(levels.tolist()))
+    scale = GRID // sum(weights)
+    cuts = list(itertools.accumulate(weight * scale for weight in weights))
+    assert cuts[-1] == GRID
+    for place, cut in enumerate(cuts[:-1]):
+        below, above = ((cut - 1) / GRID, cut / GRID)
+        assert levels.searchsorted(below, side="right") <= place < levels.searchsorted(above, side="right")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_cuts_of_choices_are_where_python_s_search_changes(seed: int) -> None:
+    class Fixed(random.Random):
+        value = 0.0
+
+        def random(self) -> float:
+            return self.value
+
+    shares = [float(weight) for weight in np.random.default_rng(seed).random(6)]
+    weights = by_search(running(shares))
+    scale = GRID // sum(weights)
+    cuts, fixed = list(itertools.accumulate(weight * scale for weight in weights)), Fixed()
+    for place, cut in enumerate(cuts):
+        fixed.value = (cut - 1) / GRID
+        assert fixed.choices(range(6), shares) == [place]
+        fixed.value = min(cut, GRID - 1) / GRID
+        assert fixed.choices(range(6), shares) == [min(place + 1, 5)]
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "laplace": (lambda rng: rng.laplace(0, 1), "rng.laplace draws from a continuous law.*dpaudit.verify.witnesses"),
+    "normal": (lambda rng: rng.normal(), "rng.normal draws from a continuous law"),
+    "gauss": (lambda rng: rng.gauss(0, 1), "rng.gauss draws from a continuous law"),
+    "geometric": (lambda rng: rng.geometric(0.5), "rng.geometric has no last outcome.*cut the law off"),
+    "multinomial": (lambda rng: rng.multinomial(3, [0.5, 0.5]), "rng.multinomial is no draw that replay knows"),
+    "bit_generator": (lambda rng: rng.bit_generator.state, "rng.bit_generator is no draw"),
+    "uniform": (lambda rng: rng.uniform(0, 5), "between 0 and 1 only"),
+    "integers": (lambda rng: rng.integers(0), "nothing to draw"),
+    "integers of arrays": (lambda rng: rng.integers([1, 2]), "whole numbers"),
+    "integers of a float": (lambda rng: rng.integers(2.5), "whole numbers"),
+    "randrange": (lambda rng: rng.randrange(0), "nothing to draw"),
+    "randrange of too many": (lambda rng: rng.randrange(2**70), "one draw has 1,180,591,620,717,411,303,424 outcomes"),
+    "randrange of a float": (lambda rng: rng.randrange(0.5), "whole numbers"),
+    "float32": (lambda rng: rng.random(dtype=np.float32), "leave out dtype"),
+    "binomial": (lambda rng: rng.binomial(1, 1.5), r"a number p in \[0, 1\]"),
+    "too many trials": (lambda rng: rng.binomial(10**6, 0.5), r"n in 0\.\.500"),
+    "probabilities": (lambda rng: rng.choice(2, p=[0.5, 0.6]), "2 probabilities that sum to 1"),
+    "negative probabilities": (lambda rng: rng.choice(2, p=[1.5, -0.5]), "2 probabilities that sum to 1"),
+    "a draw of pairs": (lambda rng: rng.choice([(0, 1), (1, 0)]), "choose a place"),
+    "a mixed list": (lambda rng: rng.choice([1, "a"]), "choose a place"),
+    "weighted without replacement": (
+        lambda rng: rng.choice(3, 2, replace=False, p=[0.5, 0.25, 0.25]),
+        "without p and with shuffle=True",
+    ),
+    "too many taken": (lambda rng: rng.choice(2, 3, replace=False), "3 cannot be taken from 2"),
+    "nothing to choose from": (lambda rng: rng.choice([]), "choose a place|not empty"),
+    "weights": (lambda rng: rng.choices("ab", [1, -1]), "2 weights of at least 0"),
+    "bernoulli": (lambda rng: rng.bernoulli(1.5), "takes a probability"),
+    "bernoulli of nan": (lambda rng: rng.bernoulli(math.nan), "takes a probability"),
+    "finite": (lambda rng: rng.finite([0, 0]), "not all of them 0"),
+    "finite of nan": (lambda rng: rng.finite([math.nan, 1.0]), "weights of at least 0"),
+    "sample": (lambda rng: rng.sample("ab", 3), "at most its length"),
+    "an unknown keyword": (lambda rng: rng.integers(2, low_=1), "cannot do what the mechanism asks"),
+    "a huge draw": (lambda rng: rng.integers(1 << 52), "one draw has 4,503,599,627,370,496 outcomes"),
+    "a copy": (lambda rng: __import__("copy").deepcopy(rng), "must not be copied"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_a_draw_that_cannot_be_replayed_is_refused_even_where_the_mechanism_swallows_it(
+    name: str, swallowed: bool
+) -> None:
+    draw, message = REFUSED[name]
+
+    def mechanism(data: int, rng: Any) -> Any:
+        try:
+            return draw(rng)
+        except InvalidSpec:
+            if swallowed:
+                return data
+            raise
+
+    with pytest.raises(InvalidSpec, match=f"dataset 0 of the domain: .*{message}"):
+        replay(mechanism, [0, 1], "all")

@@ -1,0 +1,167 @@
+"""Epsilon, delta, the trade-off curve and the worst event of exact laws, against a search over all events."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpaudit import TradeOffDP
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.replay import FiniteLosses
+
+Law = dict[int, Fraction]
+
+
+def log(number: Fraction | int) -> Decimal:
+    """The logarithm to 60 digits, by other means than balls."""
+    with localcontext(prec=60):
+        return Decimal(Fraction(number).numerator).ln() - Decimal(Fraction(number).denominator).ln()
+
+
+def random_law(rng: np.random.Generator, outputs: int = 5) -> Law:
+    weights = [int(weight) for weight in rng.integers(0, 6, outputs)]
+    weights[int(rng.integers(outputs))] += 1
+    return {output: Fraction(weight, sum(weights)) for output, weight in enumerate(weights) if weight}
+
+
+def events(p: Law, q: Law) -> list[tuple[Fraction, Fraction]]:
+    outputs = sorted({*p, *q})
+    return [
+        (
+            sum((p.get(output, Fraction(0)) for output in event), Fraction(0)),
+            sum((q.get(output, Fraction(0)) for output in event), Fraction(0)),
+        )
+        for size in range(len(outputs) + 1)
+        for event in itertools.combinations(outputs, size)
+    ]
+
+
+def losses_of(p: Law, q: Law) -> FiniteLosses:
+    return FiniteLosses.of([0, 1], [(0, 1)], [p, q])
+
+
+SEEDS = range(40)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_epsilon_is_the_largest_ratio_of_all_events(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, q = random_law(rng), random_law(rng)
+    found, both = losses_of(p, q), [*events(p, q), *events(q, p)]
+    if any(b == 0 < a for a, b in both):
+        assert found.infinite
+        assert math.isinf(found.epsilon.lower)
+        assert found.worst.p == max(a for a, b in both if b == 0)
+        return
+    largest = max(a / b for a, b in both if b)
+    assert found.worst.p / found.worst.q == largest
+    assert found.epsilon.lower <= log(largest) <= found.epsilon.upper
+    laws = (p, q) if found.worst.first == 0 else (q, p)
+    sums = tuple(sum(law.get(output, Fraction(0)) for output in found.worst.event) for law in laws)  # type: ignore[call-overload]
+    assert sums == (found.worst.p, found.worst.q)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_delta_is_the_largest_excess_of_all_events(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, q = random_law(rng), random_law(rng)
+    for epsilon in (0.0, 0.3, 1.0):
+        excess = max(float(a) - math.exp(epsilon) * float(b) for a, b in [*events(p, q), *events(q, p)])
+        found = losses_of(p, q).delta(epsilon)
+        assert found.lower - 1e-14 <= excess <= found.upper + 1e-14
+        assert found.upper - found.lower < 1e-15
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_epsilon_at_a_delta_is_the_least_that_all_events_allow(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, q = random_law(rng), random_law(rng)
+    both = [*events(p, q), *events(q, p)]
+    for delta in (Fraction(0), Fraction(1, 10), Fraction(1, 3)):
+        found = losses_of(p, q).epsilon_at(delta)
+        if any(b == 0 and a > delta for a, b in both):
+            assert math.isinf(found.lower)
+        else:
+            least = max(1, max((a - delta) / b for a, b in both if b))
+            assert found.lower <= log(least) <= found.upper
+            assert losses_of(p, q).delta(max(found.lower - 1e-9, 0.0)).upper >= delta or least == 1
+            assert losses_of(p, q).delta(found.upper + 1e-15).lower <= delta
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_event_lies_below_the_trade_off_curve(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, q = random_law(rng), random_law(rng)
+    curve = losses_of(p, q).trade_off(0, 1)
+    assert (curve[0][0], curve[-1]) == (0, (1, 0)) if curve[-1][0] == 1 else curve[-1][1] == 0
+    errors = [(a, 1 - b) for a, b in events(p, q)]
+    assert all(point in errors for point in curve)
+    for (x1, y1), (x2, y2) in itertools.pairwise(curve):
+        assert all(y >= y1 + (y2 - y1) * (x - x1) / (x2 - x1) for x, y in errors if x1 <= x <= x2)
+    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in itertools.pairwise(curve)]
+    assert slopes == sorted(set(slopes))  # convex, and no vertex on a line
+
+
+def test_the_trade_off_curve_is_one_that_a_claim_takes() -> None:
+    p, q = {0: Fraction(3, 4), 1: Fraction(1, 4)}, {0: Fraction(1, 4), 1: Fraction(3, 4)}
+    curve = losses_of(p, q).trade_off(0, 1)
+    assert curve == ((0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0))
+    assert TradeOffDP([(float(x), float(y)) for x, y in curve]).epsilon_at(0.0) == pytest.approx(math.log(3))
+
+
+def test_of_equal_losses_the_likelier_event_is_the_worst() -> None:
+    laws = [{0: Fraction(1, 2), 1: Fraction(1, 2)}, {0: Fraction(1, 4), 1: Fraction(3, 4)}]
+    rare = [{0: Fraction(1, 50), 1: Fraction(49, 50)}, {0: Fraction(1, 100), 1: Fraction(99, 100)}]
+    worst = FiniteLosses.of(range(4), [(0, 1), (2, 3)], [*laws, *rare]).worst
+    assert (worst.first, worst.second, worst.event, worst.p) == (0, 1, {0}, Fraction(1, 2))
+
+
+def test_an_infinite_loss_is_worse_than_any_other() -> None:
+    laws = [{0: Fraction(1, 10**9), 1: 1 - Fraction(1, 10**9)}, {1: Fraction(1)}]
+    found = FiniteLosses.of([0, 1], [(0, 1)], laws)
+    assert found.infinite
+    assert found.delta(10**6).upper == pytest.approx(1e-9)
+    assert found.epsilon_at(Fraction(1, 10**9)).upper == 0.0
+
+
+def test_equal_laws_lose_nothing() -> None:
+    found = FiniteLosses.of("ab", [(0, 1)], [{0: Fraction(1)}, {0: Fraction(1)}])
+    assert (found.epsilon.lower, found.epsilon.upper, found.delta(0).upper, found.infinite) == (0.0, 0.0, 0.0, False)
+
+
+def test_a_loss_beyond_the_doubles_is_still_finite() -> None:
+    tiny = Fraction(1, 2**5000)
+    found = FiniteLosses.of([0, 1], [(0, 1)], [{0: tiny, 1: 1 - tiny}, {0: 1 - tiny, 1: tiny}])
+    assert found.epsilon.lower <= log(2**5000 - 1) <= found.epsilon.upper
+    assert found.delta(3000).lower > 0.999  # e^3000 is no double either
+
+
+@pytest.mark.parametrize("laws", [[{0: Fraction(1, 2)}, {0: Fraction(1)}], [{0: Fraction(2), 1: Fraction(-1)}] * 2])
+def test_what_is_no_law_is_refused(laws: list[Law]) -> None:
+    with pytest.raises(InvalidSpec, match="law 0 must have probabilities that sum to 1"):
+        FiniteLosses.of([0, 1], [(0, 1)], laws)
+
+
+def test_a_bound_is_for_the_delta_that_it_states() -> None:
+    """One third as a double is less than one third, and the loss there is larger."""
+    third = Fraction(1, 3)
+    found = losses_of({0: Fraction(2, 3), 1: third}, {0: Fraction(1, 10**40), 1: 1 - Fraction(1, 10**40)})
+    assert found.upper_bound(Fraction(2, 3)).epsilon_upper == found.epsilon_at(2 / 3).upper > 50.0
+    assert found.epsilon_at(Fraction(2, 3)).upper < 0.41
+
+
+def test_values_out_of_range_are_refused() -> None:
+    found = losses_of({0: Fraction(1)}, {0: Fraction(1)})
+    with pytest.raises(InvalidSpec, match="epsilon must be finite and at least 0, got -1"):
+        found.delta(-1)
+    with pytest.raises(InvalidSpec, match="delta must be a probability, got 2"):
+        found.epsilon_at(2)
+    with pytest.raises(InvalidSpec, match="second must be a place in the domain of 2 datasets, got 2"):
+        found.trade_off(0, 2)
+    with pytest.raises(InvalidSpec, match="places of two datasets"):
+        FiniteLosses.of([0, 1], [(0, 2)], [{0: Fraction(1)}] * 2)

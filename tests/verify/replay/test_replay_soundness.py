@@ -1,0 +1,426 @@
+"""What replay must not believe: runs that are no function of data and choices, and laws that have no end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import secrets
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.verify.replay import Choices, Raised, replay, walk
+from dpaudit.verify.replay.choices import MOST_DRAWS, Again, Record
+
+KEPT: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    KEPT.clear()
+
+
+def counting(data: int, rng: Any) -> int:
+    KEPT.append(rng.bit())
+    return len(KEPT)
+
+
+def draws_less_later(data: int, rng: Any) -> int:
+    KEPT.append(0)
+    return sum(rng.bit() for _ in range(2 if len(KEPT) < 3 else 1))
+
+
+def draws_more_later(data: int, rng: Any) -> int:
+    KEPT.append(0)
+    return sum(rng.bit() for _ in range(1 if len(KEPT) < 3 else 2))
+
+
+def draws_otherwise_later(data: int, rng: Any) -> int:
+    KEPT.append(0)
+    return int(rng.randrange(2 if len(KEPT) < 2 else 3))
+
+
+def another_chance_later(data: int, rng: Any) -> bool:
+    KEPT.append(0)
+    return bool(rng.random() < (0.5 if len(KEPT) < 2 else 0.25))
+
+
+def first_of_all_runs(data: int, rng: Any) -> int:
+    """Leaks its state only in the very first run."""
+    KEPT.append(rng.bit())
+    return len(KEPT) == 1
+
+
+def remembers_its_data(data: int, rng: Any) -> Any:
+    """Its output is the dataset of the run before."""
+    before = KEPT[-1] if KEPT else data
+    KEPT.append(data)
+    return before, rng.bit()
+
+
+def keeps_the_generator(data: int, rng: Any) -> int:
+    KEPT.append(rng)
+    return int(KEPT[0].bit())
+
+
+def keeps_a_draw(data: int, rng: Any) -> bool:
+    KEPT.append(rng.random())
+    return bool(KEPT[0] < 0.5)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        counting,
+        draws_less_later,
+        draws_more_later,
+        draws_otherwise_later,
+        another_chance_later,
+        first_of_all_runs,
+        remembers_its_data,
+        keeps_the_generator,
+        keeps_a_draw,
+    ],
+)
+def test_state_from_one_run_to_the_next_is_found_out(mechanism: Callable[[int, Any], Any]) -> None:
+    with pytest.raises(UnsoundAudit, match=r"dataset \d of the domain: the mechanism did not do the same on the same"):
+        replay(mechanism, [0, 1, 2], "all")
+
+
+ELSEWHERE: dict[str, Callable[[], Any]] = {
+    "random": lambda: random.random() < 1e-9,
+    "random, rarely": lambda: random.random() < 2.0,
+    "a seed": lambda: random.seed(0),
+    "numpy.random": lambda: np.random.random() < 1e-9,
+    "default_rng": lambda: np.random.default_rng().random() < 1e-9,
+    "secrets": lambda: secrets.randbits(64) == 0,
+    "SystemRandom": lambda: random.SystemRandom().random() < 1e-9,
+    "os": lambda: os.urandom(8) == b"",
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_other_randomness_is_found_out_even_where_it_changes_nothing(name: str) -> None:
+    with pytest.raises(UnsoundAudit, match="drew randomness from elsewhere than rng"):
+        replay(lambda data, rng: (rng.bit(), ELSEWHERE[name]()), [0, 1], "all")
+
+
+def test_the_system_s_random_bytes_come_back_afterwards() -> None:
+    own = os.urandom
+    with pytest.raises(UnsoundAudit):
+        replay(lambda data, rng: os.urandom(1), [0, 1], "all")
+    assert os.urandom is own
+
+
+def test_a_generator_of_the_mechanism_s_own_with_a_seed_is_part_of_the_code() -> None:
+    def seeded(data: int, rng: Any) -> float:
+        return data + float(np.random.default_rng(int(rng.integers(3))).laplace())
+
+    found = replay(seeded, [0, 1], "all")
+    assert found.infinite
+    assert found.paths == 6
+
+
+def test_a_mechanism_without_randomness_has_one_path() -> None:
+    found = replay(lambda data: data // 2, [0, 1, 2], [(0, 1)])
+    assert (found.paths, found.epsilon.upper) == (3, 0.0)
+
+
+def spoils_its_data(data: list[int], rng: Any) -> int:
+    data[0] += 1
+    return data[0] + int(rng.bit())
+
+
+@pytest.mark.parametrize("domain", [[[0], [1]], [np.array([0]), np.array([1])], [{0: 0}, {0: 1}]])
+def test_a_run_that_spoils_its_data_spoils_no_other(domain: list[Any]) -> None:
+    found = replay(spoils_its_data, domain, "all")
+    assert [dict(law) for law in found.laws] == [
+        {1: Fraction(1, 2), 2: Fraction(1, 2)},
+        {2: Fraction(1, 2), 3: Fraction(1, 2)},
+    ]
+    assert domain[0][0] == 0
+
+
+def test_deep_data_are_copied_too() -> None:
+    def spoils(data: dict[str, list[int]], rng: Any) -> int:
+        data["a"].append(int(rng.bit()))
+        return len(data["a"])
+
+    assert [dict(law) for law in replay(spoils, [{"a": []}, {"a": [1]}], "all").laws] == [{1: 1}, {2: 1}]
+
+
+def test_a_rare_failure_is_made_again_with_true_numbers() -> None:
+    """It lies between the runs that are kept of a long walk."""
+
+    def fails_rarely(data: int, rng: Any) -> int:
+        u = rng.random()
+        if sum(rng.bit() << place for place in reversed(range(13))) == 4095 and not isinstance(u, float):
+            raise RuntimeError("no float")
+        return 0
+
+    with pytest.raises(UnsoundAudit, match="dataset 1 of the domain: the mechanism did not do the same"):
+        replay(fails_rarely, [0, 1], "all")
+
+
+def test_a_generator_without_a_seed_that_nobody_sees_is_found_out_by_making_runs_again() -> None:
+    with pytest.raises(UnsoundAudit, match="did not do the same"):  # missed with probability 2^-120 at most
+        replay(lambda data, rng: random.Random().getrandbits(64), [0, 1], "all")
+
+
+# --- the stand-ins themselves ----------------------------------------------------------------------------------------
+
+
+def test_another_draw_at_a_place_that_was_drawn_at_is_an_error() -> None:
+    choices = Choices(most_outcomes=10)
+    choices.begin()
+    choices.randrange(2)
+    choices.end()
+    choices.begin()
+    with pytest.raises(UnsoundAudit, match="did not do the same"):
+        choices.randrange(3)
+
+
+def test_a_closed_generator_draws_no_more() -> None:
+    choices = Choices(most_outcomes=10)
+    choices.close()
+    with pytest.raises(UnsoundAudit, match="did not do the same"):
+        choices.bit()
+
+
+@pytest.mark.parametrize("picked", [((2, 1), (3, 2)), ((2, 1),), ((3, 2), (2, 1))])
+def test_a_run_made_again_draws_all_it_drew_and_nothing_else(picked: tuple[tuple[int, int], ...]) -> None:
+    again = Again(Record(picked, (), 0), last=False)
+
+    def run() -> None:
+        again.randrange(2)
+        again.random()
+
+    with pytest.raises(UnsoundAudit, match="did not do the same"):
+        run()
+    left = Again(Record(((2, 1), (3, 2)), ((0, 5),), 0), last=True)
+    assert (left.randrange(2), left.random()) == (1, 4 * 2.0**-53)
+    with pytest.raises(UnsoundAudit, match="did not do the same"):
+        left.end()
+
+
+# --- caps -----------------------------------------------------------------------------------------------------------
+
+
+def test_too_many_paths_are_told_with_how_far_they_reach() -> None:
+    with pytest.raises(InvalidSpec, match=r"dataset 0 .*100 of them cover 0\.098 of one dataset's.*raise most_paths"):
+        replay(lambda data, rng: sum(rng.bit() for _ in range(10)), [0, 1], "all", most_paths=100)
+
+
+def test_the_cap_counts_the_paths_of_all_datasets() -> None:
+    def mechanism(data: int, rng: Any) -> int:
+        return rng.bit()  # type: ignore[no-any-return]
+
+    assert replay(mechanism, [0, 1], "all", most_paths=4).paths == 4
+    with pytest.raises(InvalidSpec, match="dataset 1 of the domain: more paths than most_paths allows"):
+        replay(mechanism, [0, 1], "all", most_paths=3)
+
+
+def test_a_loop_without_end_is_told() -> None:
+    def until_one(data: int, rng: Any) -> int:
+        rounds = 0
+        while rng.bit() == 0:
+            rounds += 1
+        return rounds
+
+    with pytest.raises(InvalidSpec, match="draws more than 2,000 times: a loop that can go on for ever"):
+        replay(until_one, [0, 1], "all")
+
+
+def test_a_loop_that_ends_first_and_then_ever_later_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path for every number of rounds: the time grows with the square of the draws that are allowed."""
+    assert MOST_DRAWS <= 2_000
+    monkeypatch.setattr("dpaudit.verify.replay.choices.MOST_DRAWS", 100)
+
+    def until_zero(data: int, rng: Any) -> int:
+        rounds = 0
+        while rounds < KEPT[0] and rng.random() >= 0.5:
+            rounds += 1
+        return rounds
+
+    KEPT.append(100)
+    assert replay(until_zero, [0, 1], "all").laws[0][100] == Fraction(1, 2**100)
+    KEPT[0] = 101
+    with pytest.raises(InvalidSpec, match="draws more than 100 times"):
+        replay(until_zero, [0, 1], "all")
+
+
+def test_the_runs_that_are_kept_take_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long they are: a run is kept with every draw that it made."""
+    monkeypatch.setattr(walk, "MOST_KEPT_DRAWS", 50)
+    choices = Choices(most_outcomes=10)
+    walked = walk.walk(lambda data, rng: sum(rng.bit() for _ in range(9)), 0, choices, 1000, lambda covered: None)
+    assert walked.paths == 512
+    assert 1 <= len(walked.records) <= 2 * 50 // 9
+
+
+def test_paths_of_probability_zero_are_not_run() -> None:
+    def careful(data: int, rng: Any) -> int:
+        drawn = rng.choice(4, p=[0.0, 0.5, 0.0, 0.5])
+        assert drawn in (1, 3)
+        return int(drawn)
+
+    assert replay(careful, [0, 1], "all").paths == 4
+
+
+# --- exceptions ------------------------------------------------------------------------------------------------------
+
+
+def test_exceptions_are_outputs_by_type() -> None:
+    def fails(data: int, rng: Any) -> int:
+        if rng.random() < 0.25 * (1 + data):
+            raise ValueError(f"of {data}")
+        return 0
+
+    found = replay(fails, [0, 1], "all")
+    assert found.laws[0] == {Raised("ValueError"): Fraction(1, 4), 0: Fraction(3, 4)}
+    assert found.worst.p / found.worst.q == 2
+
+
+def test_leaving_the_interpreter_is_an_output_too() -> None:
+    def leaves(data: int, rng: Any) -> int:
+        if rng.bit():
+            raise SystemExit
+        return data
+
+    assert Raised("SystemExit") in replay(leaves, [0, 1], "all").laws[0]
+
+
+def test_a_mechanism_that_never_returns_is_no_result() -> None:
+    def fails(data: int, rng: Any) -> int:
+        if not isinstance(rng, np.random.Generator):
+            raise RuntimeError("not a generator")
+        return 0
+
+    with pytest.raises(UnsoundAudit, match="raised RuntimeError in every run, so there is nothing to compare"):
+        replay(fails, [0, 1], "all")
+
+
+SEEDED: dict[str, Callable[[Any], Any]] = {
+    "a generator made of it": np.random.default_rng,
+    "a state made of it": lambda rng: np.random.RandomState(rng),
+    "a method it lacks": lambda rng: rng.__matmul__(1),
+    "an argument too many": lambda rng: rng.bit(2),
+    "the stand-in named": lambda rng: (_ for _ in ()).throw(ValueError(f"{rng!r} cannot be used as a generator")),
+}
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_an_error_that_the_stand_in_made_is_no_output(name: str) -> None:
+    def mechanism(data: int, rng: Any) -> Any:
+        return 0 if rng.bit() else next(SEEDED[name](rng))
+
+    with pytest.raises(
+        InvalidSpec, match=r"the stand-in for rng cannot do what the mechanism asks|rng\.capsule is no draw"
+    ):
+        replay(mechanism, [0, 1], "all")
+
+
+def test_interrupts_are_no_outputs() -> None:
+    def interrupted(data: int, rng: Any) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay(interrupted, [0, 1], "all")
+
+
+# --- questions ------------------------------------------------------------------------------------------------------
+
+
+def same(data: Any, rng: Any) -> int:
+    return int(rng.bit())
+
+
+def test_neighbours_are_a_function_a_list_or_all() -> None:
+    assert replay(same, [0, 1, 2], "all").pairs == ((0, 1), (0, 2), (1, 2))
+    assert replay(same, [0, 1, 2], lambda a, b: b == a - 1).pairs == ((0, 1), (1, 2))
+    assert replay(same, [[0], [1, 2], [1]], [([1], [0]), ([0], [1])]).pairs == ((0, 2),)
+
+
+@pytest.mark.parametrize(
+    ("domain", "neighbours", "message"),
+    [
+        ([0, 1], [], "no two of the 2 datasets are neighbours"),
+        ([], "all", "the domain must hold two datasets at least, got 0"),
+        ([0], "all", "the domain must hold two datasets at least, got 1"),
+        (7, "all", "domain must be a list of datasets, got 7"),
+        ([0, 1], lambda a, b: False, "no two of the 2 datasets are neighbours"),
+        ([0, 1], 7, 'neighbours must be a function, a list of pairs or "all", got 7'),
+        ([0, 1], lambda a, b: 1 / 0, "failed on datasets 0 and 1: ZeroDivisionError: division by zero"),
+        ([0, 1], lambda a, b: np.ones(2), "failed on datasets 0 and 1: ValueError: The truth value of an array"),
+        ([0, 1], "some", "a function, a list of pairs or \"all\", got 'some'"),
+        ([0, 1], [(0, 2)], "name a dataset that the domain lacks"),
+        ([0, 1], [(1, 1)], "two datasets of a pair must differ"),
+        ([0, 1], [0, 1], "must be two datasets, got 0"),
+    ],
+)
+def test_a_wrong_question_is_told(domain: Any, neighbours: Any, message: str) -> None:
+    with pytest.raises(InvalidSpec, match=message):
+        replay(same, domain, neighbours)
+
+
+def test_only_a_function_is_replayed() -> None:
+    with pytest.raises(InvalidSpec, match="replay takes a function, got int"):
+        replay(7, [0, 1], "all")  # type: ignore[arg-type]
+
+
+def test_the_scope_says_where_a_law_is_taken_as_ideal() -> None:
+    """numpy never draws 1 from binomial(1, 1e-17): its own law has an infinite loss where the ideal one has 38.45."""
+
+    def draws(data: int, rng: Any) -> int:
+        return int(rng.binomial(1, 1e-17 if data else 0.5))
+
+    assert replay(draws, [0, 1], "all").upper_bound().scope.endswith("rng.binomial taken as the ideal law")
+    assert "ideal" not in replay(lambda data, rng: rng.binomial(3, 1) + rng.bit(), [0, 1], "all").scope
+    assert "ideal" not in replay(lambda data, rng: rng.random() < 0.5, [0, 1], "all").scope
+
+
+def test_parameters_are_bound_and_checked() -> None:
+    def keep(data: int, rng: Any, p: float) -> int:
+        return data if rng.bernoulli(p) else 1 - data
+
+    assert replay(keep, [0, 1], "all", parameters={"p": Fraction(4, 5)}).worst.p == Fraction(4, 5)
+    with pytest.raises(InvalidSpec, match="needs a value for 'p'"):
+        replay(keep, [0, 1], "all")
+    with pytest.raises(InvalidSpec, match="most_paths must be at least 1"):
+        replay(same, [0, 1], "all", most_paths=0)
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def begin(self, stage: str, runs: int) -> None:
+        self.told.append((stage, runs))
+
+    def advance(self, runs: int) -> None:
+        self.told.append(runs)
+
+    def end(self) -> None:
+        self.told.append("end")
+
+
+def test_progress_tells_thousandths_of_each_dataset_s_choices() -> None:
+    heard = Heard()
+    replay(lambda data, rng: sum(rng.bit() for _ in range(12)), [0, 1], "all", progress=heard)
+    assert heard.told == [("replay", 2000), 500, 500, 500, 500, "end"]
+
+
+def test_every_vector_of_choices_is_run_once() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def tells(data: int, rng: Any) -> tuple[int, ...]:
+        seen.append((data, rng.bit(), int(rng.integers(3)), rng.bit()))
+        return seen[-1][1:]
+
+    replay(tells, [0, 1], "all")
+    assert seen[:24] == list(itertools.product(range(2), range(2), range(3), range(2)))

@@ -1,0 +1,168 @@
+"""Integrals of products of exponential sums, in closed form: Laplace and exponential noise.
+
+On each part of the outer draw's range the integrand is a sum of terms c e^(k t / L), k whole, L the least common
+multiple of all scales, and it is integrated term by term: no quadrature, and no tail is cut off. Exponents are taken
+from the part's own end, so that nothing grows huge and then cancels.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import reduce
+from math import gcd, lcm
+from typing import Any
+
+from dpaudit.verify.integrals.parts import Certain, Part, Parts
+from dpaudit.verify.integrals.waves import Wave, waves
+from dpaudit.verify.requirement import flint
+
+DENSE = 20_000  # the longest polynomial, gaps included; beyond, terms are kept one by one
+SPARSE = 5_000  # the most terms kept one by one
+
+Sum = dict[int, Any]  # k -> c
+
+
+class TooManyTerms(Exception):
+    """The scales have so little in common that the product has too many terms."""
+
+
+def applies(cut: Parts) -> bool:
+    """Whether the closed form covers the laws of a slice."""
+    closed = ("laplace", "exponential")
+    return cut.law in closed and all(term.law in closed for term in cut.terms)
+
+
+def integral(cut: Parts) -> Any:
+    """The probability of a slice as a ball, at the current precision. Raises `TooManyTerms`."""
+    arb, fmpq = flint().arb, flint().fmpq
+    common = lcm(cut.scale, *{term.scale for term in cut.terms})
+    exponentials = _Exponentials(common)
+    total = arb(0)
+    for part in cut.parts:
+        origin = part.left if part.left is not None else part.right
+        assert origin is not None
+        sign = -1 if part.inside > 0 else 1
+        density = Wave(Fraction(1, 2) if cut.law == "laplace" else Fraction(1), sign, 0, cut.scale)
+        place, weight = exponentials.wave(density, origin)
+        low, stride, found = _multiplied(_factors(part, origin, cut.unit, exponentials))
+        total += weight * _integrated(found, place + low, stride, part, common)
+    return total * arb(fmpq(common, cut.scale))
+
+
+class _Exponentials:
+    """Exponentials of rational numbers, each computed once."""
+
+    def __init__(self, common: int) -> None:
+        self.common = common
+        self.known: dict[tuple[int, int], Any] = {}
+        self.weights: dict[Fraction, Any] = {}
+
+    def wave(self, wave: Wave, origin: int) -> tuple[int, Any]:
+        """k and c of a wave in c e^(k (t - origin) / common)."""
+        weight = self.weights.get(wave.weight)
+        if weight is None:
+            weight = flint().arb(flint().fmpq(wave.weight.numerator, wave.weight.denominator))
+            self.weights[wave.weight] = weight
+        exponent = wave.rate * origin + wave.at
+        if not exponent:
+            return wave.rate * (self.common // wave.scale), weight
+        key = exponent, wave.scale
+        value = self.known.get(key)
+        if value is None:
+            value = self.known[key] = flint().arb(flint().fmpq(exponent, wave.scale)).exp()
+        return wave.rate * (self.common // wave.scale), weight * value
+
+
+def _factors(part: Part, origin: int, unit: int, exponentials: _Exponentials) -> list[tuple[Sum, int]]:
+    return [(_factor(factor, part.inside, origin, unit, exponentials), power) for factor, power in part.factors]
+
+
+def _factor(factor: Certain, inside: int, origin: int, unit: int, exponentials: _Exponentials) -> Sum:
+    """The sum of the alternatives of a factor, each a product."""
+    whole: Sum = {}
+    for product in factor:
+        sums = [_sum(waves(term, inside, unit), origin, exponentials) for term in product]
+        for place, value in (reduce(_times, sums) if sums else {0: flint().arb(1)}).items():
+            whole[place] = whole[place] + value if place in whole else value
+    return whole
+
+
+def _sum(found: tuple[Wave, ...], origin: int, exponentials: _Exponentials) -> Sum:
+    whole: Sum = {}
+    for wave in found:
+        place, value = exponentials.wave(wave, origin)
+        whole[place] = whole[place] + value if place in whole else value
+    return whole
+
+
+def _times(left: Sum, right: Sum) -> Sum:
+    product: Sum = {}
+    for first, value in left.items():
+        for second, other in right.items():
+            place = first + second
+            product[place] = product[place] + value * other if place in product else value * other
+    return product
+
+
+def _multiplied(factors: list[tuple[Sum, int]]) -> tuple[int, int, dict[int, Any]]:
+    """The product of the factors: the least k, the stride, and the values at k = least + stride * place."""
+    flint_ = flint()
+    low, weight, longer = 0, flint_.arb(1), []
+    for factor, power in factors:
+        least = min(factor)
+        low += least * power
+        if len(factor) == 1:
+            weight *= factor[least] ** power
+        else:
+            longer.append(({place - least: value for place, value in factor.items()}, power))
+    stride = gcd(*(place for factor, _ in longer for place in factor)) or 1
+    length = sum(max(factor) // stride * power for factor, power in longer)
+    if length > DENSE:
+        return low, 1, _sparse(longer, weight)
+    polynomials = [flint_.arb_poly(_coefficients(factor, stride)) ** power for factor, power in longer]
+    while len(polynomials) > 1:  # in pairs: factors of one length multiply fastest
+        last = polynomials[-1:] if len(polynomials) % 2 else []
+        polynomials = [a * b for a, b in zip(polynomials[::2], polynomials[1::2], strict=False)] + last
+    if not polynomials:
+        return low, stride, {0: weight}
+    return low, stride, {place: weight * value for place, value in enumerate(polynomials[0].coeffs())}
+
+
+def _coefficients(factor: Sum, stride: int) -> list[Any]:
+    values = [0] * (max(factor) // stride + 1)
+    for place, value in factor.items():
+        values[place // stride] = value
+    return values
+
+
+def _sparse(factors: list[tuple[Sum, int]], weight: Any) -> Sum:
+    product: Sum = {0: weight}
+    for factor, power in factors:
+        for _ in range(power):
+            product = _times(product, factor)
+            if len(product) > SPARSE:
+                raise TooManyTerms
+    return product
+
+
+def _integrated(found: dict[int, Any], low: int, stride: int, part: Part, common: int) -> Any:
+    """The integral of the sum of c e^(k (t - origin) / common) over a part, divided by `common`."""
+    flint_ = flint()
+    total = flint_.arb(0)
+    if part.left is None or part.right is None:
+        sign = 1 if part.left is None else -1
+        for place, value in found.items():
+            k = sign * (low + stride * place)
+            if k <= 0:  # the outer density alone falls off, so this cannot be
+                raise ArithmeticError("an exponential sum that does not fall off")
+            total += value / k
+        return total
+    length = part.right - part.left
+    start = flint_.arb(flint_.fmpq(low * length, common)).exp()
+    step = flint_.arb(flint_.fmpq(stride * length, common)).exp()
+    reached, last = start, 0
+    for place, value in found.items():
+        k = low + stride * place
+        reached, last = (reached * step if place == last + 1 else start * step**place), place
+        total += value * (reached - 1) / k if k else value * flint_.fmpq(length, common)
+    return total

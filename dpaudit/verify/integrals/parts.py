@@ -1,0 +1,198 @@
+"""The outer draw's range, cut where anything changes its form; all in whole numbers, so that no decision is rounded.
+
+On one part the larger of two lines stays the larger, and every line stays on one side of 0. So each term has one form
+there, and what cannot happen is known for certain: a part where some factor is impossible is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
+from typing import NamedTuple
+
+from dpaudit.verify.integrals.events import Density, Slice, Term
+from dpaudit.verify.language.nodes import Law
+
+Whole = tuple[int, int]  # a line: slope, and where it starts
+BENT = ("laplace", "exponential", None)  # laws whose form changes at 0
+
+
+class Gap(NamedTuple):
+    """The probability that a draw falls between two lines, the lower of which is the lower; None is no limit."""
+
+    law: Law
+    scale: int
+    lower: Whole | None
+    upper: Whole | None
+
+
+CERTAIN = Gap("laplace", 1, None, None)
+
+
+class Point(NamedTuple):
+    """The density of a draw at a line."""
+
+    law: Law
+    scale: int
+    at: Whole
+
+
+Certain = tuple[tuple[Gap | Point, ...], ...]  # a factor on one part, what is impossible left out
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the outer draw's range (None: no end), a number inside it, and the factors, each with its power."""
+
+    left: int | None
+    right: int | None
+    inside: int
+    factors: tuple[tuple[Certain, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A slice cut into parts. All numbers are multiples of 1 / `unit`; without an outer draw the one part is 0."""
+
+    law: Law | None
+    scale: int
+    unit: int
+    parts: tuple[Part, ...]
+
+    @property
+    def terms(self) -> Iterator[Gap | Point]:
+        """Every term of every part."""
+        return (term for part in self.parts for factor, _ in part.factors for product in factor for term in product)
+
+
+class _Term(NamedTuple):
+    """A term in whole numbers; a density has one lower line and no upper ones."""
+
+    law: Law | None
+    scale: int
+    lower: tuple[Whole, ...]
+    upper: tuple[Whole, ...]
+    density: bool
+
+
+def parts(outer: Slice) -> Parts:
+    """The parts of a slice on which something is possible.
+
+    >>> from dpaudit.verify.integrals.events import Between, Line
+    >>> half = Between("laplace", Fraction(1), (Line(1, Fraction(0)),), ())
+    >>> [(part.left, part.right) for part in parts(Slice("laplace", Fraction(2), None, None, (((half,),),))).parts]
+    [(None, 0), (0, None)]
+    """
+    unit = 4 * lcm(*(number.denominator for number in _numbers(outer)))  # 4: halves of crossings are whole, too
+    factors = Counter(
+        tuple(tuple(_whole(term, unit) for term in product) for product in factor) for factor in outer.factors
+    )
+    lower, upper = (None if limit is None else int(limit * unit) for limit in (outer.lower, outer.upper))
+    if outer.law == "exponential":
+        lower = 0 if lower is None else max(0, lower)
+    if outer.law is None:
+        allowed = (lower is None or lower < 0) and (upper is None or upper > 0)
+        found = _part(0, 0, 0, factors) if allowed else None
+        return Parts(None, 0, unit, () if found is None else (found,))
+    cuts = {cut for factor in factors for product in factor for term in product for cut in _cuts(term)} | {0}
+    inner = [cut for cut in sorted(cuts) if (lower is None or lower < cut) and (upper is None or cut < upper)]
+    ends = [lower, *inner, upper]
+    found_parts = []
+    for left, right in pairwise(ends):
+        if left is not None and right is not None and left >= right:
+            continue
+        part = _part(left, right, _inside(left, right, unit), factors)
+        if part is not None:
+            found_parts.append(part)
+    return Parts(outer.law, int(outer.scale * unit), unit, tuple(found_parts))
+
+
+def _inside(left: int | None, right: int | None, unit: int) -> int:
+    if left is None:
+        return 0 if right is None else right - unit
+    return left + unit if right is None else (left + right) // 2
+
+
+def _numbers(outer: Slice) -> Iterator[Fraction]:
+    yield outer.scale if outer.law is not None else Fraction(1)
+    yield from (limit for limit in (outer.lower, outer.upper) if limit is not None)
+    for factor in outer.factors:
+        for product in factor:
+            for term in product:
+                yield term.scale if term.law is not None else Fraction(1)
+                yield from (line.at for line in ((term.at,) if isinstance(term, Density) else term.lower + term.upper))
+
+
+def _whole(term: Term, unit: int) -> _Term:
+    scale = int(term.scale * unit) if term.law is not None else 0
+    if isinstance(term, Density):
+        return _Term(term.law, scale, ((term.at.slope, int(term.at.at * unit)),), (), True)
+    lower, upper = (
+        tuple(dict.fromkeys((line.slope, int(line.at * unit)) for line in lines)) for lines in (term.lower, term.upper)
+    )
+    return _Term(term.law, scale, lower, upper, False)
+
+
+def _cuts(term: _Term) -> Iterator[int]:
+    """Where the largest lower or the smallest upper line changes, where they meet, and where a bent law bends."""
+    lines = term.lower + term.upper
+    for place, (slope, at) in enumerate(lines):
+        if slope and term.law in BENT:
+            yield -slope * at
+        for other, start in lines[:place]:
+            if slope != other:
+                yield (start - at) // (slope - other)
+
+
+def _part(
+    left: int | None, right: int | None, inside: int, factors: Counter[tuple[tuple[_Term, ...], ...]]
+) -> Part | None:
+    """The part with the form of every factor at a number inside; None where a factor is impossible."""
+    certain: Counter[Certain] = Counter()
+    for factor, power in factors.items():
+        possible = tuple(found for product in factor if (found := _product(product, inside)) is not None)
+        if not possible:
+            return None
+        certain[possible] += power
+    certain.pop(((),), None)  # what is certain is a factor of 1
+    return Part(left, right, inside, tuple(certain.items()))
+
+
+def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap | Point, ...] | None:
+    found = []
+    for term in product:
+        form = _density(term, inside) if term.density else _gap(term, inside)
+        if form is None:
+            return None
+        if isinstance(form, Point) or form.lower is not None or form.upper is not None:
+            found.append(form)
+    return tuple(found)
+
+
+def _density(term: _Term, inside: int) -> Point | None:
+    ((slope, at),) = term.lower
+    if term.law is None or (term.law == "exponential" and slope * inside + at < 0):
+        return None
+    return Point(term.law, term.scale, (slope, at))
+
+
+def _gap(term: _Term, inside: int) -> Gap | None:
+    """The form of a term at a number inside a part; None where it is impossible."""
+    lower = max(((slope * inside + at, (slope, at)) for slope, at in term.lower), default=None)
+    upper = min(((slope * inside + at, (slope, at)) for slope, at in term.upper), default=None)
+    if lower is not None and upper is not None and lower[0] >= upper[0]:
+        return None
+    if term.law in ("exponential", None):
+        if upper is not None and upper[0] <= 0:
+            return None
+        if term.law is None and lower is not None and lower[0] >= 0:
+            return None
+        if lower is not None and lower[0] <= 0:
+            lower = None
+    if term.law is None:
+        return CERTAIN
+    return Gap(term.law, term.scale, None if lower is None else lower[1], None if upper is None else upper[1])

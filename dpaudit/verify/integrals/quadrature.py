@@ -1,0 +1,171 @@
+"""Integrals of products that have no closed form: normal and Gumbel noise, by verified quadrature.
+
+On each part of the outer draw's range the integrand is entire, and `acb.integral` encloses its integral. An endless
+range is cut far out in the outer draw's tail, and a bound on what the tail holds widens the ball.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, sqrt
+from typing import Any
+
+from dpaudit.verify.integrals import laws
+from dpaudit.verify.integrals.parts import Certain, Gap, Part, Parts, Point, Whole
+from dpaudit.verify.integrals.waves import waves
+from dpaudit.verify.requirement import flint
+
+GOAL = 2.0**-56  # relative error of each part
+BITS, REACH = 128, 200  # of the first try: the precision, and the tail that is cut off, 2^-reach
+PRECISE = 48  # bits of relative accuracy that are asked for
+MOST = 12_800  # of bits and of reach; beyond, the ball is what it is
+
+Function = Callable[[Any], Any]
+
+
+def integral(cut: Parts) -> Any:
+    """The probability of a slice as a ball: more bits where terms cancel, a longer reach where it is tiny."""
+    bits, reach = BITS, REACH
+    while True:
+        with flint().ctx.workprec(bits):
+            body, tail = _followed(cut, reach)
+            whole = body + flint().arb(0).union(flint().arb(tail.upper()))
+            tiny = body.rel_accuracy_bits() >= PRECISE or body.abs_upper() < flint().arb(2) ** (-reach)
+        if whole.rel_accuracy_bits() >= PRECISE or (reach if tiny else bits) >= MOST:
+            return whole
+        bits, reach = (bits, 2 * reach) if tiny else (2 * bits, reach)
+
+
+def _followed(cut: Parts, reach: int) -> tuple[Any, Any]:
+    """The integral over the range outside of which the outer draw weighs about 2^-reach, and a bound on the rest."""
+    arb, fmpq = flint().arb, flint().fmpq
+    assert cut.law is not None
+    end = _end(cut, reach)
+    total = arb(0)
+    for part in cut.parts:
+        left = -end if part.left is None else max(-end, part.left)
+        right = end if part.right is None else min(end, part.right)
+        if left < right:
+            function = _integrand(cut, part)
+            enough = total.abs_lower() * GOAL + arb(2) ** (-4 * reach)
+            found = flint().acb.integral(
+                lambda t, _, function=function: function(t),
+                arb(fmpq(left, cut.unit)),
+                arb(fmpq(right, cut.unit)),
+                rel_tol=GOAL,
+                abs_tol=enough,
+            )
+            total += found.real
+    at, tail = arb(fmpq(end, cut.scale)), arb(0)
+    if any(part.right is None or part.right > end for part in cut.parts):
+        tail += laws.upper_tail(cut.law, at)
+    if any(part.left is None or part.left < -end for part in cut.parts):
+        tail += laws.lower_tail(cut.law, at)
+    bounds = [_bound(part, cut.unit).upper() for part in cut.parts]
+    return total, tail * max(bounds, default=arb(0))
+
+
+def value(cut: Parts) -> Any:
+    """The probability of a slice without an outer draw: a product, at the current precision."""
+    total = flint().arb(0)
+    for part in cut.parts:
+        product = flint().arb(1)
+        for factor, power in part.factors:
+            product *= _of_factor(factor, part, cut.unit)(flint().arb(0)) ** power
+        total += product
+    return total
+
+
+def _end(cut: Parts, reach: int) -> int:
+    """How far from 0 the outer draw is followed, in multiples of 1 / unit."""
+    deviations = sqrt(2 * 0.7 * reach) if cut.law == "normal" else 0.7 * reach
+    return cut.scale * ceil(deviations)
+
+
+def _ball(number: Fraction) -> Any:
+    return flint().arb(flint().fmpq(number.numerator, number.denominator))
+
+
+def _integrand(cut: Parts, part: Part) -> Function:
+    """The outer density times all factors, as a function of t."""
+    arb, fmpq = flint().arb, flint().fmpq
+    assert cut.law is not None
+    law, scale = cut.law, arb(fmpq(cut.scale, cut.unit))
+    sign = -1 if law == "laplace" and part.inside < 0 else 1
+    functions = [(_of_factor(factor, part, cut.unit), power) for factor, power in part.factors]
+
+    def integrand(t: Any) -> Any:
+        product = laws.density(law, sign * t / scale) / scale
+        for function, power in functions:
+            product *= function(t) ** power
+        return product
+
+    return integrand
+
+
+def _of_factor(factor: Certain, part: Part, unit: int) -> Function:
+    products = [[_of_term(term, part, unit) for term in product] for product in factor]
+
+    def total(t: Any) -> Any:
+        whole = 0
+        for product in products:
+            found = flint().arb(1)
+            for function in product:
+                found = function(t) * found
+            whole = found + whole
+        return whole
+
+    return total
+
+
+def _of_term(term: Gap | Point, part: Part, unit: int) -> Function:
+    if term.law in ("laplace", "exponential"):
+        return _of_waves(term, part, unit)
+    scale = flint().arb(flint().fmpq(term.scale, unit))
+    if isinstance(term, Point):
+        at = _of_line(term.at, unit)
+        return lambda t: laws.density(term.law, at(t) / scale) / scale
+    lower, upper = (None if line is None else _of_line(line, unit) for line in (term.lower, term.upper))
+    above = term.lower is None or term.lower[0] * part.inside + term.lower[1] >= 0
+    return lambda t: laws.between(
+        term.law, None if lower is None else lower(t) / scale, None if upper is None else upper(t) / scale, above
+    )
+
+
+def _of_waves(term: Gap | Point, part: Part, unit: int) -> Function:
+    found = [
+        (
+            _ball(wave.weight) * flint().arb(flint().fmpq(wave.at, wave.scale)).exp(),
+            flint().arb(flint().fmpq(wave.rate * unit, wave.scale)),
+        )
+        for wave in waves(term, part.inside, unit)
+    ]
+
+    def total(t: Any) -> Any:
+        whole = 0
+        for weight, rate in found:
+            whole = (t * rate).exp() * weight + whole
+        return whole
+
+    return total
+
+
+def _of_line(line: Whole, unit: int) -> Function:
+    slope, at = line[0], flint().arb(flint().fmpq(line[1], unit))
+    return lambda t: slope * t + at
+
+
+def _bound(part: Part, unit: int) -> Any:
+    """A bound on the product of the factors of a part: probabilities are at most 1, densities have a highest value."""
+    product = flint().arb(1)
+    for factor, power in part.factors:
+        whole = flint().arb(0)
+        for terms in factor:
+            bound = flint().arb(1)
+            for term in terms:
+                if isinstance(term, Point):
+                    bound *= laws.highest_density(term.law) * flint().fmpq(unit, term.scale)
+            whole += bound
+        product *= whole**power
+    return product

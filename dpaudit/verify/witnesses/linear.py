@@ -1,0 +1,77 @@
+"""Values of a program at concrete answers: numbers, symbols, and sums of draws with rational coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpaudit.verify.language.nodes import Law, Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A draw of a run: its law, its scale, and the line of the source that makes it."""
+
+    law: Law
+    scale: Fraction
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """constant + the sum of coefficient * draw, over draws by number; without draws it is a number.
+
+    >>> total = Linear.draw(0) + Linear(Fraction(1)) - Linear.draw(0)
+    >>> total.is_number, total.constant
+    (True, Fraction(1, 1))
+    """
+
+    constant: Fraction
+    terms: tuple[tuple[int, Fraction], ...] = ()  # by number of the draw, ascending; no coefficient is 0
+
+    @classmethod
+    def draw(cls, number: int) -> Linear:
+        """The draw itself."""
+        return cls(Fraction(0), ((number, Fraction(1)),))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether no draw is in it."""
+        return not self.terms
+
+    def __add__(self, other: Linear) -> Linear:
+        if not other.terms:
+            return Linear(self.constant + other.constant, self.terms)
+        if not self.terms:
+            return Linear(self.constant + other.constant, other.terms)
+        return Linear(self.constant + other.constant, _merged(dict(self.terms), other.terms))
+
+    def __neg__(self) -> Linear:
+        return Linear(-self.constant, tuple((draw, -factor) for draw, factor in self.terms))
+
+    def __sub__(self, other: Linear) -> Linear:
+        return self + (-other)
+
+    def times(self, factor: Fraction) -> Linear:
+        """The value multiplied by a number."""
+        if factor == 0:
+            return Linear(Fraction(0))
+        return Linear(self.constant * factor, tuple((draw, each * factor) for draw, each in self.terms))
+
+
+Value = Linear | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A number that is overwritten before it matters: a running maximum before the answer that wins."""
+
+
+Known = Mapping[str, Value | Unknown]
+
+
+def _merged(sums: dict[int, Fraction], others: tuple[tuple[int, Fraction], ...]) -> tuple[tuple[int, Fraction], ...]:
+    for draw, factor in others:
+        sums[draw] = sums.get(draw, Fraction(0)) + factor
+    return tuple(sorted((draw, factor) for draw, factor in sums.items() if factor))

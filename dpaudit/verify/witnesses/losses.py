@@ -1,0 +1,276 @@
+"""The loss of a pair of answers: exact where outputs are symbols or the program only adds noise, else from below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product, repeat
+from typing import Any
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify import integrals
+from dpaudit.verify.enclosure import Enclosure, ball, of_ball
+from dpaudit.verify.language.nodes import Program
+from dpaudit.verify.upper import Arithmetic, Label, UpperBound
+from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
+from dpaudit.verify.witnesses.outcomes import Outcomes
+from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, output_event
+from dpaudit.verify.witnesses.paths import Numbers, Parameters
+from dpaudit.verify.witnesses.probabilities import Balls
+from dpaudit.verify.witnesses.rationals import named, shown
+from dpaudit.verify.witnesses.shapes import filled, has_noisy, noisy_numbers
+from dpaudit.verify.witnesses.translations import translation
+
+ALL = "all events of outputs"
+FAMILY = "outputs with noisy numbers at most, at least, or next to one of a few ends, or some far below, some far above"
+GIVEN = "the events given"
+SHORT = Fraction(1, 10**6)  # an interval whose probability is nearly a density
+FAR = 16  # from all answers, or 32 scales: where a half-line ends that only tails of the noise reach
+FAR_SCALES = 32
+TAILS = ("laplace", "exponential")  # laws whose tails are worth following so far: their log ratios become constant
+MIXED = 4  # noisy numbers of which every one is far below or far above, in all ways
+
+
+@dataclass(frozen=True, slots=True)
+class OneWay:
+    """The loss of one order of a pair, and the event where it was found.
+
+    `loss` encloses the largest ln(P / Q) over all events; its upper end is infinite where not all were looked at.
+    `at_event` encloses ln(P / Q) at `event`, whose probabilities are `likelier` (P) and `rarer` (Q).
+    """
+
+    loss: Enclosure
+    event: OutputEvent
+    at_event: Enclosure
+    likelier: Enclosure
+    rarer: Enclosure
+
+
+@dataclass(frozen=True, slots=True)
+class PairLoss:
+    """The loss of a pair of answers in both orders: `forward` is the first over the second.
+
+    `over` says in words which events were looked at; `exact` whether these decide the loss.
+    """
+
+    program: str
+    first: tuple[Fraction, ...]
+    second: tuple[Fraction, ...]
+    parameters: Mapping[str, Fraction]
+    forward: OneWay
+    backward: OneWay
+    over: str
+    exact: bool
+
+    @property
+    def loss(self) -> Enclosure:
+        """The loss of the pair, both orders: the larger one."""
+        ways = self.forward.loss, self.backward.loss
+        return Enclosure(max(way.lower for way in ways), max(way.upper for way in ways))
+
+    @property
+    def worst(self) -> OneWay:
+        """The order that loses more, at the event found."""
+        return max(self.forward, self.backward, key=lambda way: way.at_event.lower)
+
+    @property
+    def words(self) -> str:
+        """The pair as text."""
+        return f"{shown(self.first)} and {shown(self.second)}"
+
+    def upper_bound(self) -> UpperBound:
+        """The loss of this pair as an upper bound, label exact-pair; infinite where not all events were looked at."""
+        given = f", {named(self.parameters)}" if self.parameters else ""
+        return UpperBound(
+            epsilon_upper=max(0.0, self.loss.upper),
+            delta=0.0,
+            label=Label.EXACT_PAIR,
+            scope=f"the answers {self.words}{given}; {self.over}",
+            arithmetic=Arithmetic.BALLS,
+            source=f"integrals of {self.program}",
+            epsilon_lower=max(0.0, self.loss.lower),
+        )
+
+
+def pair_loss(
+    program: Program,
+    first: Numbers,
+    second: Numbers,
+    parameters: Parameters,
+    outputs: Iterable[Iterable[object]] | None = None,
+) -> PairLoss:
+    """The loss of a pair of answers in both orders, with the worst event.
+
+    Exact where every output is a symbol or an exact number (all outputs are looked at), and where the program takes
+    one path whose noisy numbers determine its draws. Otherwise, and where `outputs` are given, it is the largest over
+    a family of events, which `over` names: certain from below, with an infinite upper end.
+    Raises `OutsideIntegrals` for what the integrals cannot express, `InvalidSpec` for wrong parameters or answers.
+    """
+    return loss_between(*_both(program, first, second, parameters), outputs)
+
+
+def pair_delta(
+    program: Program, first: Numbers, second: Numbers, parameters: Parameters, epsilon: Fraction | float
+) -> Enclosure:
+    """The least delta of a pair at an epsilon, both orders: the sum over all outputs of max(0, P - e^epsilon Q).
+
+    Raises `OutsideIntegrals` for a program with too many different outputs, or with noisy numbers among them, unless
+    it only adds noise and one Laplace draw moves, or normal ones do.
+    """
+    ours, theirs = _both(program, first, second, parameters)
+    if not epsilon >= 0:
+        raise InvalidSpec(f"epsilon must be at least 0, got {epsilon!r}")
+    if not (ours.is_discrete and theirs.is_discrete):
+        moved = translation(ours.paths, theirs.paths)
+        closed = None if moved is None else moved.delta(epsilon)
+        if closed is None:
+            raise OutsideIntegrals(f"{program.name} gives out noisy numbers: its delta is no sum over outputs")
+        return closed
+    events = _outputs(ours, theirs)
+    laws = [[each.probability(event) for event in events] for each in (ours, theirs)]
+    ways = integrals.delta(laws[0], laws[1], epsilon), integrals.delta(laws[1], laws[0], epsilon)
+    return Enclosure(max(way.lower for way in ways), max(way.upper for way in ways))
+
+
+def _both(program: Program, first: Numbers, second: Numbers, parameters: Parameters) -> tuple[Outcomes, Outcomes]:
+    balls = Balls()
+    ours, theirs = (Outcomes(program, answers, parameters, balls) for answers in (first, second))
+    if len(ours.answers) != len(theirs.answers):
+        raise InvalidSpec(f"a pair needs as many answers on both sides: {len(ours.answers)}, {len(theirs.answers)}")
+    return ours, theirs
+
+
+def _outputs(ours: Outcomes, theirs: Outcomes) -> list[OutputEvent]:
+    events = list(dict.fromkeys(ours.shapes + theirs.shapes))
+    if len(events) > MOST_OUTPUTS:
+        raise too_many_outputs(ours.program.name)
+    return events
+
+
+def loss_between(ours: Outcomes, theirs: Outcomes, outputs: Iterable[Iterable[object]] | None = None) -> PairLoss:
+    """The loss of two datasets whose outcomes are known; see `pair_loss`."""
+    translated: tuple[Fraction | float, Fraction | float] | None = None
+    exact = False
+    if outputs is not None:
+        events, over = [output_event(each) for each in outputs], GIVEN
+    elif ours.is_discrete and theirs.is_discrete:
+        events, over, exact = _outputs(ours, theirs), ALL, True
+    else:
+        found = translation(ours.paths, theirs.paths)
+        translated = None if found is None else found.losses
+        near = {Fraction(0), *ours.answers, *theirs.answers}
+        ends = tuple(sorted(near | {min(near) - FAR, max(near) + _far(ours, theirs)}))
+        events = list(
+            dict.fromkeys(
+                event for each in _outputs(ours, theirs) for event in (*family(each, ends), *_short(each, ends))
+            )
+        )
+        over = FAMILY if translated is None else ALL
+        exact = translated is not None
+    probabilities = _probabilities(ours, theirs, events, every=over != FAMILY and translated is None)
+    if all(p.is_zero() and q.is_zero() for _, p, q in probabilities):
+        raise InvalidSpec("no event given has a probability above 0 for either of the two; give others")
+    forward = _one_way(probabilities, exact and translated is None)
+    backward = _one_way([(event, q, p) for event, p, q in probabilities], exact and translated is None)
+    if translated is not None:
+        forward, backward = (_told(way, told) for way, told in zip((forward, backward), translated, strict=True))
+    pair = ours.answers, theirs.answers
+    return PairLoss(ours.program.name, *pair, ours.parameters, forward, backward, over, exact)
+
+
+def _probabilities(
+    ours: Outcomes, theirs: Outcomes, events: Iterable[OutputEvent], *, every: bool
+) -> list[tuple[OutputEvent, Any, Any]]:
+    """The events with both probabilities; of a family, those that the integrals can express."""
+    found: list[tuple[OutputEvent, Any, Any]] = []
+    outside: OutsideIntegrals | None = None
+    for event in events:
+        try:
+            found.append((event, ours.probability(event), theirs.probability(event)))
+        except OutsideIntegrals as error:
+            if every:
+                raise
+            outside = error
+    if outside is not None and not found:
+        raise outside
+    return found
+
+
+def family(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent]:
+    """The events looked at of a shape: half-lines of all noisy numbers together, of the last alone, of each its own."""
+    yield from half_lines(shape, ends)
+    if ends:
+        yield from _mixed(shape, at_most(min(ends)), at_least(max(ends)))
+    places = [place for place, each in enumerate(shape) if has_noisy(each)]
+    if len(places) > 1:
+        last = places[-1]
+        for found in half_lines((shape[last],), ends):
+            yield (*shape[:last], *found, *shape[last + 1 :])
+
+
+def _mixed(shape: OutputEvent, low: Values, high: Values) -> Iterator[OutputEvent]:
+    """The events where some noisy numbers are far below and the others far above: one of them alone, or any of few.
+
+    Where a threshold lies below all noisy answers that were tops, one of these is far below; what the others lose is
+    most in the tail on which they move away.
+    """
+    count = noisy_numbers(shape)
+    if count < 2:
+        return
+    alone = [
+        [first if each == place else other for each in range(count)]
+        for place in range(count)
+        for first, other in ((low, high), (high, low))
+    ]
+    for chosen in product((low, high), repeat=count) if count <= MIXED else alone:
+        if len(set(chosen)) > 1:
+            yield filled(shape, iter(chosen))
+
+
+def _far(ours: Outcomes, theirs: Outcomes) -> Fraction:
+    """How far above all answers only the tails of the noise reach."""
+    draws = [draw for each in (ours, theirs) for path in each.paths for draw in path.draws]
+    scales = [draw.scale for draw in draws if draw.law in TAILS]
+    return max(Fraction(FAR), FAR_SCALES * max(scales)) if len(scales) == len(draws) > 0 else Fraction(FAR)
+
+
+def _short(shape: OutputEvent, ends: Iterable[Fraction]) -> Iterator[OutputEvent]:
+    """The events of a shape where all its noisy numbers lie in one short interval: ratios as those of densities."""
+    if has_noisy(shape):
+        for end in ends:
+            yield filled(shape, repeat(Values(end, end + SHORT)))
+
+
+def half_lines(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputEvent]:
+    """The events of a shape: itself, and where it holds noisy numbers, these all at most or all at least an end."""
+    yield shape
+    if not has_noisy(shape):
+        return
+    for by in (side(end) for end in ends for side in (at_most, at_least)):
+        yield filled(shape, repeat(by))
+
+
+def log_ratio(p: Any, q: Any) -> Enclosure | None:
+    """ln(P / Q) of two balls, enclosed; None where P is 0, or where nothing is known of it."""
+    if p.is_zero():
+        return None
+    return integrals.log_ratio_of(p, q)
+
+
+def _one_way(probabilities: Sequence[tuple[OutputEvent, Any, Any]], every: bool) -> OneWay:
+    found = [(ratio, event, p, q) for event, p, q in probabilities if (ratio := log_ratio(p, q)) is not None]
+    if not found:  # nothing that was looked at is possible under the first answers
+        event, p, q = probabilities[0]
+        nothing = Enclosure(-math.inf, -math.inf)
+        return OneWay(Enclosure(0.0, math.inf), event, nothing, of_ball(p), of_ball(q))
+    at_event, event, p, q = max(found, key=lambda each: each[0].lower)
+    upper = max(ratio.upper for ratio, *_ in found) if every else math.inf
+    return OneWay(Enclosure(max(0.0, at_event.lower), max(0.0, upper)), event, at_event, of_ball(p), of_ball(q))
+
+
+def _told(way: OneWay, exact: Fraction | float) -> OneWay:
+    """The loss as it is known exactly, with the event that was found."""
+    loss = Enclosure(math.inf, math.inf) if isinstance(exact, float) else of_ball(ball(exact))
+    return OneWay(loss, way.event, way.at_event, way.likelier, way.rarer)

@@ -1,0 +1,122 @@
+"""The running maximum of a loop, recognised: `if index == 0 or y > best: best = y`, perhaps with `winner = index`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpaudit.verify.language import nodes
+from dpaudit.verify.witnesses.linear import Linear
+from dpaudit.verify.witnesses.states import State, splits
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """The branch that raises `name` to `value`; `sign` is -1 for a minimum, `strict` says that equals do not raise it.
+
+    `opening` are the other parts of the condition, true of the first value only, such as index == 0.
+    """
+
+    branch: nodes.Branch
+    name: str
+    value: nodes.Expression
+    sign: int
+    strict: bool
+    opening: tuple[nodes.Expression, ...]
+    assigned: frozenset[str]
+
+    def starts_open(self, state: State) -> bool:
+        """Whether the first value is taken whatever the maximum was before the loop."""
+        found = [splits(part, state, self.branch.line) for part in self.opening]
+        return any(each == [(True, ())] for each in found)
+
+    def above(self, more: Linear, less: Linear, *, strict: bool) -> Linear | bool:
+        """What must be positive for one value to be above another; a truth where no draw is in it."""
+        difference = (more - less).times(Fraction(self.sign))
+        if difference.is_number:
+            return difference.constant > 0 if strict else difference.constant >= 0
+        return difference
+
+
+def maximum(program: nodes.Program) -> Maximum | None:
+    """The running maximum of a program; None where it has none that can be read as one."""
+    found = [each for each in (_read(statement) for statement in program.loop or ()) if each is not None]
+    if len(found) != 1 or not _alone(found[0], program):
+        return None
+    return found[0]
+
+
+def _read(statement: nodes.Statement) -> Maximum | None:
+    if not isinstance(statement, nodes.Branch) or statement.otherwise:
+        return None
+    condition = statement.condition
+    *opening, compared = condition.parts if isinstance(condition, nodes.Any) else (condition,)
+    if not isinstance(compared, nodes.Compared) or compared.order not in ("<", "<=", ">", ">="):
+        return None
+    if not all(isinstance(each, nodes.Assign) for each in statement.then) or not all(map(_first, opening)):
+        return None
+    assigned = {each.target: each.value for each in statement.then if isinstance(each, nodes.Assign)}
+    if len(assigned) != len(statement.then):
+        return None
+    for value, best, sign in ((compared.left, compared.right, 1), (compared.right, compared.left, -1)):
+        if not isinstance(best, nodes.Variable) or assigned.get(best.name) != value:
+            continue
+        if set(assigned) & set(_names(value)):
+            continue
+        return Maximum(
+            statement,
+            best.name,
+            value,
+            sign if compared.order in (">", ">=") else -sign,
+            compared.order in ("<", ">"),
+            tuple(opening),
+            frozenset(assigned),
+        )
+    return None
+
+
+def _first(part: nodes.Expression) -> bool:
+    """Whether a condition is `index == 0`: true of the first answer alone."""
+    zero = nodes.Number(Fraction(0))
+    return part in (nodes.Compared("==", nodes.Index(), zero), nodes.Compared("==", zero, nodes.Index()))
+
+
+def _alone(found: Maximum, program: nodes.Program) -> bool:
+    """Whether the rest of the loop neither reads nor changes what the branch assigns, nor ends the loop."""
+    others = [statement for statement in program.loop or () if statement is not found.branch]
+    values = [each.value for each in found.branch.then if isinstance(each, nodes.Assign)]
+    read = {name for value in values for name in _names(value)} & found.assigned
+    touched = {name for statement in others for name in _touched(statement)}
+    return not read and not touched & found.assigned
+
+
+def _touched(statement: nodes.Statement) -> Iterator[str]:
+    match statement:
+        case nodes.Assign(target, value, _):
+            yield target
+            yield from _names(value)
+        case nodes.Draw(target, _, scale, _):
+            yield target
+            yield from _names(scale)
+        case nodes.Emit(value, key, _):
+            yield from _names(value)
+            yield from _names(key) if key is not None else ()
+        case nodes.Branch(condition, then, otherwise, _):
+            yield from _names(condition)
+            for each in (*then, *otherwise):
+                yield from _touched(each)
+
+
+def _names(expression: nodes.Expression) -> Iterator[str]:
+    match expression:
+        case nodes.Variable(name):
+            yield name
+        case nodes.Arithmetical(_, left, right) | nodes.Compared(_, left, right):
+            yield from _names(left)
+            yield from _names(right)
+        case nodes.All(parts) | nodes.Any(parts):
+            for part in parts:
+                yield from _names(part)
+        case nodes.Not(part):
+            yield from _names(part)

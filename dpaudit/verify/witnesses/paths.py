@@ -1,0 +1,297 @@
+"""All the paths of a program at concrete answers that give outputs of a given kind, each with what its draws satisfy.
+
+Different paths exclude one another, and so do the cases of one condition; the probability of an event of outputs is
+the sum over the paths that can give such outputs, whichever branch made them. Comparisons of draws are strict or not
+without a difference: two different sums of draws are equal with probability 0. Comparisons without draws are exact.
+
+A running maximum (`if first or y > best: best = y`) would have as many paths as there are orders of its values. It is
+read by its last winner instead: the run is split by which value wins, all before it are less and all after it are no
+more. These cases exclude one another as well, and between the first value and the winner it does not matter what the
+maximum was, so it is unknown there; a program that uses it in between is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language import nodes
+from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
+from dpaudit.verify.witnesses.linear import Draw, Linear, Unknown
+from dpaudit.verify.witnesses.maximum import Maximum, maximum
+from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required
+from dpaudit.verify.witnesses.rationals import in_short, named, rational, rationals
+from dpaudit.verify.witnesses.shapes import shape
+from dpaudit.verify.witnesses.states import State, evaluated, number, splits
+
+Number = Fraction | int | float
+Numbers = Sequence[Number] | Number  # the answers; one number for a program without a loop over the data
+Parameters = Mapping[str, Number]
+
+MOST_PATHS = 20_000  # that are followed at once
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way through the program: its draws, what must be positive for it, and what it gives out."""
+
+    draws: tuple[Draw, ...]
+    constraints: tuple[Linear, ...]
+    outputs: tuple[Released, ...]
+
+
+def paths(
+    program: nodes.Program,
+    answers: Numbers,
+    parameters: Parameters,
+    event: OutputEvent | None = None,
+    most: int = MOST_PATHS,
+) -> Iterator[Path]:
+    """The paths whose outputs can lie in the event (None: all of them); what the event needs is in the constraints.
+
+    Raises `InvalidSpec` for missing parameters or answers, `OutsideIntegrals` for what no path can say.
+    """
+    given = answers_of(answers)
+    start = _start(program, given, parameters)
+    emitted = None if event is None else _of_emitted(program, event)
+    prefix = emitted if isinstance(emitted, tuple) else None
+    largest = maximum(program)
+    winners = [-1] if largest is None else [-1, *range(len(given))]
+    for winner in winners:
+        run = _Run(program, prefix, largest, winner, most, event is None and _lists(program))
+        for state in run.finished(start.copy()):
+            path = _path(program, state, event)
+            if path is not None:
+                yield path
+
+
+def _lists(program: nodes.Program) -> bool:
+    """Whether the output is the list of everything emitted, alone."""
+    return program.result == (nodes.Emitted(),)
+
+
+def _of_emitted(program: nodes.Program, event: OutputEvent) -> Pattern:
+    """The part of an event that speaks of the list of everything emitted."""
+    if _lists(program):
+        return event
+    if nodes.Emitted() not in program.result or len(event) != len(program.result):
+        return ANY
+    return event[program.result.index(nodes.Emitted())]
+
+
+def answers_of(answers: Numbers) -> tuple[Fraction, ...]:
+    """Answers as exact numbers. Raises `InvalidSpec` for what is no number.
+
+    >>> answers_of([1, 0.5]), answers_of(2)
+    ((Fraction(1, 1), Fraction(1, 2)), (Fraction(2, 1),))
+    """
+    if isinstance(answers, str) or not isinstance(answers, Iterable):
+        return (rational("an answer", answers),)
+    return tuple(rational("an answer", each) for each in answers)
+
+
+def _start(program: nodes.Program, answers: tuple[Fraction, ...], given: Parameters) -> State:
+    unknown = sorted(set(given) - set(program.parameters))
+    if unknown:
+        raise InvalidSpec(f"{program.name} has no parameter {unknown[0]}; it has {', '.join(program.parameters)}")
+    values = {**program.defaults, **rationals(given)}
+    missing = [name for name in program.parameters if name not in values]
+    if missing:
+        raise InvalidSpec(f"{program.name} needs a value of its parameter {missing[0]}")
+    broken = [name for name in sorted(program.integers) if values[name].denominator != 1]
+    if broken:
+        raise InvalidSpec(f"{broken[0]} of {program.name} must be a whole number, got {in_short(values[broken[0]])}")
+    if not answers or (program.loop is None and len(answers) != 1):
+        raise InvalidSpec(f"{program.name} needs {'at least ' if program.loop else ''}one answer, got {len(answers)}")
+    state = State(answers, values)
+    for condition in program.preconditions:
+        if splits(condition, state, None) != [(True, ())]:
+            raise InvalidSpec(f"these parameters break what {program.name} asserts of them: {named(values)}")
+    return state
+
+
+def _path(program: nodes.Program, state: State, event: OutputEvent | None) -> Path | None:
+    outputs = state.outputs if _lists(program) else tuple(_result(each, state) for each in program.result)
+    wanted = [] if event is None else required(outputs, event)
+    if wanted is None:
+        return None
+    constraints = tuple(each for each in (*state.constraints, *wanted) if not each.is_number)
+    return Path(state.draws, constraints, outputs)
+
+
+def _result(expression: nodes.Expression, state: State) -> Released:
+    if expression == nodes.Emitted():
+        return state.outputs
+    value = evaluated(expression, state, None)
+    if isinstance(value, Unknown):
+        raise OutsideIntegrals("the result is used before it is known")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Follows all paths at once; `winner` is the index at which the running maximum is raised last (-1: never)."""
+
+    program: nodes.Program
+    prefix: Sequence[Pattern] | None
+    largest: Maximum | None
+    winner: int
+    most: int
+    all_outputs: bool
+
+    def finished(self, start: State) -> list[State]:
+        states = [state for state, _ in self.block(self.program.before, start)]
+        if self.program.loop is not None:
+            states = [ended for state in states for ended in self.looped(state)]
+        after = [ended for state in states for ended, _ in self.block(self.program.after, state)]
+        return [state for state in after if self.prefix is None or len(state.outputs) == len(self.prefix)]
+
+    def looped(self, start: State) -> list[State]:
+        assert self.program.loop is not None
+        running, ended = [start], list[State]()
+        for index in range(len(start.answers)):
+            following: list[State] = []
+            for state in running:
+                state.index = index
+                for after, stopped in self.block(self.program.loop, state):
+                    (ended if stopped else following).append(after)
+            running = following
+            if self.all_outputs and len(running) > MOST_OUTPUTS:
+                self.check_outputs(running)
+            if len(running) + len(ended) > self.most:
+                raise OutsideIntegrals(f"{self.program.name} has more than {self.most} paths; give fewer answers")
+        return [state for state in ended + running if self.decided(state)]
+
+    def check_outputs(self, running: list[State]) -> None:
+        """Raises `OutsideIntegrals` where there are too many outputs already: equally long ones stay different."""
+        by_length: dict[int, set[OutputEvent]] = {}
+        for state in running:
+            known = by_length.setdefault(len(state.outputs), set())
+            known.add(shape(state.outputs))
+            if len(known) > MOST_OUTPUTS:
+                raise too_many_outputs(self.program.name)
+
+    def decided(self, state: State) -> bool:
+        """Whether the value that should have won was there at all."""
+        return self.largest is None or self.winner == -1 or state.best is not None
+
+    def block(self, block: nodes.Block, start: State) -> list[tuple[State, bool]]:
+        running, stopped = [start], []
+        for statement in block:
+            following: list[State] = []
+            for state in running:
+                for after, ends in self.statement(statement, state):
+                    if ends:
+                        stopped.append(after)
+                    else:
+                        following.append(after)
+            running = following
+            if not running:
+                break
+        return [(state, False) for state in running] + [(state, True) for state in stopped]
+
+    def statement(self, statement: nodes.Statement, state: State) -> list[tuple[State, bool]]:
+        match statement:
+            case nodes.Assign(target, value, line):
+                if isinstance(value, nodes.Compared | nodes.All | nodes.Any | nodes.Not):
+                    return [(self.named(case, target, truth), False) for case, truth in self.cases(value, state, line)]
+                state.names[target] = evaluated(value, state, line)
+                return [(state, False)]
+            case nodes.Draw(target, law, scale, line):
+                self.drawn(target, law, scale, line, state)
+                return [(state, False)]
+            case nodes.Emit(value, key, line):
+                return [(after, False) for after in self.emitted(value, key, line, state)]
+            case nodes.Stop():
+                return [(state, True)]
+            case nodes.Branch(condition, then, otherwise, line):
+                if self.largest is not None and statement is self.largest.branch:
+                    return [(after, False) for after in self.offered(self.largest, state)]
+                return [
+                    found
+                    for case, truth in self.cases(condition, state, line)
+                    for found in self.block(then if truth else otherwise, case)
+                ]
+
+    def named(self, state: State, target: str, truth: bool) -> State:
+        state.names[target] = nodes.Symbol(str(truth))
+        return state
+
+    def cases(self, condition: nodes.Expression, state: State, line: int) -> list[tuple[State, bool]]:
+        """The state once for every way in which a condition can come out."""
+        found = splits(condition, state, line)
+        copies = [state, *(state.copy() for _ in found[1:])]
+        for copy, (_, needs) in zip(copies, found, strict=True):
+            copy.constraints += needs
+        return [(copy, truth) for copy, (truth, _) in zip(copies, found, strict=True)]
+
+    def drawn(self, target: str, law: nodes.Law, scale: nodes.Expression, line: int, state: State) -> None:
+        wide = number(scale, state, line)
+        if not wide.is_number or wide.constant < 0:
+            raise OutsideIntegrals("a scale must be a public number, at least 0", line)
+        if wide.constant == 0:  # no noise
+            state.names[target] = Linear(Fraction(0))
+            return
+        state.names[target] = Linear.draw(len(state.draws))
+        state.draws += (Draw(law, wide.constant, line),)
+
+    def emitted(
+        self, value: nodes.Expression, key: nodes.Expression | None, line: int, state: State
+    ) -> Iterator[State]:
+        if isinstance(value, nodes.Compared | nodes.All | nodes.Any | nodes.Not):
+            cases = [(case, nodes.Symbol(str(truth))) for case, truth in self.cases(value, state, line)]
+        else:
+            found = evaluated(value, state, line)
+            if isinstance(found, Unknown):
+                raise OutsideIntegrals("the running maximum is given out in between", line)
+            cases = [(state, found)]  # type: ignore[list-item]
+        for case, released in cases:
+            output: Released = released if key is None else (number(key, case, line), released)
+            if self.possible(output, len(case.outputs)):
+                case.outputs += (output,)
+                yield case
+
+    def possible(self, output: Released, place: int) -> bool:
+        if self.prefix is None:
+            return True
+        if place >= len(self.prefix):
+            return False
+        return isinstance(self.prefix[place], Anything) or required(output, self.prefix[place]) is not None
+
+    def offered(self, largest: Maximum, state: State) -> list[State]:
+        """The running maximum meets its next value: it must be less than the winner's, the winner's, or no more."""
+        assert state.index is not None
+        line = largest.branch.line
+        value = number(largest.value, state, line)
+        if state.seen == 0 and not largest.starts_open(state):
+            state.rivals += (number(nodes.Variable(largest.name), state, line),)
+        state.seen += 1
+        if state.best is not None:
+            return _with(state, largest.above(state.best, value, strict=not largest.strict))
+        if self.winner == -1:  # never raised: the value from before the loop stays
+            return (
+                _with(state, largest.above(state.rivals[0], value, strict=not largest.strict)) if state.rivals else []
+            )
+        if state.index < (self.winner):
+            state.rivals += (value,)
+            for name in largest.assigned:
+                state.names[name] = Unknown()
+            return [state]
+        if state.index > (self.winner):
+            return []
+        kept: list[State] = [state]
+        for rival in state.rivals:
+            kept = [after for each in kept for after in _with(each, largest.above(value, rival, strict=largest.strict))]
+        for each in kept:
+            each.best = value
+        return [after for each in kept for after, _ in self.block(largest.branch.then, each)]
+
+
+def _with(state: State, need: Linear | bool) -> list[State]:
+    """The state where something is needed, or nothing where it cannot be."""
+    if isinstance(need, bool):
+        return [state] if need else []
+    state.constraints += (need,)
+    return [state]

@@ -1,0 +1,65 @@
+"""Numbers as they come in and go out: exact rationals from Python's and numpy's numbers, and short words for them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from dpaudit.errors import InvalidSpec
+
+SMALL = 1_000  # a denominator below it is printed as it is
+
+
+def rational(what: str, value: object) -> Fraction:
+    """A finite number as the rational that it is. Raises `InvalidSpec` for anything else.
+
+    >>> rational("eps", 0.5)
+    Fraction(1, 2)
+    """
+    if isinstance(value, Fraction):
+        return value
+    if not isinstance(value, bool) and isinstance(value, numbers.Integral):
+        return Fraction(int(value))
+    if not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value):
+        return Fraction(float(value))
+    raise InvalidSpec(f"{what} must be a finite number, got {value!r}")
+
+
+def rationals(given: Mapping[str, object]) -> dict[str, Fraction]:
+    """Parameters by name. Raises `InvalidSpec` for one that is no finite number."""
+    return {name: rational(f"the parameter {name}", value) for name, value in given.items()}
+
+
+def in_short(value: Fraction) -> str:
+    """A rational as text: the shortest decimal of the double that it is, unless it is a simple fraction, or no double.
+
+    >>> in_short(Fraction(3.731)), in_short(Fraction(1, 2)), in_short(Fraction(3731, 1000))
+    ('3.731', '1/2', '3731/1000')
+    """
+    if value.denominator < SMALL:
+        return str(value)
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return str(value)
+    return repr(nearest) if Fraction(nearest) == value else str(value)
+
+
+def named(parameters: Mapping[str, Fraction]) -> str:
+    """Parameters as text.
+
+    >>> named({"eps": Fraction(1, 2), "T": Fraction(0)})
+    'eps = 1/2, T = 0'
+    """
+    return ", ".join(f"{name} = {in_short(value)}" for name, value in parameters.items())
+
+
+def shown(answers: Iterable[Fraction]) -> str:
+    """Answers as text.
+
+    >>> shown((Fraction(0), Fraction(1, 2)))
+    '(0, 1/2)'
+    """
+    return f"({', '.join(map(in_short, answers))})"

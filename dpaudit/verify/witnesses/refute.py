@@ -1,0 +1,218 @@
+"""Refutations: a rational pair of answers and an event of outputs whose two enclosures contradict the claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.enclosure import Enclosure, of_ball
+from dpaudit.verify.language.nodes import Program
+from dpaudit.verify.proof import Adjacency
+from dpaudit.verify.witnesses.candidates import (
+    Layout,
+    Move,
+    aligned,
+    alone,
+    known_adjacency,
+    moved,
+    splits,
+    together,
+    vector,
+    within,
+)
+from dpaudit.verify.witnesses.errors import OutsideIntegrals
+from dpaudit.verify.witnesses.losses import family, log_ratio
+from dpaudit.verify.witnesses.outcomes import Outcomes
+from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
+from dpaudit.verify.witnesses.paths import Parameters
+from dpaudit.verify.witnesses.probabilities import Balls
+from dpaudit.verify.witnesses.rationals import rational, rationals, shown
+
+NEAR = Fraction(1)  # the size of the answers that are tried first
+ALONE = 3  # answers up to which moves of one alone are tried
+MOST_EFFORT = 14_000  # paths followed and integrals asked for, then the search ends: less than five seconds
+
+Pair = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+Chance = tuple[Any, float]  # a probability as a ball, and about
+
+
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """The event is likelier under `first` than e^claim times what it is under `second`, and that is certain.
+
+    `likelier` encloses its probability under the first answers, `rarer` that under the second, `loss` the logarithm of
+    their ratio. The lower end of `loss` is above `claim`.
+    """
+
+    program: str
+    adjacency: Adjacency
+    claim: float
+    parameters: Mapping[str, Fraction]
+    first: tuple[Fraction, ...]
+    second: tuple[Fraction, ...]
+    event: OutputEvent
+    likelier: Enclosure
+    rarer: Enclosure
+    loss: Enclosure
+
+    @property
+    def words(self) -> str:
+        """The refutation in one sentence."""
+        return (
+            f"answers {shown(self.first)} and {shown(self.second)}, output {in_words(self.event)}: probabilities "
+            f"{self.likelier.middle:.6g} and {self.rarer.middle:.6g}, loss {self.loss.lower:.6g} > {self.claim:.6g}"
+        )
+
+
+def refute(
+    program: Program,
+    adjacency: str,
+    claim_epsilon: Fraction | float,
+    parameters: Parameters,
+    *,
+    most: int = 2,
+    most_answers: int = 5,
+) -> Refutation | None:
+    """The first refutation found among small integer answers; None says nothing about the claim.
+
+    Looked at are answers of two values up to `most` in size, up to `most_answers` of them, small ones and moves of
+    whole blocks first, then moves of one of at most 3 answers; and events of outputs that change their kind at most
+    once, with half-lines for noisy numbers. Where that takes more than some thousands of integrals the search ends
+    early, after the same ones on every machine. The one-way adjacencies are refuted one way only. What is returned is
+    certain (ball arithmetic). A claim given as a float is the number that the float is.
+    Raises `OutsideIntegrals` where no event at all could be computed, `InvalidSpec` for a wrong question.
+    """
+    kind = known_adjacency(adjacency)
+    claim = rational("a claimed epsilon", claim_epsilon)
+    if claim < 0:
+        raise InvalidSpec(f"a claimed epsilon must be at least 0, got {claim_epsilon!r}")
+    for name, size in (("most", most), ("most_answers", most_answers)):
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise InvalidSpec(f"{name} must be a whole number of at least 1, got {size!r}")
+    search = _Search(program, kind, claim, rationals(parameters), most)
+    for first, second in search.pairs(most_answers if program.loop is not None else 1):
+        found = search.refuted(first, second)
+        if found is not None:
+            return found
+        if search.effort > MOST_EFFORT:
+            return None
+    if search.outside is not None and not search.computed:
+        raise search.outside
+    return None
+
+
+class _Search:
+    def __init__(
+        self, program: Program, adjacency: Adjacency, claim: Fraction, parameters: Mapping[str, Fraction], most: int
+    ) -> None:
+        self.program, self.adjacency, self.claim, self.parameters = program, adjacency, claim, parameters
+        self.most = Fraction(most)
+        self.values = sorted(
+            (Fraction(value) for value in range(-most, most + 1)), key=lambda value: (abs(value), value)
+        )
+        self.ends = tuple(dict.fromkeys((Fraction(0), -self.most, self.most)))
+        self.balls = Balls()
+        self.known: dict[tuple[Fraction, ...], Outcomes] = {}
+        self.families: dict[OutputEvent, tuple[OutputEvent, ...]] = {}
+        self.tables: dict[tuple[tuple[Fraction, ...], OutputEvent], list[Chance | None]] = {}
+        self.computed = self.followed = 0
+        self.outside: OutsideIntegrals | None = None
+
+    def pairs(self, most_answers: int) -> Iterator[Pair]:
+        """Pairs of answers, each once: small answers first, and of these the fewest."""
+        seen: set[Pair] = set()
+        for size in sorted({NEAR, self.most}):
+            for moves, limit in ((together, most_answers), (alone, min(most_answers, ALONE))):
+                for answers in range(1, limit + 1):
+                    for pair in self.of_size(answers, min(size, self.most), moves):
+                        if pair not in seen:
+                            seen.add(pair)
+                            yield pair
+
+    def of_size(
+        self, answers: int, size: Fraction, moves: Callable[[Adjacency, Layout], Iterator[Move]]
+    ) -> Iterator[Pair]:
+        """Pairs of so many answers whose first ones are no larger than this."""
+        values = [value for value in self.values if abs(value) <= size]
+        for x, y in sorted(product(values, repeat=2), key=lambda each: abs(each[0]) + abs(each[1])):
+            for layout in splits(answers):
+                first = vector(layout, x, y)
+                for move in moves(self.adjacency, layout):
+                    second = moved(first, move)
+                    if within(second, self.most):
+                        yield first, second
+
+    def outcomes(self, answers: tuple[Fraction, ...]) -> Outcomes:
+        """What is known of a dataset; all paths are followed at once, since many events are asked for."""
+        found = self.known.get(answers)
+        if found is None:
+            found = self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls)
+            self.followed += len(found.paths)
+        return found
+
+    @property
+    def effort(self) -> int:
+        """What was done so far, the same on every machine."""
+        return self.followed + self.balls.effort
+
+    def refuted(self, first: tuple[Fraction, ...], second: tuple[Fraction, ...]) -> Refutation | None:
+        ours, theirs = self.outcomes(first), self.outcomes(second)
+        for shape in ours.shapes:
+            if self.effort > MOST_EFFORT:
+                break
+            events = self.events(shape)
+            for event, p, q in zip(events, self.chances(ours, shape), self.chances(theirs, shape), strict=True):
+                if p is not None and q is not None and not _hopeless(p[1], q[1], float(self.claim)):
+                    found = self.at(ours, theirs, event, p[0], q[0])
+                    if found is not None:
+                        return found
+        return None
+
+    def events(self, shape: OutputEvent) -> tuple[OutputEvent, ...]:
+        """The events of a shape, made once."""
+        if shape not in self.families:
+            self.families[shape] = tuple(dict.fromkeys(family(shape, self.ends))) if aligned(shape) else ()
+        return self.families[shape]
+
+    def chances(self, outcomes: Outcomes, shape: OutputEvent) -> list[Chance | None]:
+        """The probabilities of all events of a shape, computed once; None where the integrals cannot express one."""
+        key = outcomes.answers, shape
+        if key not in self.tables:
+            self.tables[key] = [self.chance(outcomes, event) for event in self.events(shape)]
+        return self.tables[key]
+
+    def chance(self, outcomes: Outcomes, event: OutputEvent) -> Chance | None:
+        try:
+            found = outcomes.probability(event)
+        except OutsideIntegrals as error:
+            self.outside = error
+            return None
+        self.computed += 1
+        return found, float(found)
+
+    def at(self, ours: Outcomes, theirs: Outcomes, event: OutputEvent, p: Any, q: Any) -> Refutation | None:
+        loss = log_ratio(p, q)
+        if loss is None or not loss.lower > self.claim:
+            return None
+        return Refutation(
+            self.program.name,
+            self.adjacency,
+            float(self.claim),
+            self.parameters,
+            ours.answers,
+            theirs.answers,
+            event,
+            of_ball(p),
+            of_ball(q),
+            loss,
+        )
+
+
+def _hopeless(p: float, q: float, claim: float) -> bool:
+    """Whether the ratio of two probabilities is clearly below the claim; what is close is left to the balls."""
+    return p <= 0.0 < q or (p > 0.0 and q > 0.0 and math.log(p) - math.log(q) < claim - 1e-6)

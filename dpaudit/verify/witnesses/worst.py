@@ -1,0 +1,210 @@
+"""The worst pair of answers up to a size: a search in a stated family, and the exact loss where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language.nodes import Emitted, Program
+from dpaudit.verify.proof import SYMMETRIC, Adjacency
+from dpaudit.verify.witnesses.candidates import Layout, known_adjacency, layouts, moved, vector, within
+from dpaudit.verify.witnesses.errors import OutsideIntegrals
+from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
+from dpaudit.verify.witnesses.outcomes import Outcomes
+from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most
+from dpaudit.verify.witnesses.paths import Parameters
+from dpaudit.verify.witnesses.probabilities import Balls
+from dpaudit.verify.witnesses.rationals import rational, rationals
+from dpaudit.verify.witnesses.shapes import has_noisy
+
+SMALL = 4  # answers where styles are compared
+KEPT = 4  # styles that are followed to the number of answers asked for
+CLIMBS = 2  # of the best pairs are improved step by step
+MOST_PATHS = 300  # with more, only the worst event's loss is computed at the end
+STEPS = tuple(Fraction(step) for step in ("4", "1", "1/2"))
+NOTHING = ()  # where an answer gives out nothing
+_MOVES: dict[str, tuple[tuple[int, int], ...]] = {
+    "all-differ": ((1, 1), (-1, -1), (1, -1), (-1, 1)),
+    "one-differs": ((0, 1), (0, -1), (1, 0), (-1, 0)),
+    "up": ((1, 1), (1, 0), (0, 1)),
+    "down": ((-1, -1), (-1, 0), (0, -1)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a pair and its event are made, whatever the number of answers: the two values, the two moves, the outputs.
+
+    `gives` is what the answers of either block give out; None where the output is no list, and all are looked at.
+    """
+
+    x: Fraction
+    y: Fraction
+    moves: tuple[int, int]
+    gives: tuple[Pattern, Pattern] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A style at a layout, with its event."""
+
+    style: _Style
+    layout: Layout
+    event: OutputEvent
+
+    @property
+    def pair(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        first = vector(self.layout, self.style.x, self.style.y)
+        return first, moved(first, tuple(self.style.moves[block] for block in self.layout))
+
+
+def worst_pair(
+    program: Program, adjacency: str, answers: int, parameters: Parameters, most: Fraction | float = 2
+) -> PairLoss:
+    """The largest loss found between answers of size at most `most`, with its pair and event.
+
+    It is a search: the pair found need not be the worst there is, but its loss is exact. Answers have two values on the
+    half-integers, laid out in two blocks or in repeated ones; whole blocks move; outputs follow the blocks. The cap is
+    part of the question: losses often keep growing with the size of the answers.
+    Where the program has few paths at the pair found, all outputs are looked at, and the result says so.
+    Raises as `pair_loss` does.
+    """
+    kind = known_adjacency(adjacency)
+    whole = isinstance(answers, int) and not isinstance(answers, bool) and answers >= 1
+    if not whole or (program.loop is None and answers != 1):
+        raise InvalidSpec(f"answers must be a whole number of at least 1 (1 without a loop), got {answers!r}")
+    search = _Climb(program, kind, rationals(parameters), rational("the size of an answer", most))
+    best = search.best(answers)
+    ours, theirs = (Outcomes(program, each, search.parameters, search.balls, MOST_PATHS) for each in best.pair)
+    try:
+        every = ours.is_discrete and theirs.is_discrete and len(ours.paths) <= MOST_PATHS
+    except OutsideIntegrals:  # too many paths
+        every = False
+    if every:
+        return loss_between(ours, theirs)
+    return loss_between(search.outcomes(best.pair[0]), search.outcomes(best.pair[1]), [best.event])
+
+
+class _Climb:
+    """The search, with everything it has computed."""
+
+    def __init__(self, program: Program, adjacency: Adjacency, parameters: dict[str, Fraction], most: Fraction) -> None:
+        self.program, self.adjacency, self.parameters, self.most = program, adjacency, parameters, most
+        self.balls = Balls()
+        self.known: dict[tuple[Fraction, ...], Outcomes] = {}
+        self.losses: dict[_Place, float] = {}
+
+    def best(self, answers: int) -> _Place:
+        small = min(answers, SMALL)
+        styles = list(self.styles())
+        places = self.ranked(place for layout in layouts(small) for style in styles for place in self.at(style, layout))
+        if answers > small:
+            leading = list(dict.fromkeys(place.style for place in places))[:KEPT]
+            places = self.ranked(
+                place for layout in layouts(answers) for style in leading for place in self.at(style, layout)
+            )
+        if not places:
+            raise InvalidSpec(f"no two adjacent answers of size at most {self.most} give one output: raise the cap")
+        return max((self.climbed(place) for place in places[:CLIMBS]), key=self.loss)
+
+    def ranked(self, places: Iterator[_Place]) -> list[_Place]:
+        """Those with a loss, the largest first."""
+        found = [place for place in dict.fromkeys(places) if self.loss(place) > float("-inf")]
+        return sorted(found, key=self.loss, reverse=True)
+
+    def styles(self) -> Iterator[_Style]:
+        """The corners: both values as large or as small as the moves leave room for."""
+        gives = self.outputs()
+        for moves in _MOVES[self.adjacency]:
+            lows, highs = ([bound(self.most, step) for step in moves] for bound in (_lowest, _highest))
+            for x, y in product(*zip(lows, highs, strict=True)):
+                for each in gives:
+                    yield _Style(x, y, moves, each)
+
+    def outputs(self) -> list[tuple[Pattern, Pattern] | None]:
+        """What the two blocks may give out, learned from the program's outputs on a few answers of 0."""
+        if self.program.result != (Emitted(),):
+            return [None]
+        size = 3 if self.program.loop is not None else 1
+        shapes = self.outcomes((Fraction(0),) * size).shapes
+        keyed = any(isinstance(each, tuple) for shape in shapes for each in shape)
+        kinds: dict[Pattern, None] = {NOTHING: None} if keyed else {}
+        for each in (each for shape in shapes for each in shape):
+            value = each[1] if isinstance(each, tuple) else each
+            for by in self.half_lines() if has_noisy(value) else (value,):
+                kinds[("at", by) if isinstance(each, tuple) else by] = None  # type: ignore[index]
+        return [(first, second) for first in kinds for second in kinds]
+
+    def half_lines(self) -> tuple[Pattern, ...]:
+        return tuple(side(end) for end in (-self.most, Fraction(0), self.most) for side in (at_most, at_least))
+
+    def at(self, style: _Style, layout: Layout) -> Iterator[_Place]:
+        """A style at a layout: one place, or one for every output."""
+        if self.adjacency == "one-differs" and sum(style.moves[block] != 0 for block in layout) != 1:
+            return
+        if style.gives is not None:
+            for size in dict.fromkeys((len(layout), len(layout) - layout[::-1].index(1))):
+                yield _Place(style, layout, _event(style.gives, layout[:size]))
+            return
+        ends = (-self.most, Fraction(0), self.most)
+        place = _Place(style, layout, ())
+        for shape in self.outcomes(place.pair[0]).shapes:
+            if (
+                len(shape) > 1
+                or not isinstance(shape[0], Fraction)
+                or shape[0] in (0, layout.index(1), len(layout) - 1)
+            ):
+                for event in family(shape, ends):
+                    yield replace(place, event=event)
+
+    def outcomes(self, answers: tuple[Fraction, ...]) -> Outcomes:
+        if answers not in self.known:
+            self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls)
+        return self.known[answers]
+
+    def loss(self, place: _Place) -> float:
+        if place not in self.losses:
+            self.losses[place] = self.computed(place)
+        return self.losses[place]
+
+    def computed(self, place: _Place) -> float:
+        pair = place.pair
+        if not all(within(each, self.most) for each in pair):
+            return float("-inf")
+        p, q = (self.outcomes(each).probability(place.event) for each in pair)
+        ways = [log_ratio(p, q), log_ratio(q, p)] if self.adjacency in SYMMETRIC else [log_ratio(p, q)]
+        return max((way.lower for way in ways if way is not None), default=float("-inf"))
+
+    def climbed(self, place: _Place) -> _Place:
+        """The place moved step by step while that raises the loss."""
+        improved = True
+        while improved:
+            improved = False
+            for step in STEPS:
+                for dx, dy in ((step, 0), (-step, 0), (0, step), (0, -step)):
+                    style = replace(place.style, x=place.style.x + dx, y=place.style.y + dy)
+                    other = replace(place, style=style)
+                    if self.loss(other) > self.loss(place) + 1e-9:
+                        place, improved = other, True
+        return place
+
+
+def _event(gives: tuple[Pattern, Pattern], layout: Layout) -> OutputEvent:
+    found: list[Pattern] = []
+    for place, block in enumerate(layout):
+        each = gives[block]
+        if each == NOTHING:
+            continue
+        found.append((Fraction(place), each[1]) if isinstance(each, tuple) else each)
+    return tuple(found)
+
+
+def _lowest(most: Fraction, step: int) -> Fraction:
+    return -most - min(0, step)
+
+
+def _highest(most: Fraction, step: int) -> Fraction:
+    return most - max(0, step)

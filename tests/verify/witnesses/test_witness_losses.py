@@ -1,0 +1,297 @@
+"""Losses and deltas of pairs: the tables of the sparse vector family, noisy max, programs that only add noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from scipy import stats
+
+from dpaudit.catalogue import find
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language import read
+from dpaudit.verify.upper import Arithmetic, Label
+from dpaudit.verify.witnesses import (
+    OutsideIntegrals,
+    Values,
+    at_least,
+    at_most,
+    in_words,
+    pair_delta,
+    pair_loss,
+)
+from tests.verify.programs import FAMILY, PROGRAMS, WRONG
+
+ONE = {"eps": 1, "T": 0, "c": 1}
+
+
+def sparse_loss(name: str, bottoms: int, tops: int, parameters: dict, x: int = 1, y: int = -1) -> float:
+    """The loss at the output of so many bottoms, then tops: answers x rise by 1, answers y fall by 1."""
+    program = read(FAMILY[name].function)
+    given = {key: value for key, value in parameters.items() if key in program.parameters}
+    first = [x] * bottoms + [y] * tops
+    second = [x + 1] * bottoms + [y - 1] * tops
+    return pair_loss(program, first, second, given, [[None] * bottoms + [True] * tops]).loss.lower
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "output", "loss"),
+    [
+        ("lyu_1", ONE, (1, 1), 0.4567),
+        ("lyu_1", ONE, (3, 1), 0.8072),
+        ("lyu_1", ONE, (7, 1), 0.9900),
+        ("lyu_1", ONE, (15, 1), 1.0000),
+        ("lyu_4", ONE, (1, 1), 1.2997),
+        ("lyu_4", ONE, (3, 1), 1.7374),
+        ("lyu_4", ONE, (7, 1), 1.7500),
+        ("lyu_6", ONE, (1, 1), 0.9050),
+        ("lyu_6", ONE, (2, 2), 1.8556),
+        ("lyu_6", ONE, (4, 4), 3.8000),
+        ("lyu_6", ONE, (8, 8), 7.7449),
+        ("no_cut_off", ONE, (4, 4), 1.8859),
+        ("half_noise", ONE, (3, 1), 1.7023),
+        ("half_noise", ONE, (7, 1), 1.9950),
+        ("lyu_1", ONE | {"c": 2}, (6, 2), 0.8344),
+        ("lyu_1", ONE | {"c": 2}, (14, 2), 0.9968),
+        ("lyu_4", ONE | {"c": 2}, (2, 2), 2.7282),
+        ("lyu_4", ONE | {"c": 2}, (6, 2), 3.2493),
+        ("not_scaled", ONE | {"c": 2}, (2, 2), 0.9268),
+        ("not_scaled", ONE | {"c": 2}, (6, 2), 1.4399),
+        ("half_noise", ONE | {"c": 2}, (6, 2), 1.7353),
+        ("lyu_1", ONE | {"eps": Fraction(1, 2)}, (7, 1), 0.4895),
+        ("lyu_4", ONE | {"eps": 2}, (1, 1), 2.7757),
+        ("lyu_6", ONE | {"eps": Fraction(1, 2)}, (8, 8), 3.7645),
+    ],
+)
+def test_the_sparse_vector_family(name: str, parameters: dict, output: tuple[int, int], loss: float):
+    assert sparse_loss(name, *output, parameters) == pytest.approx(loss, abs=5.1e-5)
+
+
+@pytest.mark.parametrize(("answers", "loss"), [(4, 0.4351), (8, 0.7713), (16, 0.9789)])
+def test_a_redrawn_threshold_pays_once_for_every_epoch(answers: int, loss: float):
+    program = read(FAMILY["lyu_2"].function)
+    bottoms = (answers - 2) // 2
+    first, second = ([1] * bottoms + [-1]) * 2, ([2] * bottoms + [-2]) * 2
+    found = pair_loss(program, first, second, ONE | {"c": 2}, [([None] * bottoms + [True]) * 2])
+    assert found.loss.lower == pytest.approx(loss, abs=5.1e-5)
+
+
+@pytest.mark.parametrize("answers", [1, 2, 4, 8, 16, 32])
+def test_exact_losses_that_grow_with_the_answers(answers: int):
+    tail = pair_loss(
+        read(FAMILY["lyu_3"].function), [0] * answers, [1] * answers, ONE, [[None] * (answers - 1) + [at_most(0)]]
+    )
+    bits = pair_loss(read(FAMILY["no_threshold_noise"].function), [0] * answers, [1] * answers, ONE, [[None] * answers])
+    assert tail.loss.lower == pytest.approx(answers / 2, abs=1e-9)
+    assert bits.loss.lower == pytest.approx(answers / 4, abs=1e-9)
+
+
+def test_no_query_noise_loses_everything_from_two_answers_on():
+    program = read(FAMILY["lyu_5"].function)
+    parameters = {"eps": 1, "T": 0}
+    assert pair_loss(program, [-1], [0], parameters).loss.lower == pytest.approx(0.5, abs=1e-12)
+    found = pair_loss(program, [0, 1], [1, 0], parameters)
+    assert found.loss.lower == found.loss.upper == math.inf
+    assert found.worst.likelier.middle == pytest.approx(0.196735, abs=5e-7)
+    assert (found.worst.rarer.lower, found.worst.rarer.upper) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "x", "y", "gap", "loss"),
+    [(1, 0, -20, 30, 0.25), (2, 20, -20, 30, 0.5), (4, 20, -5, 30, 0.9588), (8, 20, 0, 10, 1.0)],
+)
+def test_the_gap_at_its_density(answers: int, x: int, y: int, gap: int, loss: float):
+    """A short interval of gaps has the ratio of the densities in it; the tail beyond has no more."""
+    program = read(FAMILY["gap"].function)
+    first, second = [x] * (answers - 1) + [y], [x + 1] * (answers - 1) + [y - 1]
+    bottoms = [None] * (answers - 1)
+    short, tail = (
+        pair_loss(program, first, second, ONE, [[*bottoms, at]]).loss.lower
+        for at in (Values(Fraction(gap), gap + Fraction(1, 10**6)), at_least(gap))
+    )
+    assert short == pytest.approx(loss, abs=5.1e-5)
+    assert tail <= short + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("scale", "moves", "answers", "loss"),
+    [
+        (1, ((1, 0), (0, 1)), 2, 0.9765),
+        (1, ((1, 0), (0, 1)), 3, 1.0000),
+        (1, ((1, -1),), 2, 1.9535),
+        (1, ((1, -1),), 5, 2.0000),
+        (2, ((1, -1),), 2, 0.9555),
+        (2, ((1, -1),), 3, 1.0000),
+        (2, ((1, 0), (0, 1)), 2, 0.4775),
+        (2, ((1, 0), (0, 1)), 10, 0.5000),
+    ],
+)
+def test_noisy_max_with_gaps_up_to_40(scale: int, moves: tuple, answers: int, loss: float):
+    program = read(PROGRAMS["c1_noisy_max"].function)
+    found = [
+        pair_loss(
+            program, [0] + [gap] * (answers - 1), [own] + [gap + other] * (answers - 1), {"eps": Fraction(2, scale)}
+        )
+        for gap in (-40, 40)
+        for own, other in moves
+    ]
+    assert all(each.exact for each in found)
+    assert max(each.loss.upper for each in found) == pytest.approx(loss, abs=5.1e-5)
+
+
+@pytest.mark.parametrize(("answers", "loss"), [(2, 1.3069), (10, 1.6072)])
+def test_noisy_max_from_a_harmless_start(answers: int, loss: float):
+    program = read(PROGRAMS["c1_noisy_max"].function)
+    found = pair_loss(program, [0] * answers, [1] + [-1] * (answers - 1), {"eps": 2})
+    assert found.loss.lower == pytest.approx(loss, abs=5.1e-5)
+
+
+def test_the_loss_of_a_pair_has_two_orders():
+    program = read(PROGRAMS["c1_noisy_max"].function)
+    there = pair_loss(program, [0, 0, 1], [1, 0, 1], {"eps": 1})
+    back = pair_loss(program, [1, 0, 1], [0, 0, 1], {"eps": 1})
+    assert (there.forward.loss, there.backward.loss) == (back.backward.loss, back.forward.loss)
+    assert there.loss == back.loss
+    assert there.loss.upper == max(there.forward.loss.upper, there.backward.loss.upper)
+    assert there.forward.loss != there.backward.loss
+
+
+def test_equal_answers_lose_nothing():
+    found = pair_loss(read(FAMILY["lyu_1"].function), [0, 1], [0, 1], ONE)
+    assert found.loss.upper < 1e-15
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_wrong_programs_at_their_counterexamples(name: str):
+    case = WRONG[name]
+    assert case.counterexample is not None
+    at = case.counterexample
+    program = read(case.function)
+    given = {"eps": 1, "N": 1, "T": 0, **at.parameters}
+    parameters = {key: given[key] for key in program.parameters}
+    outputs = [at_most(each[1]) if isinstance(each, tuple) else anything(each) for each in at.event]
+    found = pair_loss(program, at.before, at.after, parameters, [outputs])
+    assert found.forward.likelier.middle == pytest.approx(at.first, rel=1e-5)
+    assert found.forward.rarer.middle == pytest.approx(at.second, rel=1e-5)
+    assert found.forward.loss.lower == pytest.approx(at.loss, abs=5e-9)
+    assert found.forward.loss.lower > (2.0 if case.claim.startswith("2") else 1.0)
+
+
+def anything(item: object) -> object:
+    from dpaudit.verify.witnesses import ANY
+
+    return ANY if item == "any" else item
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "parameters", "loss"),
+    [
+        ("c8_partial_sum", [0, 0], [0, 1], {"eps": 1}, 1.0),
+        ("w2_partial_sum_half_noise", [0, 0], [0, 1], {"eps": 1}, 2.0),
+        ("c9_smart_sum", [0] * 4, [1, 0, 0, 0], {"eps": 1, "M": 2, "T": 5}, 2.0),
+        ("c9_smart_sum", [0] * 7, [0, 0, 1, 0, 0, 0, 0], {"eps": 1, "M": 3, "T": 6}, 1.0),
+        ("c9_smart_sum", [0] * 7, [1, 0, 0, 0, 0, 0, 0], {"eps": "1/3", "M": 3, "T": 6}, 2 / 3),
+        ("c9_smart_sum", [0] * 3, ["1/2", 0, 0], {"eps": 1, "M": 2, "T": 0}, 0.5),
+        ("w3_smart_sum_missing_draw", [0] * 3, [1, 0, 0], {"eps": 1, "M": 2, "T": 1}, math.inf),
+    ],
+)
+def test_programs_that_only_add_noise_have_an_exact_loss(
+    name: str, first: list, second: list, parameters: dict, loss: float
+):
+    answers = [[Fraction(each) for each in side] for side in (first, second)]
+    values = {key: Fraction(value) for key, value in parameters.items()}
+    found = pair_loss(read(PROGRAMS[name].function), *answers, values)
+    assert found.exact
+    assert found.loss.upper == pytest.approx(loss, abs=1e-12)
+    assert found.worst.at_event.lower <= found.loss.upper
+
+
+@pytest.mark.parametrize(
+    ("draw", "there", "back"),
+    [
+        ("laplace(scale=2)", 0.5, 0.5),
+        ("exponential(scale=2)", math.inf, 0.5),
+        ("gumbel(scale=2)", math.inf, 0.5),
+        ("normal(scale=2)", math.inf, math.inf),
+    ],
+)
+def test_one_draw_of_every_law(draw: str, there: float, back: float):
+    program = read(f"def released(q, rng):\n    return q + rng.{draw}\n")
+    found = pair_loss(program, 0, 1, {})
+    assert (found.forward.loss.upper, found.backward.loss.upper) == (there, back)
+    for way in (found.forward, found.backward):
+        assert way.at_event.lower <= way.loss.upper
+
+
+def test_several_noisy_numbers_in_different_tails():
+    """One noisy answer far below holds the threshold down, the others are far above."""
+    entry = find("sparse.value_released")
+    parameters = {key: value for key, value in entry.values().items() if key in read(entry.program).parameters}
+    pair = [0] * 5 + [1], [1] * 5 + [0]
+    found = pair_loss(read(entry.program), *pair, parameters)
+    assert found.loss.lower == pytest.approx(entry.loss(*pair, **entry.values()), abs=1e-9)
+    assert in_words(found.worst.event) == "((4, <= -16), (5, >= 257))"
+
+
+def test_outputs_that_do_not_determine_the_draws_are_bounded_from_below_alone():
+    program = read("def released(q, rng):\n    a = rng.laplace(scale=1)\n    return q + a + rng.laplace(scale=1)\n")
+    found = pair_loss(program, 0, 1, {})
+    assert not found.exact
+    assert found.loss.upper == math.inf
+    assert 0.5 < found.loss.lower < 1.0
+
+
+def test_deltas_of_the_sparse_vector():
+    assert pair_delta(
+        read(FAMILY["lyu_1"].function), [0] * 7 + [1], [1] * 7 + [0], ONE, Fraction(1, 2)
+    ).middle == pytest.approx(0.005225556522, abs=5e-13)
+    found = pair_delta(read(FAMILY["lyu_6"].function), [0] * 4 + [1] * 4, [1] * 4 + [0] * 4, {"eps": 1, "T": 0}, 1)
+    assert found.middle == pytest.approx(0.08871765646, abs=5e-12)
+    assert found.upper - found.lower < 1e-13
+
+
+def test_deltas_of_added_noise():
+    normal = read("def released(q, rng):\n    return tuple(x + rng.normal(scale=2) for x in q)\n")
+    found = pair_delta(normal, [0, 0], [1, 1], {}, 1)
+    mu = math.sqrt(2) / 2
+    expected = stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu)
+    assert found.lower <= expected + 1e-15
+    assert found.middle == pytest.approx(expected, rel=1e-9)
+    single = read(PROGRAMS["c8_partial_sum"].function)
+    assert pair_delta(single, [0], [1], {"eps": 1}, 0).middle == pytest.approx(-math.expm1(-0.5))
+    smart = read(PROGRAMS["w3_smart_sum_missing_draw"].function)
+    assert pair_delta(smart, [0, 0], [1, 0], {"eps": 1, "M": 2, "T": 1}, 9).lower == 1.0
+    with pytest.raises(OutsideIntegrals, match="its delta is no sum over outputs"):
+        pair_delta(read(FAMILY["gap"].function), [0], [1], ONE, 1)
+    with pytest.raises(InvalidSpec, match="epsilon must be at least 0"):
+        pair_delta(single, [0], [1], {"eps": 1}, -1)
+
+
+def test_upper_bounds_of_pairs():
+    exact = pair_loss(read(FAMILY["lyu_1"].function), [1, -1], [2, -2], ONE).upper_bound()
+    assert (exact.label, exact.arithmetic, exact.delta) == (Label.EXACT_PAIR, Arithmetic.BALLS, 0.0)
+    assert exact.scope == "the answers (1, -1) and (2, -2), eps = 1, T = 0, c = 1; all events of outputs"
+    assert exact.epsilon_lower is not None
+    assert exact.epsilon_lower == pytest.approx(0.45670281558, abs=1e-10)
+    assert exact.epsilon_upper - exact.epsilon_lower < 1e-12
+    awkward = pair_loss(read(FAMILY["no_threshold_noise"].function), [0.1], [1.1], {"eps": 3.731, "T": 0, "c": 1})
+    assert awkward.upper_bound().scope.startswith("the answers (0.1) and (1.1), eps = 3.731, T = 0, c = 1;")
+    below = pair_loss(read(FAMILY["gap"].function), [1, -1], [2, -2], ONE).upper_bound()
+    assert below.epsilon_upper == math.inf
+    assert "outputs with noisy numbers" in below.scope
+
+
+def test_wrong_pairs_are_named():
+    program = read(FAMILY["lyu_1"].function)
+    with pytest.raises(InvalidSpec, match="as many answers on both sides: 1, 2"):
+        pair_loss(program, [0], [0, 1], ONE)
+    with pytest.raises(InvalidSpec, match="no event given has a probability above 0"):
+        pair_loss(program, [0], [1], ONE, [[None, None]])
+    with pytest.raises(InvalidSpec, match="a tuple with one item for every output, got True"):
+        pair_loss(program, [0], [1], ONE, [True])  # type: ignore[list-item]
+
+
+def test_the_scope_names_default_parameters_too():
+    program = read("def f(q, rng, b=2):\n    return q + rng.laplace(scale=b)\n")
+    assert "b = 2; all events" in pair_loss(program, 0, 1, {}).upper_bound().scope

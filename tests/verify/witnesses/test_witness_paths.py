@@ -1,0 +1,302 @@
+"""Paths, running maxima and events of draws; what is outside is refused with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.integrals import Between, Line, Slice
+from dpaudit.verify.language import read
+from dpaudit.verify.language.nodes import Symbol
+from dpaudit.verify.witnesses import ANY, OutsideIntegrals, Values, at_least, at_most, event, in_words, output_event
+from dpaudit.verify.witnesses.linear import Linear
+from dpaudit.verify.witnesses.maximum import maximum
+from dpaudit.verify.witnesses.outputs import required
+from dpaudit.verify.witnesses.paths import paths
+from tests.verify.programs import FAMILY, PROGRAMS, lyu_1
+
+ONE = Fraction(1)
+FIRST = Linear.draw(0)
+
+
+def program(body: str, signature: str = "q, rng"):
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    return read(f"def mechanism({signature}):\n{lines}\n")
+
+
+MAXIMUM = """\
+best = 0
+winner = 0
+for i in range(len(q)):
+    y = q[i] + rng.laplace(scale=1)
+    if i == 0 or y > best:
+        winner = i
+        best = y
+return winner"""
+
+
+def test_sums_of_draws_cancel():
+    assert (FIRST + FIRST - FIRST.times(Fraction(2))).is_number
+    assert (FIRST - FIRST + Linear(ONE)).constant == 1
+    assert FIRST.times(Fraction(0)) == Linear(Fraction(0))
+    assert (Linear.draw(3) + FIRST).terms == ((0, ONE), (3, ONE))
+
+
+def test_the_threshold_is_the_outer_draw():
+    found = event(read(lyu_1), [0, 1], {"eps": 1, "T": 0, "c": 1}, [None, True])
+    below = Between("laplace", Fraction(4), (), (Line(1, Fraction(0)),))
+    above = Between("laplace", Fraction(4), (Line(1, Fraction(-1)),), ())
+    assert found == ((Slice("laplace", Fraction(2), None, None, (((below,),), ((above,),))),),)
+
+
+def test_an_output_names_one_path_of_many():
+    sparse = read(PROGRAMS["w5_sparse_unscaled"].function)
+    parameters = {"eps": 1, "T": 0}
+    assert len(list(paths(sparse, [0] * 5, parameters))) == 32
+    assert len(list(paths(sparse, [0] * 5, parameters, output_event([None] * 5)))) == 1
+    assert len(list(paths(sparse, [0] * 5, parameters, output_event([ANY] * 5)))) == 32
+    assert len(list(paths(sparse, [0] * 30, parameters, output_event([True] * 30)))) == 1
+
+
+def test_outputs_of_another_length_are_impossible():
+    sparse = read(lyu_1)
+    for outputs in ([None], [None] * 3, [True, None], []):
+        assert event(sparse, [0, 0], {"eps": 1, "T": 0, "c": 1}, outputs) == ()
+
+
+def test_a_maximum_has_one_path_for_each_winner():
+    noisy_max = program(MAXIMUM)
+    assert maximum(noisy_max) is not None
+    assert [path.outputs for path in paths(noisy_max, [0] * 4, {})] == [(Linear(Fraction(w)),) for w in range(4)]
+    assert all(len(path.constraints) == 3 for path in paths(noisy_max, [0] * 4, {}))
+
+
+def test_a_maximum_from_a_start_may_stay_there():
+    started = program(MAXIMUM.replace("i == 0 or ", "").replace("winner = 0", "winner = -1"))
+    assert [path.outputs[0].constant for path in paths(started, [0, 0], {})] == [-1, 0, 1]
+    assert [len(path.constraints) for path in paths(started, [0, 0], {})] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("best = y", "best = y + 1"), ("y > best:", "y > best + 1:"), ("i == 0 or", "i == 1 or")],
+)
+def test_what_only_looks_like_a_maximum_is_none(old: str, new: str):
+    assert maximum(program(MAXIMUM.replace(old, new))) is None
+
+
+def test_a_maximum_that_is_read_in_between_is_none():
+    read_in_between = MAXIMUM.replace("    if i == 0", "    z = best\n    if i == 0")
+    assert maximum(program(read_in_between)) is None
+
+
+@pytest.mark.parametrize("better", [">", ">="])
+def test_without_noise_equal_answers_are_compared_as_python_does(better: str):
+    exact = MAXIMUM.replace(" + rng.laplace(scale=1)", "").replace("y > best", f"y {better} best")
+    answers = [2, 5, 5, 1]
+    best, winner = 0, 0
+    for index, answer in enumerate(answers):
+        if index == 0 or (answer > best if better == ">" else answer >= best):
+            best, winner = answer, index
+    assert [path.outputs[0].constant for path in paths(program(exact), answers, {})] == [winner]
+
+
+def test_a_minimum_is_a_maximum_the_other_way():
+    least = program(MAXIMUM.replace("y > best", "y < best"))
+    ours = event(least, [0, 3], {}, [0])
+    theirs = event(program(MAXIMUM), [0, -3], {}, [0])
+    assert ours != theirs
+    (slices,) = ours
+    assert slices[0].factors[0][0][0].lower == (Line(1, Fraction(-3)),)
+
+
+def test_impossible_paths_are_left_out_exactly():
+    sparse = read(PROGRAMS["w4_sparse_no_query_noise"].function)
+    parameters = {"eps": 1, "T": 0}
+    assert event(sparse, [1, 0], parameters, [None, True]) == ()
+    assert event(sparse, [0, 0], parameters, [None, True]) == ()
+    assert event(sparse, [0, Fraction(1, 10**30)], parameters, [None, True]) != ()
+
+
+def test_an_impossible_gap_is_left_out_through_the_threshold():
+    gap = read(FAMILY["gap"].function)
+    parameters = {"eps": 1, "T": 0, "c": 1}
+    assert event(gap, [0], parameters, [at_most(-1)]) == ()
+    assert event(gap, [0], parameters, [Values(Fraction(0), Fraction(1))]) != ()
+
+
+def test_exponential_noise_is_never_below_its_start():
+    released = program("return q + rng.exponential(scale=2)")
+    assert event(released, 1, {}, [at_most(1)]) == ()
+    assert event(released, 1, {}, [at_most(2)]) != ()
+
+
+def test_slopes_are_scaled_away():
+    doubled = program(
+        "t = rng.laplace(scale=3)\nout = []\nfor x in q:\n    y = rng.laplace(scale=2)\n"
+        "    if x + 4 * y >= 2 * t:\n        out.append(True)\n    else:\n        out.append(None)\nreturn out"
+    )
+    ((outer,),) = event(doubled, [1], {}, [True])
+    assert outer.factors == (((Between("laplace", Fraction(4), (Line(1, Fraction(-1, 2)),), ()),),),)
+
+
+def test_a_scale_of_zero_is_no_noise():
+    released = program("return q + rng.laplace(scale=b)", "q, rng, b")
+    assert [path.outputs for path in paths(released, 3, {"b": 0})] == [(Linear(Fraction(3)),)]
+    with pytest.raises(OutsideIntegrals, match="line 2: a scale must be a public number, at least 0"):
+        list(paths(released, 3, {"b": -1}))
+
+
+@pytest.mark.parametrize(
+    ("body", "answers", "outputs", "message"),
+    [
+        (
+            "a = rng.laplace(scale=1)\nb = rng.laplace(scale=1)\nc = rng.laplace(scale=1)\nreturn q + a + b + c",
+            [0],
+            [at_most(0)],
+            "line 4: a comparison of 3 draws together",
+        ),
+        (
+            "a = rng.laplace(scale=1)\nb = a + rng.laplace(scale=1)\nreturn q + a + b, b",
+            [0],
+            [at_most(0), at_least(0)],
+            "a draw is compared with two different multiples",
+        ),
+    ],
+)
+def test_what_the_integrals_do_not_cover_is_refused(body: str, answers: list[int], outputs: list, message: str):
+    with pytest.raises(OutsideIntegrals, match=message):
+        event(program(body), answers, {}, outputs)
+
+
+def test_chains_of_draws_are_refused():
+    body = (
+        "last = 0\nout = []\nfor x in q:\n    y = x + rng.laplace(scale=1)\n"
+        "    if y > last:\n        out.append(True)\n    else:\n        out.append(None)\n    last = y\nreturn out"
+    )
+    with pytest.raises(OutsideIntegrals, match="the draws of lines 5 are compared in a ring or a chain"):
+        event(program(body), [0] * 4, {}, [True] * 4)
+
+
+@pytest.mark.parametrize(
+    ("answers", "parameters", "message"),
+    [
+        ([0], {"eps": 1, "T": 0}, "needs a value of its parameter c"),
+        ([0], {"eps": 1, "T": 0, "c": 1, "d": 1}, "has no parameter d; it has eps, T, c"),
+        ([0], {"eps": 1, "T": 0, "c": 0}, "break what lyu_1 asserts of them: eps = 1, T = 0, c = 0"),
+        ([], {"eps": 1, "T": 0, "c": 1}, "needs at least one answer, got 0"),
+        (None, {"eps": 1, "T": 0, "c": 1}, "an answer must be a finite number, got None"),
+        ("12", {"eps": 1, "T": 0, "c": 1}, "an answer must be a finite number, got '12'"),
+        ([0], {"eps": float("nan"), "T": 0, "c": 1}, "the parameter eps must be a finite number, got nan"),
+        ([0], {"eps": None, "T": 0, "c": 1}, "the parameter eps must be a finite number, got None"),
+        ([0], {"eps": True, "T": 0, "c": 1}, "the parameter eps must be a finite number, got True"),
+        ([float("nan")], {"eps": 1, "T": 0, "c": 1}, "an answer must be a finite number, got nan"),
+    ],
+)
+def test_wrong_questions_are_named(answers: Any, parameters: dict[str, Any], message: str):
+    with pytest.raises(InvalidSpec, match=message):
+        list(paths(read(lyu_1), answers, parameters))
+
+
+@pytest.mark.parametrize(
+    ("released", "pattern", "wanted"),
+    [
+        (Symbol("None"), Symbol("None"), []),
+        (Symbol("None"), Symbol("True"), None),
+        (Symbol("True"), ONE, None),
+        (Symbol("True"), Values(None, None), None),
+        (Symbol("True"), ANY, []),
+        (Linear(ONE), ONE, []),
+        (Linear(ONE), Fraction(2), None),
+        (Linear(ONE), at_least(1), []),
+        (Linear(ONE), at_least(2), None),
+        (FIRST, ONE, None),
+        (FIRST, Values(None, None), []),
+        (FIRST, at_least(1), [FIRST - Linear(ONE)]),
+        (FIRST, at_most(1), [Linear(ONE) - FIRST]),
+        ((FIRST, Linear(ONE)), (ANY, ONE), []),
+        ((FIRST, Linear(ONE)), (ANY,), None),
+        (FIRST, (ANY,), None),
+    ],
+)
+def test_released_values_and_patterns(released: object, pattern: object, wanted: object):
+    assert required(released, pattern) == wanted  # type: ignore[arg-type]
+
+
+def test_events_in_words():
+    assert in_words(output_event([None, True, 0.5, at_most(2), (0, at_least(1)), ANY])) == (
+        "(None, True, 1/2, <= 2, (0, >= 1), anything)"
+    )
+    assert in_words(output_event([None] * 7 + [True])) == "(None 7 times, True)"
+    assert in_words(output_event([3.731, Fraction(1, 3), at_most(0.1), Values(0.1, 3.731)])) == (  # type: ignore[arg-type]
+        "(3.731, 1/3, <= 0.1, in [0.1, 3.731])"
+    )
+
+
+def test_texts_are_symbols_as_the_reader_writes_them():
+    texts = program(
+        "out = []\nfor x in q:\n    if x + rng.laplace(scale=1) > 0:\n        out.append('top')\n"
+        "    elif x > 1:\n        out.append('None')\n    else:\n        out.append(None)\nreturn out"
+    )
+    for outputs, wanted in ((["top"], 1), (["None"], 1), ([None], 0), (["bottom"], 0), (["'top'"], 0)):
+        assert len(event(texts, [2], {}, outputs)) == wanted, outputs
+    assert len(event(texts, [0], {}, [None])) == 1
+    assert event(texts, [0], {}, ["None"]) == ()
+    assert in_words(output_event(["None", None])) == "('None', None)"
+
+
+@pytest.mark.parametrize(
+    ("plain", "numpys"),
+    [(1, np.int64(1)), (Fraction(1, 2), np.float32(0.5)), (True, np.bool_(True)), ((0, 2.5), np.array([0, 2.5]))],
+)
+def test_numpys_values_are_the_numbers_that_they_are(plain: object, numpys: object):
+    assert output_event([numpys]) == output_event([plain])
+    held = output_event([numpys])[0]
+    assert not isinstance(held, Fraction) or type(held.numerator) is int  # or it would overflow in silence
+
+
+def test_numpys_answers_and_parameters_are_exact():
+    ours = event(read(lyu_1), np.array([0, 1]), {"eps": np.int64(1), "T": np.float32(0), "c": np.int8(1)}, [None, True])
+    assert ours == event(read(lyu_1), [0, 1], {"eps": 1, "T": 0, "c": 1}, [None, True])
+    assert event(program("return q + rng.laplace(scale=1)"), np.int64(1), {}, [at_most(np.int64(1))]) != ()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: output_event([object()]), "an output event holds symbols"),
+        (lambda: output_event([1j]), "an output event holds symbols"),
+        (lambda: output_event([float("nan")]), "a number in an output event must be a finite number, got nan"),
+        (lambda: output_event([float("inf")]), "a number in an output event must be a finite number, got inf"),
+        (lambda: output_event(5), "a tuple with one item for every output, got 5"),  # type: ignore[arg-type]
+        (lambda: output_event("abc"), "a tuple with one item for every output, got 'abc'"),
+        (lambda: output_event({0: 1}), "a tuple with one item for every output"),
+        (lambda: at_most(float("inf")), "the end of a half-line must be a finite number, got inf"),
+        (lambda: at_least(float("nan")), "the end of a half-line must be a finite number, got nan"),
+        (lambda: Values(None, float("nan")), r"an interval of values \(upper\) must be a finite number, got nan"),  # type: ignore[arg-type]
+        (lambda: Values("a", None), r"an interval of values \(lower\) must be a finite number, got 'a'"),  # type: ignore[arg-type]
+        (lambda: Values(ONE, Fraction(0)), r"lower <= upper, got \[1, 0\]"),
+    ],
+)
+def test_what_is_no_event_is_named(make: Callable[[], object], message: str):
+    with pytest.raises(InvalidSpec, match=message):
+        make()
+
+
+def test_too_many_paths_are_refused():
+    sparse = read(FAMILY["no_cut_off"].function)
+    assert len(list(paths(sparse, [0] * 6, {"eps": 1, "T": 0}, most=64))) == 64
+    with pytest.raises(OutsideIntegrals, match="no_cut_off has more than 64 paths; give fewer answers"):
+        list(paths(sparse, [0] * 7, {"eps": 1, "T": 0}, most=64))
+
+
+def test_too_many_outputs_are_refused_before_all_paths_are_followed():
+    sparse = read(FAMILY["no_cut_off"].function)
+    assert len(list(paths(sparse, [0] * 20, {"eps": 1, "T": 0}, output_event([None] * 20)))) == 1
+    with pytest.raises(OutsideIntegrals, match="no_cut_off has more than 4096 outputs here; give those of interest"):
+        list(paths(sparse, [0] * 20, {"eps": 1, "T": 0}))  # 2^20 paths; it ends at the 13th answer

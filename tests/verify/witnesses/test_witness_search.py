@@ -1,0 +1,262 @@
+"""Searches: the worst pair up to a size, and refutations of wrong programs; right programs are never refuted."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from fractions import Fraction
+
+import pytest
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify import integrals
+from dpaudit.verify.language import read
+from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, probability, refute, worst_pair
+from dpaudit.verify.witnesses.candidates import alone, layouts, moved, splits, together
+from tests.verify.programs import FAMILY, PROGRAMS, RIGHT, WRONG, least_cost
+
+DEFAULTS = {"eps": 1, "N": 1, "T": 0, "c": 1}
+SMART = {"M": 2, "T": 1}
+
+
+def parameters_of(name: str, **given: object) -> dict:
+    program = read((PROGRAMS | FAMILY)[name].function)
+    values = {**DEFAULTS, **(SMART if "smart" in name else {}), **given}
+    return {key: Fraction(values[key]) for key in program.parameters}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_wrong_programs_are_refuted(name: str):
+    case = WRONG[name]
+    claim = 2 if case.claim.startswith("2") else 1
+    started = time.process_time()
+    found = refute(read(case.function), case.adjacency, claim, parameters_of(name))
+    assert time.process_time() - started < 5.0
+    assert found is not None
+    assert found.loss.lower > claim
+    assert found.likelier.lower > math.exp(claim) * found.rarer.upper
+    moves = [b - a for a, b in zip(found.first, found.second, strict=True)]
+    assert all(abs(move) <= 1 for move in moves)
+    assert case.adjacency != "one-differs" or sum(map(bool, moves)) == 1
+    again = [
+        probability(read(case.function), each, found.parameters, found.event) for each in (found.first, found.second)
+    ]
+    assert found.likelier.lower <= float(again[0]) <= found.likelier.upper
+    assert found.rarer.lower <= float(again[1]) <= found.rarer.upper
+    assert found.words.startswith("answers (")
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_right_programs_are_not(name: str):
+    case = RIGHT[name]
+    claim = 2 if case.claim.startswith("2") else 1
+    assert refute(read(case.function), case.adjacency, claim, parameters_of(name), most=1, most_answers=2) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "adjacency", "answers"),
+    [("c1_noisy_max", "19/20", "all-differ", 3), ("c8_partial_sum", "99/100", "one-differs", 1)],
+)
+def test_a_smaller_claim_than_the_truth_is_refuted(name: str, claim: str, adjacency: str, answers: int):
+    found = refute(read(PROGRAMS[name].function), adjacency, Fraction(claim), parameters_of(name), most=5)
+    assert found is not None
+    assert len(found.first) <= answers + 1
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.3, Fraction(1, 3), Fraction("0.3"), math.log(3), 1e-9, 5.0])
+def test_the_true_loss_itself_is_not_refuted_by_rounding(eps: float | Fraction):
+    vector = read("def f(q, rng, eps):\n    return tuple(x + rng.laplace(scale=1 / eps) for x in q)\n")
+    for adjacency, answers in (("one-differs", 1), ("all-differ", 2)):
+        truth = answers * Fraction(eps)
+        for claim in (truth, float(truth)):
+            assert refute(vector, adjacency, claim, {"eps": eps}, most=1, most_answers=2) is None
+        below = truth * Fraction(10**9 - 1, 10**9)
+        assert refute(vector, adjacency, below, {"eps": eps}, most=1, most_answers=2) is not None
+
+
+@pytest.mark.parametrize("law", ["laplace", "gumbel", "normal"])
+def test_a_search_ends_after_a_bounded_effort(law: str, monkeypatch: pytest.MonkeyPatch):
+    """Counted, not timed: 100 for an integral of normal noise, so that the bound is one on the time of all."""
+    asked: list[object] = []
+    computed = integrals.probability
+    monkeypatch.setattr(integrals, "probability", lambda event: asked.append(event) or computed(event))
+    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses.refute"], "MOST_EFFORT", 300)
+    program = read(
+        f"def f(q, rng):\n    t = rng.{law}(scale=2)\n    out = []\n    for x in q:\n"
+        f"        out.append(x + rng.{law}(scale=4) >= t)\n    return out\n"
+    )
+    assert refute(program, "all-differ", 50, {}) is None
+    assert len(asked) <= {"laplace": 300, "gumbel": 20, "normal": 8}[law]
+
+
+def test_one_way_statements_are_refuted_one_way():
+    """With these scales decreasing answers lose half of what increasing ones do."""
+    sparse = read(PROGRAMS["c4_sparse_decreasing"].function)
+    parameters = parameters_of("c4_sparse_decreasing")
+    claim = Fraction(51, 100)
+    assert refute(sparse, "down", claim, parameters) is None
+    found = refute(sparse, "up", claim, parameters)
+    assert found is not None
+    assert all(b >= a for a, b in zip(found.first, found.second, strict=True))
+
+
+def test_an_event_outside_the_integrals_gives_no_verdict():
+    program = read(
+        "def f(q, rng):\n    a = rng.laplace(scale=1)\n    b = rng.laplace(scale=1)\n"
+        "    return q + a + b + rng.laplace(scale=1)\n"
+    )
+    assert refute(program, "all-differ", 5, {}) is None  # the event "any number" can be computed
+    chain = read(
+        "def f(q, rng):\n    a = rng.laplace(scale=1)\n    b = rng.laplace(scale=1)\n    out = []\n    for x in q:\n"
+        "        if x + a + b + rng.laplace(scale=1) >= 0:\n            out.append(True)\n"
+        "        else:\n            out.append(None)\n    return out\n"
+    )
+    with pytest.raises(OutsideIntegrals, match="a comparison of 3 draws together"):
+        refute(chain, "all-differ", 1, {}, most_answers=1)
+
+
+def test_wrong_questions_are_named():
+    program = read(FAMILY["lyu_1"].function)
+    with pytest.raises(InvalidSpec, match="adjacency must be one of all-differ"):
+        refute(program, "some-differ", 1, parameters_of("lyu_1"))
+    with pytest.raises(InvalidSpec, match="at least 0, got -1"):
+        refute(program, "all-differ", -1, parameters_of("lyu_1"))
+    for claim in (float("nan"), float("inf"), "1", None):
+        with pytest.raises(InvalidSpec, match="a claimed epsilon must be a finite number, got"):
+            refute(program, "all-differ", claim, parameters_of("lyu_1"))  # type: ignore[arg-type]
+    for name, value in (("most", 1.5), ("most", 0), ("most_answers", 0), ("most_answers", True)):
+        with pytest.raises(InvalidSpec, match=f"{name} must be a whole number of at least 1, got {value}"):
+            refute(program, "all-differ", 1, parameters_of("lyu_1"), **{name: value})  # type: ignore[arg-type]
+    for answers in (1.5, "2", None):
+        with pytest.raises(InvalidSpec, match="answers must be a whole number of at least 1"):
+            worst_pair(program, "all-differ", answers, parameters_of("lyu_1"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidSpec, match="the size of an answer must be a finite number, got nan"):
+        worst_pair(program, "all-differ", 2, parameters_of("lyu_1"), most=float("nan"))
+    with pytest.raises(InvalidSpec, match="answers must be a whole number of at least 1"):
+        worst_pair(program, "all-differ", 0, parameters_of("lyu_1"))
+    with pytest.raises(InvalidSpec, match="raise the cap"):
+        worst_pair(program, "all-differ", 2, parameters_of("lyu_1"), most=Fraction(1, 4))
+
+
+def test_moves_stay_within_their_adjacency():
+    for layout in layouts(6):
+        for name, low, high in (("all-differ", -1, 1), ("up", 0, 1), ("down", -1, 0)):
+            for move in (*together(name, layout), *alone(name, layout)):
+                assert all(low <= step <= high for step in move)
+                assert any(move)
+        assert not list(together("one-differs", layout))
+        assert all(sum(map(abs, move)) == 1 for move in alone("one-differs", layout))
+    assert [sum(layout) for layout in splits(3)] == [1, 2, 3]
+    assert moved([Fraction(1), Fraction(2)], (1, -1)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "answers", "loss"),
+    [
+        ("lyu_1", {}, 1, 0.1979),
+        ("lyu_1", {}, 4, 0.8072),
+        ("lyu_4", {}, 1, 0.2220),
+        ("lyu_4", {}, 8, 1.7500),
+        ("lyu_6", {}, 1, 0.3177),
+        ("half_noise", {}, 2, 0.9595),
+        ("lyu_1", {"c": 2}, 2, 0.2336),
+        ("lyu_1", {"c": 2}, 4, 0.4698),
+        ("lyu_2", {"c": 2}, 8, 0.7713),
+        ("lyu_4", {"c": 2}, 4, 2.7282),
+        ("not_scaled", {"c": 2}, 8, 1.4399),
+        ("lyu_1", {"eps": 2}, 1, 0.4320),
+        ("lyu_6", {"eps": 2}, 4, 3.8769),
+    ],
+)
+def test_the_worst_pair_up_to_two(name: str, given: dict, answers: int, loss: float):
+    found = worst_pair(read(FAMILY[name].function), "all-differ", answers, parameters_of(name, **given))
+    assert found.loss.lower == pytest.approx(loss, abs=5.1e-5)
+    assert all(abs(each) <= 2 for each in (*found.first, *found.second))
+
+
+def test_the_worst_pair_is_that_of_a_full_search():
+    program, parameters = read(FAMILY["lyu_1"].function), parameters_of("lyu_1")
+    grid = [Fraction(place, 1) for place in range(-2, 3)]
+    every = max(
+        pair_loss(program, (x, y), (x + dx, y + dy), parameters).loss.lower
+        for x in grid
+        for y in grid
+        for dx in (-1, 1)
+        for dy in (-1, 1)
+        if abs(x + dx) <= 2 and abs(y + dy) <= 2
+    )
+    assert worst_pair(program, "all-differ", 2, parameters).loss.lower == pytest.approx(every, abs=1e-12)
+
+
+def supremum(name: str, eps: Fraction, c: int, answers: int) -> float:
+    variant = FAMILY[name]
+    scales = variant.threshold(eps, c), variant.answers(eps, c)
+    if variant.redraws:
+        epoch = answers // c
+        return float(c * least_cost(*scales, epoch - 1, 1))
+    most = min(c, answers) if variant.halts else answers
+    return float(max(least_cost(*scales, answers - tops, tops) for tops in range(most + 1)))
+
+
+@pytest.mark.parametrize(
+    ("name", "eps", "c", "answers"),
+    [
+        ("lyu_1", "1/2", 1, 8),
+        ("lyu_1", "2", 3, 32),
+        ("lyu_2", "1", 2, 16),
+        ("lyu_4", "1/2", 3, 32),
+        ("lyu_4", "2", 1, 8),
+        ("lyu_6", "1/2", 1, 32),
+    ],
+)
+def test_answers_up_to_eleven_reach_the_least_upper_bound(name: str, eps: str, c: int, answers: int):
+    bound = supremum(name, Fraction(eps), c, answers)
+    found = worst_pair(
+        read(FAMILY[name].function), "all-differ", answers, parameters_of(name, eps=eps, c=c), most=11
+    ).loss.lower
+    assert 0.99 * bound <= found <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "low", "high", "most"),
+    [("all-differ", -1, 1, 3), ("one-differs", -1, 1, 1), ("up", 0, 1, 3), ("down", -1, 0, 3)],
+)
+def test_the_worst_pair_is_adjacent(adjacency: str, low: int, high: int, most: int):
+    for name in ("lyu_1", "gap"):
+        found = worst_pair(read(FAMILY[name].function), adjacency, 3, parameters_of(name), most=Fraction(5, 2))
+        moves = [b - a for a, b in zip(found.first, found.second, strict=True)]
+        assert all(low <= move <= high for move in moves)
+        assert 1 <= sum(map(bool, moves)) <= most
+        assert all(abs(each) <= Fraction(5, 2) for each in (*found.first, *found.second))
+
+
+def test_few_paths_give_all_outputs_at_the_worst_pair():
+    found = worst_pair(read(FAMILY["lyu_1"].function), "all-differ", 8, parameters_of("lyu_1"))
+    assert found.exact
+    assert found.loss.upper - found.loss.lower < 1e-12
+    many = worst_pair(read(FAMILY["no_cut_off"].function), "all-differ", 16, parameters_of("no_cut_off"))
+    assert not many.exact
+    assert many.loss.upper == math.inf
+
+
+def test_a_noisy_value_is_searched_by_half_lines():
+    found = worst_pair(read(PROGRAMS["w1_noisy_max_value"].function), "all-differ", 3, {"eps": 1})
+    assert found.loss.lower == pytest.approx(1.5, abs=1e-9)
+    gap = worst_pair(read(PROGRAMS["w7_gap_value"].function), "all-differ", 3, parameters_of("w7_gap_value"))
+    assert gap.loss.lower == pytest.approx(0.75, abs=1e-9)
+
+
+def test_outputs_by_place_are_searched_too():
+    by_place = read(
+        "def f(q, rng, T):\n    t = T + rng.laplace(scale=2)\n    output = {}\n    for place, x in enumerate(q):\n"
+        "        v = x + rng.laplace(scale=2)\n        if v >= t:\n            output[place] = v\n"
+        "            if len(output) >= 1:\n                break\n    return output\n"
+    )
+    assert worst_pair(by_place, "all-differ", 2, {"T": 0}).loss.lower == pytest.approx(1.0, abs=1e-9)
+
+
+def test_one_answer_differs():
+    found = worst_pair(read(PROGRAMS["c9_smart_sum"].function), "one-differs", 3, {"eps": 1, "M": 2, "T": 5})
+    assert sum(a != b for a, b in zip(found.first, found.second, strict=True)) == 1
+    assert 0.9 < found.loss.lower <= 2.0

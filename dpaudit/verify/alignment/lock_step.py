@@ -1,0 +1,247 @@
+"""Lock-step: both runs take the same paths; what they differ by at the head of the loop is kept.
+
+For each way to keep the differences, the cheapest shifts of every path are found by complete enumeration; a potential
+then bounds the cost for any number of answers, or the counts of a class of runs give it as a plain sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import product
+
+from dpaudit.verify.alignment.classes import classes
+from dpaudit.verify.alignment.forms import ONE, Form, difference
+from dpaudit.verify.alignment.outline import Outline
+from dpaudit.verify.alignment.paths import Path, Quantity
+from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper, paid
+from dpaudit.verify.alignment.rational import Rational, number, total, variable
+from dpaudit.verify.alignment.scope import STEPS, Scope
+from dpaudit.verify.alignment.shifts import Choice, Kept, PathSearch
+from dpaudit.verify.alignment.unproved import NoProof, Unproved
+from dpaudit.verify.language.nodes import Part
+from dpaudit.verify.proof import Adjacency, Alignment, Case, Potential, Shift
+from dpaudit.verify.proof import Kept as KeptFact
+
+PARTS: tuple[Part, ...] = ("before", "loop", "after")
+MOST_KEPT = 4  # variables whose difference is carried round the loop
+
+Keeping = Mapping[str, Kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was found: alignments, cases, and the cost."""
+
+    cost: Rational
+    alignments: tuple[Alignment, ...]
+    cases: tuple[Case, ...]
+
+
+class LockStep:
+    """The search for one program; shifts of a path are found once for what is kept around it."""
+
+    def __init__(self, found: Outline, adjacency: Adjacency) -> None:
+        self._found, self._adjacency = found, adjacency
+        self._searched: dict[tuple[object, ...], list[Choice]] = {}
+        self._failed: tuple[int, Path] | None = None
+
+    # --- any number of answers ----------------------------------------------------------------------------------
+
+    def for_any_number(self) -> Shown | Unproved:
+        """The cheapest proof that holds for any number of answers."""
+        best: Shown | None = None
+        growing: tuple[Rational, int | None] | None = None
+        compared = True
+        for keeping in self._keepings():
+            if best is not None and self._no_cheaper(keeping, best.cost):
+                continue
+            for turns in self._turns(keeping):
+                if self._found.program.loop is None:
+                    shown: Shown | None = self._without_loop(turns)
+                else:
+                    found = paid(self._found, turns)
+                    compared &= found is not None
+                    if found is not None and found.rate is not None and _slower(found.rate, growing, self._found):
+                        growing = (found.rate, found.line)
+                    shown = None
+                    if found is not None and found.cost is not None and found.potential is not None:
+                        alignment = self._alignment(turns, keeping, found.potential)
+                        shown = Shown(found.cost, (alignment,), (Case(0, str(found.cost)),))
+                if shown is not None and (best is None or cheaper(shown.cost, best.cost, self._found.parameters)):
+                    best = shown
+        return best if best is not None else self._not_found(growing, compared)
+
+    def _no_cheaper(self, keeping: Keeping, cost: Rational) -> bool:
+        """Whether some path before the loop alone costs as much, whatever shifts are chosen on it."""
+        at_most = self._found.parameters.at_most
+        return any(
+            all(any(at_most(cost, part) for part in choice.costs) for choice in self._choices(path, keeping))
+            for path in self._found.before
+        )
+
+    def _not_found(self, growing: tuple[Rational, int | None] | None, compared: bool) -> Unproved:
+        if growing is not None:
+            rate, line = growing
+            text = str(rate * variable("n"))
+            return Unproved(f"the least cost found grows with the number of answers n: {text}", line, text)
+        if not compared:
+            return Unproved("costs of different parameters cannot be compared: give the parameters values")
+        path = None if self._failed is None else self._failed[1]
+        where = "" if path is None else f" {path.name}" + ("" if path.line is None else f" (line {path.line})")
+        return Unproved(
+            f"no shift of the draws with coefficients up to {STEPS} keeps the path{where} and its outputs the same",
+            None if path is None else path.line,
+        )
+
+    def _without_loop(self, turns: Turns) -> Shown | None:
+        cost = self._found.parameters.largest([part for choice in turns.before for part in choice.costs])
+        if cost is None:
+            raise NoProof("costs of different paths cannot be compared for all parameters: give them values")
+        alignment = self._alignment(turns, {}, None)
+        return Shown(cost, (alignment,), (Case(0, str(cost)),))
+
+    # --- a stated number of answers -----------------------------------------------------------------------------
+
+    def for_answers(self, answers: int) -> Shown | Unproved:
+        """The cheapest proof by classes of runs: for each the alignment that costs it least."""
+        counted = classes(self._found, answers)
+        every = [turns_kept for keeping in self._keepings() for turns_kept in self._some_turns(keeping)]
+        parameters, used, cases, costs = self._found.parameters, [], [], []
+        prices = [self._prices(turns) for turns, _ in every]
+        for counts in counted:
+            best: tuple[int, Rational] | None = None
+            for place, price in enumerate(prices):
+                if price is None or any(path not in price[1] for path in counts):
+                    continue
+                cost = total([price[0], *(price[1][path] * number(count) for path, count in counts.items())])
+                if best is None or cheaper(cost, best[1], parameters):
+                    best = (place, cost)
+            if best is None:
+                return self._not_found(None, True)
+            if best[0] not in used:
+                used.append(best[0])
+            cases.append(Case(used.index(best[0]), str(best[1]), counts))
+            costs.append(best[1])
+        worst = parameters.largest(costs)
+        if worst is None:
+            return Unproved("costs of different parameters cannot be compared: give the parameters values")
+        alignments = tuple(self._alignment(*every[place], None) for place in used)
+        return Shown(worst, alignments, tuple(cases))
+
+    def _prices(self, turns: Turns) -> tuple[Rational, dict[str, Rational]] | None:
+        """What the parts outside the loop cost, and each path of it; the largest over all corners."""
+        largest = self._found.parameters.largest
+        outside = [largest([cost for choice in part for cost in choice.costs]) for part in (turns.before, turns.after)]
+        paths = {choice.path.name: largest(choice.costs) for choice in turns.loop}
+        if None in outside or None in paths.values():
+            return None
+        return (
+            total([cost for cost in outside if cost is not None]),
+            {name: cost for name, cost in paths.items() if cost is not None},
+        )
+
+    # --- what is kept, and the shifts for it ----------------------------------------------------------------------
+
+    def _keepings(self) -> Iterator[Keeping]:
+        names = self._found.live
+        if len(names) > MOST_KEPT:
+            raise NoProof(f"more than {MOST_KEPT} noisy variables are carried round the loop: {', '.join(names)}")
+        yield from (
+            dict(zip(names, chosen, strict=True)) for chosen in product(*(self._ways_to_keep(name) for name in names))
+        )
+
+    def _ways_to_keep(self, name: str) -> list[Kept]:
+        starts = [path.after.get(name) for path in self._found.before]
+        if any(not isinstance(start, Quantity) for start in starts):
+            raise NoProof(f"{name} is carried round the loop, but is not a number there from the start on every path")
+        still = all(isinstance(start, Quantity) and not start.moved for start in starts)
+        values = [0] if still else sorted(range(-STEPS, STEPS + 1), key=lambda value: (abs(value), -value))
+        found = [Kept(Fraction(value)) for value in values]
+        if self._adjacency == "one-differs" and still:
+            found.append(Kept(Fraction(1), spread=True))
+        return found
+
+    def _turns(self, keeping: Keeping) -> Iterator[Turns]:
+        """All combinations of cheapest shifts, where every path that can be taken has some."""
+        found = [*self._chosen(keeping)]
+        if all(options for _, options in found):
+            yield from self._combined(keeping, found)
+
+    def _some_turns(self, keeping: Keeping) -> Iterator[tuple[Turns, Keeping]]:
+        """The same, where some paths of the loop may have none."""
+        found = [*self._chosen(keeping, every=False)]
+        if all(options for path, options in found if path.part != "loop"):
+            for turns in self._combined(keeping, [(path, options) for path, options in found if options]):
+                yield turns, keeping
+
+    def _chosen(self, keeping: Keeping, every: bool = True) -> Iterator[tuple[Path, list[Choice]]]:
+        for place, path in enumerate((*self._found.before, *self._found.after, *self._found.loop)):
+            options = self._choices(path, keeping)
+            yield path, options
+            if not options:
+                if self._failed is None or place > self._failed[0]:
+                    self._failed = (place, path)
+                if every or path.part != "loop":
+                    return
+
+    def _combined(self, keeping: Keeping, found: Sequence[tuple[Path, list[Choice]]]) -> Iterator[Turns]:
+        combinations = product(*(options for _, options in found))
+        for _, chosen in zip(range(MOST_COMBINATIONS), combinations, strict=False):
+            parts = {part: tuple(choice for choice in chosen if choice.path.part == part) for part in PARTS}
+            scopes = {part: self._scope(part, keeping) for part in PARTS}
+            spread = {name: kept.value for name, kept in keeping.items() if kept.spread}
+            yield Turns(parts["before"], parts["loop"], parts["after"], scopes, spread)
+
+    def _scope(self, part: Part, keeping: Keeping) -> Scope:
+        if self._found.program.loop is None:
+            return Scope(self._adjacency, "loop", {})
+        return Scope(self._adjacency, part, {name: kept.value for name, kept in keeping.items() if kept.spread})
+
+    def _choices(self, path: Path, keeping: Keeping) -> list[Choice]:
+        before = keeping if path.part != "before" else {}
+        if path.part == "after" or self._found.program.loop is None:
+            after: Keeping = {}
+        elif path.ends:
+            after = {name: kept for name, kept in keeping.items() if name in self._found.live_after}
+        else:
+            after = keeping
+        key = (path.part, path.name, tuple(sorted((name, kept.value, kept.spread) for name, kept in keeping.items())))
+        if key not in self._searched:
+            scope = self._scope(path.part, keeping)
+            assumed = partial(self._found.assumed, path.part)
+            self._searched[key] = PathSearch(path, scope, before, after, self._found.terms, assumed).choices()
+        return self._searched[key]
+
+    def _alignment(self, turns: Turns, keeping: Keeping, potential: Potential | None) -> Alignment:
+        shifts = tuple(
+            _shift(choice, draw.path or choice.path.name, draw.name)
+            for choice in (*turns.before, *turns.loop, *turns.after)
+            for draw in choice.path.draws
+            if draw.name in choice.shifts
+        )
+        agreed: dict[tuple[str, str], Shift] = {}
+        for shift in shifts:
+            if agreed.setdefault((shift.path, shift.draw), shift) != shift:
+                raise NoProof(f"the shift of {shift.draw} would depend on what follows it on {shift.path}")
+        kept = tuple(
+            KeptFact(name, kept.value, "used" if kept.spread else None) for name, kept in sorted(keeping.items())
+        )
+        return Alignment(tuple(agreed.values()), kept, self._found.facts, potential)
+
+
+def _slower(rate: Rational, known: tuple[Rational, int | None] | None, found: Outline) -> bool:
+    return known is None or cheaper(rate, known[0], found.parameters)
+
+
+def _shift(choice: Choice, path: str, draw: str) -> Shift:
+    form: Form = choice.shifts[draw]
+    marker = difference("")
+    differences = {
+        atom.removeprefix(marker): value
+        for atom, value in form.items()
+        if isinstance(atom, str) and atom.startswith(marker)
+    }
+    return Shift(path, draw, form.get(ONE, Fraction(0)), form.get("@d", Fraction(0)), differences)

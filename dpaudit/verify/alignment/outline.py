@@ -1,0 +1,371 @@
+"""The program as the search sees it: its public variables, its paths, its counters and their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, add, difference, head, one
+from dpaudit.verify.alignment.formulas import Formula, Leaf, Negated, leaves
+from dpaudit.verify.alignment.parameters import Parameters
+from dpaudit.verify.alignment.paths import (
+    Environment,
+    Follower,
+    Mark,
+    Output,
+    Path,
+    Quantity,
+    Value,
+    atom_quantity,
+)
+from dpaudit.verify.alignment.rational import Rational, number, variable
+from dpaudit.verify.alignment.solver import Terms
+from dpaudit.verify.alignment.unproved import NoProof, read_by
+from dpaudit.verify.language import nodes
+
+FURTHEST = 4  # of a bound from the number that the program compares the counter with
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A public whole number that only grows: what it starts with, what it adds on each path, its bounds at the head."""
+
+    name: str
+    start: Fraction
+    added: Mapping[str, Fraction]
+    bounds: tuple[Rational, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A program taken apart. `live` are the private variables whose value matters at the head of the loop.
+
+    `held` is what is known at the head of the loop, as formulas and (`facts`) as texts.
+    """
+
+    program: nodes.Program
+    parameters: Parameters
+    terms: Terms
+    before: tuple[Path, ...]
+    loop: tuple[Path, ...]
+    after: tuple[Path, ...]
+    live: tuple[str, ...]
+    live_after: frozenset[str]
+    counters: tuple[Counter, ...]
+    facts: tuple[str, ...]
+    held: tuple[Formula, ...]
+    start: Environment
+
+    def assumed(self, part: nodes.Part) -> list[Any]:
+        """What holds in this part, for the solver."""
+        return _assumed(self.terms, self.parameters, self.held if part != "before" else (), part == "loop")
+
+
+def outline(program: nodes.Program, parameters: Parameters) -> Outline:
+    """Takes a program apart. Raises `NoProof` for what the search cannot read."""
+    follower = Follower(parameters.fixed)
+    if program.loop is None:
+        return _finished(program, parameters, follower)
+    before = follower.paths("before", program.before, {})
+    live_after = live(program.after, _results(program), frozenset())
+    live_head = _live_head(program.loop, live_after)
+    publics, whole = public_variables(program)
+    start = _head_environment(program, before, live_head | live_after, publics)
+    loop = [_seen(path, program) for path in follower.paths("loop", program.loop, start)]
+    after = [_with_result(path, program, follower) for path in follower.paths("after", program.after, start)]
+    parameters.learn(draw for path in (*before, *loop, *after) for draw in path.draws)
+    terms = Terms(frozenset(head(name) for name in whole) | parameters.integers)
+    counters, texts, held = _counted(before, loop, sorted(publics & whole), parameters, terms)
+    found = Outline(
+        program,
+        parameters,
+        terms,
+        tuple(before),
+        tuple(loop),
+        tuple(after),
+        tuple(sorted((live_head | live_after) - publics)),
+        live_after - publics,
+        counters,
+        texts,
+        held,
+        start,
+    )
+    possible = {part: tuple(p for p in ways if _taken(found, p)) for part, ways in (("loop", loop), ("after", after))}
+    return replace(found, loop=possible["loop"], after=possible["after"])
+
+
+# --- which variables matter, and which are public -------------------------------------------------------------
+
+
+def live(block: nodes.Block, out: frozenset[str], stopped: frozenset[str]) -> frozenset[str]:
+    """The variables whose value before the block matters, given those that matter after it and after a stop."""
+    for statement in reversed(block):
+        match statement:
+            case nodes.Assign(target, value, _):
+                out = (out - {target}) | read_by(value)
+            case nodes.Draw(target, _, scale, _):
+                out = (out - {target}) | read_by(scale)
+            case nodes.Emit(value, key, _):
+                out = out | read_by(value) | (read_by(key) if key is not None else frozenset())
+            case nodes.Branch(condition, then, otherwise, _):
+                out = live(then, out, stopped) | live(otherwise, out, stopped) | read_by(condition)
+            case nodes.Stop():
+                out = stopped
+    return out
+
+
+def _live_head(loop: nodes.Block, after: frozenset[str]) -> frozenset[str]:
+    found = after
+    while True:
+        more = after | live(loop, found, after)
+        if more == found:
+            return found
+        found = more
+
+
+def _results(program: nodes.Program) -> frozenset[str]:
+    return frozenset().union(*(read_by(part) for part in program.result))
+
+
+def _values(block: nodes.Block) -> Iterator[tuple[str, nodes.Expression | None]]:
+    for statement in block:
+        match statement:
+            case nodes.Assign(target, value, _):
+                yield target, value
+            case nodes.Draw(target, _, _, _):
+                yield target, None
+            case nodes.Branch(_, then, otherwise, _):
+                yield from _values(then)
+                yield from _values(otherwise)
+
+
+def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables that depend on no answer and no noise where the branches do not, and those that are whole."""
+    values = [*_values(program.before), *_values(program.loop or ()), *_values(program.after)]
+    publics = frozenset(name for name, _ in values)
+    while fallen := {name for name, value in values if name in publics and not _is_public(value, publics)}:
+        publics -= fallen
+    whole = publics
+    while fallen := {name for name, value in values if name in whole and not _is_whole(value, whole, program)}:
+        whole -= fallen
+    return publics, whole
+
+
+def _is_public(value: nodes.Expression | None, publics: frozenset[str]) -> bool:
+    match value:
+        case None | nodes.Answer() | nodes.Emitted():
+            return False
+        case nodes.Variable(name):
+            return name in publics
+        case nodes.Arithmetical(_, left, right) | nodes.Compared(_, left, right):
+            return _is_public(left, publics) and _is_public(right, publics)
+        case nodes.All(parts) | nodes.Any(parts):
+            return all(_is_public(part, publics) for part in parts)
+        case nodes.Not(part):
+            return _is_public(part, publics)
+    return True
+
+
+def _is_whole(value: nodes.Expression | None, whole: frozenset[str], program: nodes.Program) -> bool:
+    match value:
+        case nodes.Number(amount):
+            return amount.denominator == 1
+        case nodes.Parameter(name):
+            return name in program.integers
+        case nodes.Variable(name):
+            return name in whole
+        case nodes.Index() | nodes.Length():
+            return True
+        case nodes.Arithmetical(operation, left, right):
+            return operation != "/" and _is_whole(left, whole, program) and _is_whole(right, whole, program)
+    return False
+
+
+# --- paths ----------------------------------------------------------------------------------------------------
+
+
+def _head_environment(
+    program: nodes.Program, before: list[Path], wanted: frozenset[str], publics: frozenset[str]
+) -> dict[str, Value]:
+    changed = {name for name, _ in _values(program.loop or ())}
+    known: dict[str, Value] = {}
+    for name in wanted:
+        starts = [path.after.get(name) for path in before]
+        if None in starts and name not in changed:
+            raise NoProof(f"{name} has no value before the loop on some path")
+        if name in publics and name not in changed and _all_alike(starts):
+            known[name] = starts[0]  # type: ignore[assignment]
+        elif name not in publics:
+            known[name] = atom_quantity(head(name), difference(name))
+        elif all(start is None or isinstance(start, Quantity) for start in starts):
+            known[name] = atom_quantity(head(name))
+        else:
+            known[name] = Mark(None, name)
+    return known
+
+
+def _all_alike(values: list[Value | None]) -> bool:
+    first = values[0]
+    if isinstance(first, Quantity):
+        return all(
+            isinstance(value, Quantity)
+            and value.form == first.form
+            and (value.exact is not None and first.exact is not None and value.exact.same(first.exact))
+            for value in values
+        )
+    return isinstance(first, Mark) and all(value == first for value in values)
+
+
+def _seen(path: Path, program: nodes.Program) -> Path:
+    """The path with those outputs that are given away in the end."""
+    return path if nodes.Emitted() in program.result else replace(path, outputs=())
+
+
+def _with_result(path: Path, program: nodes.Program, follower: Follower) -> Path:
+    outputs = [
+        Output(follower.value(part, path.after, path.line or 1), None, path.line or 1)
+        for part in program.result
+        if not isinstance(part, nodes.Emitted)
+    ]
+    return replace(_seen(path, program), outputs=(*_seen(path, program).outputs, *outputs))
+
+
+def _finished(program: nodes.Program, parameters: Parameters, follower: Follower) -> Outline:
+    """A program without a loop: two blocks, and the answer is the data itself."""
+    paths = follower.paths("before", program.before, {})
+    ends = {path.name: follower.paths("after", program.after, path.after) for path in paths}
+    parameters.learn(draw for path in (*paths, *chain(*ends.values())) for draw in path.draws)
+    whole = tuple(_with_result(_one_path(path, end), program, follower) for path in paths for end in ends[path.name])
+    return Outline(program, parameters, Terms(parameters.integers), whole, (), (), (), frozenset(), (), (), (), {})
+
+
+def _one_path(path: Path, end: Path) -> Path:
+    draws = (*path.draws, *(replace(draw, path=end.name) for draw in end.draws))
+    return replace(
+        path,
+        decisions=(*path.decisions, *end.decisions),
+        draws=tuple(replace(draw, path=draw.path or path.name) for draw in draws),
+        outputs=(*path.outputs, *end.outputs),
+        after=end.after,
+    )
+
+
+def _assumed(terms: Terms, parameters: Parameters, held: tuple[Formula, ...], in_loop: bool) -> list[Any]:
+    found = [terms.formula(part) for part in (*parameters.preconditions, *held)]
+    found += [terms.atom(LENGTH) >= 1, terms.atom(INDEX) >= 0]
+    if in_loop:
+        found.append(terms.atom(INDEX) < terms.atom(LENGTH))
+    return found
+
+
+def conditions(path: Path) -> list[Formula]:
+    """What holds on a path, in the first run."""
+    return [met.condition if met.truth else Negated(met.condition) for met in path.decisions]
+
+
+def _taken(found: Outline, path: Path) -> bool:
+    terms = found.terms
+    return terms.possible([*found.assumed(path.part), *(terms.formula(part) for part in conditions(path))])
+
+
+# --- counters and their bounds ----------------------------------------------------------------------------------
+
+
+def _counted(
+    before: list[Path], loop: list[Path], names: list[str], parameters: Parameters, terms: Terms
+) -> tuple[tuple[Counter, ...], tuple[str, ...], tuple[Formula, ...]]:
+    """The counters, with every bound that holds at the head of the loop however often it has run."""
+    texts: list[str] = []
+    held: list[Formula] = []
+    plain: dict[str, tuple[Fraction, dict[str, Fraction]]] = {}
+    for name in names:
+        steps = {path.name: _added(path, name) for path in loop}
+        starts = {_start(path, name) for path in before}
+        if None not in steps.values() and len(starts) == 1 and (first := starts.pop()) is not None:
+            plain[name] = (first, {path: value for path, value in steps.items() if value is not None})
+    bounds: dict[str, list[Rational]] = {name: [] for name in plain}
+    for name, (start, added) in plain.items():
+        if all(value >= 0 for value in added.values()):  # so it is never below where it starts
+            held.append(Leaf(">=", add(one(head(name)), {ONE: start} if start else {}, -1), {}))
+            texts.append(f"{name} >= {start}")
+        for end in _ends(loop, name):
+            for step in range(-FURTHEST, FURTHEST + 1):
+                fact = Leaf("<=", add(add(one(head(name)), end, -1), {ONE: Fraction(step)} if step else {}, -1), {})
+                if _inductive(fact, before, loop, held, parameters, terms):
+                    limit = _rational(add(end, {ONE: Fraction(step)} if step else {}))
+                    bounds[name].append(limit)
+                    held.append(fact)
+                    if (text := f"{name} <= {limit}") not in texts:
+                        texts.append(text)
+                    break
+    counters = tuple(
+        Counter(name, start, added, tuple(bounds[name]))
+        for name, (start, added) in plain.items()
+        if bounds[name] and start >= 0 and all(value >= 0 for value in added.values())
+    )
+    return counters, tuple(texts), tuple(held)
+
+
+def _added(path: Path, name: str) -> Fraction | None:
+    value = path.after.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, Quantity):
+        return None
+    rest = add(value.form, one(head(name)), -1)
+    return rest.get(ONE, Fraction(0)) if set(rest) <= {ONE} else None
+
+
+def _start(path: Path, name: str) -> Fraction | None:
+    value = path.after.get(name)
+    if not isinstance(value, Quantity) or not set(value.form) <= {ONE}:
+        return None
+    return value.form.get(ONE, Fraction(0))
+
+
+def _ends(loop: list[Path], name: str) -> list[Form]:
+    """What the counter is compared with."""
+    found: list[Form] = []
+    for path in loop:
+        for met in path.decisions:
+            for leaf in leaves(met.condition):
+                factor = leaf.value.get(head(name))
+                if factor is None or leaf.moved:
+                    continue
+                rest = {atom: -value / factor for atom, value in leaf.value.items() if atom not in (head(name), ONE)}
+                offset = -leaf.value.get(ONE, Fraction(0)) / factor
+                end = add(rest, {ONE: Fraction(offset.__floor__())} if offset.__floor__() else {})
+                if (
+                    all(isinstance(atom, str) and (atom == ONE or atom.isidentifier()) for atom in end)
+                    and end not in found
+                ):
+                    found.append(end)
+    return found
+
+
+def _inductive(
+    fact: Leaf, before: list[Path], loop: list[Path], held: list[Formula], parameters: Parameters, terms: Terms
+) -> bool:
+    counter = next(atom for atom in fact.value if isinstance(atom, str) and atom.startswith("head:"))
+    name = counter.removeprefix("head:")
+    for path in (*before, *(path for path in loop if not path.ends)):
+        value = path.after.get(name)
+        assert isinstance(value, Quantity)
+        goal = Leaf("<=", add(add(fact.value, one(counter), -1), value.form), {})
+        looping = path.part == "loop"
+        known = _assumed(terms, parameters, (*held, fact) if looping else (), looping)
+        taken = [terms.formula(part) for part in conditions(path)]
+        if terms.possible([*known, *taken, terms.formula(Negated(goal))]):
+            return False
+    return True
+
+
+def _rational(form: Form) -> Rational:
+    result = number(form.get(ONE, Fraction(0)))
+    for atom, value in form.items():
+        if atom != ONE:
+            result = result + variable(str(atom)) * number(value)
+    return result

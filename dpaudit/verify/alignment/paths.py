@@ -1,0 +1,302 @@
+"""All paths through a block, followed by symbols in both runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from dpaudit.verify.alignment.forms import (
+    ANSWER,
+    INDEX,
+    LENGTH,
+    MOVED,
+    ONE,
+    Atom,
+    Form,
+    add,
+    constant,
+    drawn,
+    one,
+    scaled,
+    shift_of,
+)
+from dpaudit.verify.alignment.formulas import HOLDS, Formula, Joined, Leaf, Negated, Truth, Unknown
+from dpaudit.verify.alignment.rational import Rational, number, variable
+from dpaudit.verify.alignment.unproved import NoProof
+from dpaudit.verify.language import nodes
+
+MOST_PATHS = 500  # through one block
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number: its form in the first run, by how much the second run's differs, and, if public, what it is exactly."""
+
+    form: Form
+    moved: Form
+    exact: Rational | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A symbol, the same in both runs; its name is None where a public variable holds one that is not known."""
+
+    name: str | None
+    variable: str = ""
+
+
+Value = Quantity | Mark | Formula
+Environment = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A condition that was met, and whether it held."""
+
+    condition: Formula
+    truth: bool
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A draw on a path; `weight` is 1 / scale; `path` names the path where that is not the one it is found on."""
+
+    name: str
+    law: nodes.Law
+    weight: Rational
+    line: int
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is given out: a value, and where (a public place, or the next one)."""
+
+    value: Value
+    key: Value | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way through a block."""
+
+    part: nodes.Part
+    decisions: tuple[Decision, ...] = ()
+    draws: tuple[Drawn, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    after: Environment = field(default_factory=dict)
+    ends: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in a proof."""
+        return nodes.path_name(self.part, "".join("T" if met.truth else "F" for met in self.decisions))
+
+    @property
+    def line(self) -> int | None:
+        """The line to name where this path is at fault."""
+        lines = [met.line for met in self.decisions] + [draw.line for draw in self.draws]
+        return lines[-1] if lines else None
+
+
+def quantity(exact: Rational) -> Quantity:
+    """A public number.
+
+    >>> quantity(number(2)).form
+    {'': Fraction(2, 1)}
+    """
+    return Quantity(_linear(exact), {}, exact)
+
+
+def atom_quantity(atom: Atom, moved: Atom | None = None) -> Quantity:
+    """An atom as a number: public, or moved by another atom."""
+    if moved is not None:
+        return Quantity(one(atom), one(moved), None)
+    return Quantity(one(atom), {}, variable(atom) if isinstance(atom, str) else None)
+
+
+class Follower:
+    """Follows blocks of one program; `fixed` are the parameters with a value."""
+
+    def __init__(self, fixed: Mapping[str, Fraction]) -> None:
+        self._fixed = fixed
+
+    def paths(self, part: nodes.Part, block: nodes.Block, start: Environment) -> list[Path]:
+        """Every path through the block. Raises `NoProof` for what the search does not read."""
+        found: list[Path] = []
+        for path in self._followed(block, Path(part, after=dict(start))):
+            found.append(path)
+            if len(found) > MOST_PATHS:
+                raise NoProof(f"more than {MOST_PATHS} paths through one block: too many to search")
+        return found
+
+    def _followed(self, block: nodes.Block, path: Path) -> Iterator[Path]:
+        if not block:
+            yield path
+            return
+        statement, rest = block[0], block[1:]
+        match statement:
+            case nodes.Assign(target, value, line):
+                yield from self._followed(rest, _assigned(path, target, self.value(value, path.after, line)))
+            case nodes.Draw(target, law, scale, line):
+                if law not in ("laplace", "exponential"):
+                    raise NoProof(f"{law} noise has no alignment of finite cost", line)
+                if any(known.name == target for known in path.draws):
+                    raise NoProof(f"the draw {target} is made twice on one path", line)
+                draw = Drawn(target, law, self._weight(scale, path.after, line), line)
+                noise = Quantity(one(drawn(target)), one(shift_of(target)), None)
+                yield from self._followed(rest, _assigned(replace(path, draws=(*path.draws, draw)), target, noise))
+            case nodes.Emit(value, key, line):
+                output = Output(
+                    self.value(value, path.after, line),
+                    None if key is None else self.value(key, path.after, line),
+                    line,
+                )
+                yield from self._followed(rest, replace(path, outputs=(*path.outputs, output)))
+            case nodes.Branch(condition, then, otherwise, line):
+                met = self.condition(condition, path.after, line)
+                for truth, chosen in ((True, then), (False, otherwise)):
+                    taken = replace(path, decisions=(*path.decisions, Decision(met, truth, line)))
+                    yield from self._followed((*chosen, *rest), taken)
+            case nodes.Stop():
+                yield replace(path, ends=True)
+
+    def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Rational:
+        found = self.value(scale, known, line)
+        if not isinstance(found, Quantity) or found.exact is None:
+            raise NoProof("the scale of this noise is not public", line)
+        if found.exact.zero:
+            raise NoProof("the scale of this noise is 0", line)
+        if any(not name.isidentifier() for name in found.exact.names):
+            raise NoProof("the scale of this noise changes from answer to answer", line)
+        return number(1) / found.exact
+
+    def condition(self, expression: nodes.Expression, known: Environment, line: int) -> Formula:
+        """A condition as a formula."""
+        found = self.value(expression, known, line)
+        if isinstance(found, Quantity):
+            raise NoProof("a number stands where a condition should be", line)
+        if isinstance(found, Mark):
+            if found.name in ("True", "False"):
+                return Truth(found.name == "True")
+            if found.name is None:
+                return Unknown(f"{found.variable} is true")
+            raise NoProof("a symbol stands where a condition should be", line)
+        return found
+
+    def value(self, expression: nodes.Expression, known: Environment, line: int) -> Value:
+        """What an expression is in both runs."""
+        match expression:
+            case nodes.Number(value):
+                return quantity(number(value))
+            case nodes.Symbol(name):
+                return Mark(name)
+            case nodes.Parameter(name):
+                return quantity(number(self._fixed[name]) if name in self._fixed else variable(name))
+            case nodes.Variable(name):
+                if name not in known:
+                    raise NoProof(f"{name} has no value here on every path", line)
+                return known[name]
+            case nodes.Answer():
+                return atom_quantity(ANSWER, MOVED)
+            case nodes.Index():
+                return atom_quantity(INDEX)
+            case nodes.Length():
+                return atom_quantity(LENGTH)
+            case nodes.Arithmetical(operation, left, right):
+                return _combined(operation, self._number(left, known, line), self._number(right, known, line), line)
+            case nodes.Compared(order, left, right):
+                return _compared(order, self.value(left, known, line), self.value(right, known, line), line)
+            case nodes.All(parts) | nodes.Any(parts):
+                formulas = tuple(self.condition(part, known, line) for part in parts)
+                return Joined(isinstance(expression, nodes.All), formulas)
+            case nodes.Not(part):
+                return Negated(self.condition(part, known, line))
+        raise NoProof("the list of outputs is used as a value", line)
+
+    def _number(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity:
+        found = self.value(expression, known, line)
+        if not isinstance(found, Quantity):
+            raise NoProof("arithmetic with something that is no number", line)
+        return found
+
+
+def _assigned(path: Path, target: str, value: Value) -> Path:
+    return replace(path, after={**path.after, target: value})
+
+
+def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line: int) -> Quantity:
+    if operation in ("+", "-"):
+        sign = 1 if operation == "+" else -1
+        exact = None
+        if left.exact is not None and right.exact is not None:
+            exact = left.exact + right.exact * number(sign)
+        return Quantity(add(left.form, right.form, sign), add(left.moved, right.moved, sign), exact)
+    if operation in ("//", "%"):
+        if left.exact is None or right.exact is None:
+            raise NoProof(f"{operation} of something that is not public", line)
+        return _whole(operation, left.exact, right.exact, line)
+    if right.exact is not None and operation == "/":
+        if right.exact.zero:
+            raise NoProof("a division by 0", line)
+        return _combined("*", left, quantity(number(1) / right.exact), line)
+    if operation == "*":
+        for factor, other in ((left, right), (right, left)):
+            size = None if factor.exact is None else factor.exact.constant
+            if size is not None:
+                exact = None if other.exact is None else other.exact * number(size)
+                return Quantity(scaled(other.form, size), scaled(other.moved, size), exact)
+        if left.exact is not None and right.exact is not None:
+            return quantity(left.exact * right.exact)
+        if left.exact is not None or right.exact is not None:
+            raise NoProof("a parameter times an answer or a noise: give the parameter a value", line)
+    raise NoProof("a product or quotient of two values that are not public", line)
+
+
+def _whole(operation: nodes.Operation, left: Rational, right: Rational, line: int) -> Quantity:
+    if right.zero:
+        raise NoProof("a division by 0", line)
+    above, below = left.constant, right.constant
+    if above is not None and below is not None:
+        return quantity(number(above // below if operation == "//" else above % below))
+    atom = (operation, *(tuple(sorted(_linear(part).items(), key=repr)) for part in (left, right)))
+    return Quantity(one(atom), {}, variable(f"({left}) {operation} ({right})"))
+
+
+def _compared(order: nodes.Order, left: Value, right: Value, line: int) -> Formula:
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        leaf = Leaf(order, add(left.form, right.form, -1), add(left.moved, right.moved, -1))
+        if not leaf.moved and set(leaf.value) <= {ONE}:
+            difference = leaf.value.get(ONE, Fraction(0))
+            return Truth(_ordered(order, difference))
+        return leaf
+    if order not in ("==", "!="):
+        raise NoProof("symbols have no order", line)
+    if isinstance(left, Mark) and isinstance(right, Mark) and None not in (left.name, right.name):
+        return Truth((left.name == right.name) == (order == "=="))
+    if all(isinstance(side, Mark) for side in (left, right)):
+        return Unknown(f"{left} {order} {right}")
+    if isinstance(left, Mark | Quantity) and isinstance(right, Mark | Quantity):
+        mark = left if isinstance(left, Mark) else right
+        if isinstance(mark, Mark) and mark.name is None:
+            raise NoProof("a number is compared with a symbol that is not known", line)
+        return Truth(order == "!=")
+    raise NoProof("a truth value is compared", line)
+
+
+def _ordered(order: nodes.Order, difference: Fraction) -> bool:
+    return HOLDS[order](difference, Fraction(0))
+
+
+def _linear(exact: Rational) -> Form:
+    """The form of a public number: linear in its names where it is, one atom of its own where not."""
+    size = exact.constant
+    if size is not None:
+        return constant(size)
+    terms = exact.polynomial
+    if terms is None or any(sum(power for _, power in monomial) > 1 for monomial in terms):
+        return one(("rational", exact))
+    return {(monomial[0][0] if monomial else ONE): value for monomial, value in terms.items()}

@@ -1,0 +1,277 @@
+"""The shifts of the draws of one path that keep it: all cheapest ones, by complete enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.verify.alignment.forms import ONE, Atom, Form, add, at, constant, difference, shift_of, substituted
+from dpaudit.verify.alignment.formulas import Formula, Leaf, Negated, holds, leaves, public, second, with_moves
+from dpaudit.verify.alignment.paths import Mark, Path, Quantity
+from dpaudit.verify.alignment.rational import Rational, number, total
+from dpaudit.verify.alignment.scope import Scope, reach
+from dpaudit.verify.alignment.solver import State, Terms
+from dpaudit.verify.alignment.unproved import NoProof
+from dpaudit.verify.language.nodes import Order
+
+MOST_QUESTIONS = 4_000  # to the solver, for one path
+DOWN: tuple[Order, ...] = ("<", "<=")
+UP: tuple[Order, ...] = (">", ">=")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """v' - v: exactly `value`, or, where `spread`, at most `value` in size once the one answer has been read."""
+
+    value: Fraction
+    spread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Shifts for one path: the cost at each corner, and what v' - v becomes where it is spread."""
+
+    path: Path
+    shifts: Mapping[str, Form]
+    costs: tuple[Rational, ...]
+    becomes: Mapping[str, Form]
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """What must hold in both runs: a form that is 0, or a condition of the same truth."""
+
+    needs: frozenset[str]
+    zero: Form | None = None
+    bound: Fraction | None = None  # of the form, where it need not be 0
+    same: Formula | None = None
+    truth: bool | None = None
+
+
+class PathSearch:
+    """Finds the shifts of one path, given what is kept at its ends."""
+
+    def __init__(
+        self,
+        path: Path,
+        scope: Scope,
+        before: Mapping[str, Kept],
+        after: Mapping[str, Kept],
+        terms: Terms,
+        assumed: Callable[[], list[Any]],
+    ) -> None:
+        self._path, self._scope, self._terms, self._after = path, scope, terms, after
+        self._corners = scope.corners()
+        self._known: dict[Atom, Form] = {
+            difference(name): constant(kept.value) for name, kept in before.items() if not kept.spread
+        }
+        self._goals = list(self._all_goals())
+        self._assumed = assumed
+        self._solver: Any = None
+        self._states: list[State] = []
+        self._questions = 0
+        self._tried: dict[bool, list[Form]] = {}
+        self._sizes: dict[int, tuple[Fraction, ...]] = {}  # of the candidates, by their identity, at each corner
+        self._weights = _proportional([draw.weight for draw in path.draws])
+
+    def choices(self) -> list[Choice]:
+        """All shifts of which none costs less in every respect; empty where there are none."""
+        if not all(self._plausible(goal, {}) for goal in self._goals if not goal.needs):
+            return []
+        found: list[tuple[tuple[Fraction, ...], dict[str, Form]]] = []
+        for shifts in self._filled({}, found):
+            cost = self._vector(shifts)
+            if any(_below(other, cost) for other, _ in found):
+                continue
+            if self._follows(shifts):
+                found = [(other, kept) for other, kept in found if not _below(cost, other)]
+                found.append((cost, dict(shifts)))
+        return [self._choice(shifts) for _, shifts in found]
+
+    def _all_goals(self) -> Iterator[_Goal]:
+        path = self._path
+        for met in path.decisions:
+            if not public(met.condition):
+                yield self._same(met.condition, met.truth)
+        for output in path.outputs:
+            if isinstance(output.key, Quantity) and output.key.moved:
+                raise NoProof("the place of an output is not public", output.line)
+            if isinstance(output.value, Quantity):
+                yield self._zero(output.value.moved)
+            elif not isinstance(output.value, Mark) and not public(output.value):
+                yield self._same(output.value, None)
+        for name, kept in self._after.items():
+            value = path.after.get(name)
+            if not isinstance(value, Quantity):
+                raise NoProof(f"{name} is not a number in every run", path.line)
+            if kept.spread:
+                form = substituted(value.moved, self._known)
+                yield _Goal(_needs(form), zero=form, bound=kept.value)
+            else:
+                yield self._zero(add(value.moved, constant(kept.value), -1))
+
+    def _zero(self, moved: Form) -> _Goal:
+        form = substituted(moved, self._known)
+        return _Goal(_needs(form), zero=form)
+
+    def _same(self, condition: Formula, truth: bool | None) -> _Goal:
+        formula = with_moves(condition, self._known)
+        needs = frozenset().union(*(_needs(leaf.moved) for leaf in leaves(formula)))
+        return _Goal(needs, same=formula, truth=truth)
+
+    def _filled(self, shifts: dict[str, Form], found: list[Any]) -> Iterator[dict[str, Form]]:
+        draws = self._path.draws
+        if len(shifts) == len(draws):
+            yield shifts
+            return
+        draw = draws[len(shifts)]
+        done = {shift_of(name) for name in shifts}
+        ready = [
+            goal
+            for goal in self._goals
+            if shift_of(draw.name) in goal.needs and goal.needs <= done | {shift_of(draw.name)}
+        ]
+        for form in self._candidates(draw.law == "exponential"):
+            shifts[draw.name] = form
+            cost = () if self._scope.spread else self._vector(shifts)
+            dearer = bool(cost) and any(_below(other, cost) for other, _ in found)
+            if not dearer and all(self._plausible(goal, shifts) for goal in ready):
+                yield from self._filled(shifts, found)
+            del shifts[draw.name]
+
+    def _candidates(self, one_sided: bool) -> list[Form]:
+        if one_sided not in self._tried:
+            self._tried[one_sided] = self._scope.candidates(one_sided)
+            for form in self._tried[one_sided]:
+                self._sizes[id(form)] = tuple(abs(at(form, corner.moves)) for corner in self._corners)
+        return self._tried[one_sided]
+
+    def _plausible(self, goal: _Goal, shifts: Mapping[str, Form]) -> bool:
+        values: dict[Atom, Form] = {shift_of(name): form for name, form in shifts.items()}
+        if goal.zero is not None:
+            form = substituted(goal.zero, values)
+            return not form if goal.bound is None else self._bounded(form, goal.bound)
+        assert goal.same is not None
+        moved = with_moves(goal.same, values)
+        if self._plain(moved, goal.truth):
+            return True
+        return all(
+            holds(second(_seen(moved, state)), state.values, state.unknown)
+            == (holds(goal.same, state.values, state.unknown) if goal.truth is None else goal.truth)
+            for state in self._states
+        )
+
+    def _bounded(self, form: Form, most: Fraction) -> bool:
+        """Whether |form| <= most * used after this step, and 0 as long as nothing differs."""
+        if form.get(ONE):
+            return False
+        return all(
+            abs(at(form, corner.moves)) <= (most if corner.used or corner.now else 0) for corner in self._corners
+        )
+
+    def _plain(self, formula: Formula, truth: bool | None) -> bool:
+        """Whether one comparison keeps its truth because its two sides move the right way."""
+        turned = truth
+        while isinstance(formula, Negated):
+            formula, turned = formula.part, None if turned is None else not turned
+        if not isinstance(formula, Leaf):
+            return all(not leaf.moved for leaf in leaves(formula))
+        least, most = reach(formula.moved, self._corners)
+        if least == most == 0:
+            return True
+        if turned is None or formula.order not in (*UP, *DOWN):
+            return False
+        return least >= 0 if (formula.order in UP) == turned else most <= 0
+
+    def _follows(self, shifts: Mapping[str, Form]) -> bool:
+        values: dict[Atom, Form] = {shift_of(name): form for name, form in shifts.items()}
+        goals = []
+        for goal in self._goals:
+            if goal.same is None:
+                continue
+            moved = with_moves(goal.same, values)
+            if not self._plain(moved, goal.truth):
+                later = self._terms.formula(second(moved))
+                wanted = self._terms.formula(goal.same) if goal.truth is None else goal.truth
+                goals.append(later == wanted)
+        for goal_term in goals:
+            if self._solver is None:
+                taken = [
+                    self._terms.formula(met.condition if met.truth else Negated(met.condition))
+                    for met in self._path.decisions
+                ]
+                self._solver = self._terms.solver([*self._assumed(), *self._scope.assumed(self._terms), *taken])
+            self._questions += 1
+            if self._questions > MOST_QUESTIONS:
+                raise NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
+            answer = self._terms.follows(self._solver, goal_term)
+            if answer is not True:
+                if isinstance(answer, State):
+                    self._states.append(answer)
+                return False
+        return True
+
+    def _vector(self, shifts: Mapping[str, Form]) -> tuple[Fraction, ...]:
+        """The cost in each respect: per corner and group of comparable scales, as one number where that is enough."""
+        units = max((unit for unit, _ in self._weights), default=-1) + 1
+        sizes = []
+        for place in range(len(self._corners)):
+            amounts = [Fraction(0)] * units
+            for draw, (unit, factor) in zip(self._path.draws, self._weights, strict=True):
+                if draw.name in shifts:
+                    amounts[unit] += factor * self._sizes[id(shifts[draw.name])][place]
+            sizes += amounts
+        if units == 1 and not self._scope.one_differs:
+            return (max(sizes),)
+        if self._scope.spread and len(shifts) == len(self._path.draws):
+            becomes = self._becomes(shifts)
+            sizes += [abs(at(form, corner.moves)) for form in becomes.values() for corner in self._corners]
+        return tuple(sizes)
+
+    def _becomes(self, shifts: Mapping[str, Form]) -> dict[str, Form]:
+        values: dict[Atom, Form] = {**self._known, **{shift_of(name): form for name, form in shifts.items()}}
+        found = {}
+        for name, kept in self._after.items():
+            value = self._path.after[name]
+            if kept.spread and isinstance(value, Quantity):
+                found[name] = substituted(substituted(value.moved, self._known), values)
+        return found
+
+    def _choice(self, shifts: Mapping[str, Form]) -> Choice:
+        costs = tuple(
+            total([draw.weight * number(abs(at(shifts[draw.name], corner.moves))) for draw in self._path.draws])
+            for corner in self._corners
+        )
+        return Choice(self._path, {n: f for n, f in shifts.items() if f}, costs, self._becomes(shifts))
+
+
+def _needs(form: Form) -> frozenset[str]:
+    return frozenset(atom for atom in form if isinstance(atom, str) and atom.startswith("shift:"))
+
+
+def _seen(formula: Formula, state: State) -> Formula:
+    """The moves at a state as numbers: all their atoms have values there."""
+    moves = {atom for leaf in leaves(formula) for atom in leaf.moved if atom != ONE}
+    return with_moves(formula, {atom: constant(state.values.get(atom, Fraction(0))) for atom in moves})
+
+
+def _below(left: tuple[Fraction, ...], right: tuple[Fraction, ...]) -> bool:
+    return len(left) <= len(right) and all(a <= b for a, b in zip(left, right, strict=False))
+
+
+def _proportional(weights: list[Rational]) -> list[tuple[int, Fraction]]:
+    """Each weight as a multiple of one of few units, so that multiples of one unit can be compared."""
+    units: list[Rational] = []
+    found = []
+    for weight in weights:
+        for place, unit in enumerate(units):
+            factor = (weight / unit).constant
+            if factor is not None and factor > 0:
+                found.append((place, factor))
+                break
+        else:
+            units.append(weight)
+            found.append((len(units) - 1, Fraction(1)))
+    return found

@@ -1,0 +1,124 @@
+"""Questions to z3 about linear forms over the reals and the whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form
+from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Negated, Truth, Unknown
+from dpaudit.verify.requirement import z3
+
+MILLISECONDS = 2_000  # for one question; without an answer in time it counts as not shown
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A counterexample: what the atoms and the unknown conditions are."""
+
+    values: Mapping[Atom, Fraction]
+    unknown: Mapping[str, bool]
+
+
+class Terms:
+    """The names of z3 for atoms; `whole` says which of them are whole numbers."""
+
+    def __init__(self, whole: frozenset[str]) -> None:
+        self._z3 = z3()
+        self._whole = whole | {INDEX, LENGTH}
+        self._atoms: dict[Atom, Any] = {}
+        self._unknown: dict[str, Any] = {}
+        self._forms: dict[frozenset[tuple[Atom, Fraction]], Any] = {}
+
+    def atom(self, atom: Atom) -> Any:
+        """The name of an atom."""
+        if atom not in self._atoms:
+            name = atom if isinstance(atom, str) else repr(atom)
+            self._atoms[atom] = self._z3.Int(name) if atom in self._whole else self._z3.Real(name)
+        return self._atoms[atom]
+
+    def form(self, form: Form) -> Any:
+        """A linear form."""
+        key = frozenset(form.items())
+        if key not in self._forms:
+            self._forms[key] = self._summed(form)
+        return self._forms[key]
+
+    def _summed(self, form: Form) -> Any:
+        terms = [_number(form.get(ONE, Fraction(0)))]
+        terms += [self.atom(atom) * _number(value) for atom, value in form.items() if atom != ONE]
+        return self._z3.Sum(terms) if len(terms) > 1 else terms[0]
+
+    def formula(self, formula: Formula) -> Any:
+        """A condition of the first run."""
+        match formula:
+            case Truth(value):
+                return self._z3.BoolVal(value)
+            case Unknown(name):
+                return self._unknown.setdefault(name, self._z3.Bool(f"unknown:{name}"))
+            case Leaf(order, value, _):
+                return _compared(self.form(value), order)
+            case Joined(every, parts):
+                return (self._z3.And if every else self._z3.Or)([self.formula(part) for part in parts])
+            case Negated(part):
+                return self._z3.Not(self.formula(part))
+
+    def within(self, atom: Atom, least: Fraction | int, most: Fraction | int) -> Any:
+        """least <= atom <= most."""
+        return self._z3.And(self.atom(atom) >= _number(Fraction(least)), self.atom(atom) <= _number(Fraction(most)))
+
+    def possible(self, assumed: Iterable[Any]) -> bool:
+        """Whether the assumptions can hold together, as far as z3 knows."""
+        solver = self.solver(assumed)
+        return bool(solver.check() != self._z3.unsat)
+
+    def follows(self, solver: Any, goal: Any) -> State | bool:
+        """Whether the goal follows from what the solver holds: True, a state where it fails, or False (not known)."""
+        solver.push()
+        solver.add(self._z3.Not(goal))
+        answer = solver.check()
+        found: State | bool = answer == self._z3.unsat
+        if answer == self._z3.sat:
+            found = self._state(solver.model())
+        solver.pop()
+        return found
+
+    def solver(self, assumed: Iterable[Any]) -> Any:
+        """A solver that holds these assumptions."""
+        solver = self._z3.SimpleSolver()
+        solver.set("timeout", MILLISECONDS)
+        for part in assumed:
+            solver.add(part)
+        return solver
+
+    def _state(self, model: Any) -> State:
+        values: dict[Atom, Fraction] = {}
+        for atom, term in self._atoms.items():
+            value = model[term]
+            if value is not None and (self._z3.is_int_value(value) or self._z3.is_rational_value(value)):
+                values[atom] = (
+                    Fraction(value.as_fraction()) if not self._z3.is_int_value(value) else Fraction(value.as_long())
+                )
+        unknown = {name: self._z3.is_true(model[term]) for name, term in self._unknown.items()}
+        return State(values, unknown)
+
+
+def _number(value: Fraction) -> Any:
+    return z3().RealVal(f"{value.numerator}/{value.denominator}") if value.denominator != 1 else int(value)
+
+
+def _compared(term: Any, order: str) -> Any:
+    match order:
+        case "<":
+            return term < 0
+        case "<=":
+            return term <= 0
+        case ">":
+            return term > 0
+        case ">=":
+            return term >= 0
+        case "==":
+            return term == 0
+    return term != 0

@@ -1,0 +1,240 @@
+"""The largest noisy answer: only the noise of the answer that is returned moves, and one generic loser stands for all.
+
+Before the winner both runs may branch differently, on the same draws; a fact about both holds at the head of the loop.
+At the winner both must take it. After it the first run takes no other, and then neither may the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, add, drawn, head, one, substituted
+from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Negated
+from dpaudit.verify.alignment.lock_step import Shown
+from dpaudit.verify.alignment.outline import Outline, conditions
+from dpaudit.verify.alignment.paths import Mark, Path, Quantity
+from dpaudit.verify.alignment.rational import number
+from dpaudit.verify.alignment.scope import REACH, Scope, largest
+from dpaudit.verify.alignment.unproved import Unproved, read_by
+from dpaudit.verify.language import nodes
+from dpaudit.verify.language.nodes import Order
+from dpaudit.verify.proof import WINNER, Adjacency, Alignment, Case, Shift
+from dpaudit.verify.requirement import z3
+
+STEPS = range(-2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """The parts of a loop that returns the index of an answer."""
+
+    found: Outline
+    winner: str
+    best: str
+    draw: str
+    adjacency: Adjacency
+    taking: tuple[Path, ...]
+    leaving: tuple[Path, ...]
+
+
+def by_winner(found: Outline, adjacency: Adjacency) -> Shown | Unproved | None:
+    """The cheapest proof of this shape; None where the program is no race for an index."""
+    race = _race(found, adjacency)
+    if race is None:
+        return None
+    before = [fact for fact in _facts_before() if _kept_before(race, fact)]
+    after = [Fraction(step) for step in STEPS if _kept_after(race, Fraction(step))]
+    weight = race.taking[0].draws[0].weight
+    corners = Scope(_everywhere(adjacency), "loop", {}).corners()
+    for shift in Scope(_everywhere(adjacency), "loop", {}).candidates(race.taking[0].draws[0].law == "exponential"):
+        ahead = _lead(race, shift)
+        if ahead not in after:
+            continue
+        for order, step in before:
+            if _won(race, shift, (order, step)):
+                cost = weight * number(largest(shift, corners))
+                name = race.best
+                phases = {
+                    "before": f"index == 0 or {name}' - {name} {order} {step}",
+                    "after": f"{name}' - {name} == {ahead} and {race.winner}' == {race.winner}",
+                }
+                moved = Shift(WINNER, race.draw, shift.get(ONE, Fraction(0)), shift.get(MOVED, Fraction(0)))
+                alignment = Alignment((moved,), phases=phases)
+                return Shown(cost, (alignment,), (Case(0, str(cost)),))
+    return Unproved("no shift of the winner's noise alone keeps the winner", race.taking[0].line)
+
+
+def _everywhere(adjacency: Adjacency) -> Adjacency:
+    return "all-differ" if adjacency == "one-differs" else adjacency  # the winner may be the one that differs
+
+
+def _race(found: Outline, adjacency: Adjacency) -> Race | None:
+    program = found.program
+    if program.loop is None or program.after or any(path.draws for path in found.before):
+        return None
+    if len(program.result) != 1 or not isinstance(program.result[0], nodes.Variable) or len(found.before) != 1:
+        return None
+    if any(path.outputs or path.ends for path in found.loop):
+        return None
+    winner = next(iter(read_by(program.result[0])))
+    draws = [statement.target for statement in program.loop if isinstance(statement, nodes.Draw)]
+    if len(draws) != 1 or any(len(path.draws) != 1 for path in found.loop) or winner not in found.start:
+        return None
+    others = [name for name in found.start if name != winner and isinstance(_start(found, name), Quantity)]
+    carried = [name for name in others if head(name) in _form(found, name)]
+    if len(carried) != 1 or len(others) != len(found.start) - 1:
+        return None
+    taking = tuple(path for path in found.loop if _takes(path, winner))
+    leaving = tuple(path for path in found.loop if _leaves(path, winner))
+    if not taking or len(taking) + len(leaving) != len(found.loop):
+        return None
+    race = Race(found, winner, carried[0], draws[0], adjacency, taking, leaving)
+    return race if _first_is_taken(race) else None
+
+
+def _start(found: Outline, name: str) -> Any:
+    return found.start[name]
+
+
+def _form(found: Outline, name: str) -> Form:
+    value = found.start[name]
+    return value.form if isinstance(value, Quantity) else {}
+
+
+def _takes(path: Path, winner: str) -> bool:
+    value = path.after.get(winner)
+    return isinstance(value, Quantity) and value.form == one(INDEX)
+
+
+def _leaves(path: Path, winner: str) -> bool:
+    value = path.after.get(winner)
+    return isinstance(value, Quantity) and value.form == one(head(winner)) or isinstance(value, Mark)
+
+
+# --- the two runs ---------------------------------------------------------------------------------------------
+
+
+def _other(race: Race, shift: Form) -> dict[Atom, Form]:
+    """The atoms of the second run in those of the first, and its own."""
+    return {
+        ANSWER: {ANSWER: Fraction(1), MOVED: Fraction(1)},
+        drawn(race.draw): add(one(drawn(race.draw)), shift),
+        head(race.best): one(head(race.best) + "'"),
+        head(race.winner): one(head(race.winner) + "'"),
+    }
+
+
+def _put(formula: Formula, values: dict[Atom, Form]) -> Formula:
+    match formula:
+        case Leaf(order, value, _):
+            return Leaf(order, substituted(value, values), {})
+        case Joined(every, parts):
+            return Joined(every, tuple(_put(part, values) for part in parts))
+        case Negated(part):
+            return Negated(_put(part, values))
+    return formula
+
+
+def _best_after(race: Race, path: Path) -> Form:
+    value = path.after[race.best]
+    assert isinstance(value, Quantity)
+    return value.form
+
+
+def _ahead(race: Race, first: Form, second: Form, order: Order, step: Fraction) -> Formula:
+    return Leaf(order, add(add(second, first, -1), {ONE: step} if step else {}, -1), {})
+
+
+def _facts_before() -> Iterator[tuple[Order, Fraction]]:
+    for step in STEPS:
+        yield "<=", Fraction(step)
+        yield ">=", Fraction(step)
+
+
+def _at_head(race: Race, fact: tuple[Order, Fraction]) -> Formula:
+    order, step = fact
+    first = Leaf("==", one(INDEX), {})
+    heads = (one(head(race.best)), one(head(race.best) + "'"))
+    return Joined(False, (first, _ahead(race, *heads, order, step)))
+
+
+def _known(race: Race) -> list[Any]:
+    least, most = REACH[race.adjacency]
+    found = race.found
+    return [*found.assumed("loop"), found.terms.within(MOVED, least, most)]
+
+
+def _shown(race: Race, known: list[Formula], goal: Formula) -> bool:
+    terms = race.found.terms
+    return not terms.possible([*_known(race), *map(terms.formula, known), z3().Not(terms.formula(goal))])
+
+
+def _first_is_taken(race: Race) -> bool:
+    """The first answer is always taken, so that what is returned is the index of one."""
+    return all(
+        not race.found.terms.possible(
+            [*_known(race), *map(race.found.terms.formula, [Leaf("==", one(INDEX), {}), *conditions(path)])]
+        )
+        for path in race.leaving
+    )
+
+
+def _kept_before(race: Race, fact: tuple[Order, Fraction]) -> bool:
+    other = _other(race, {})
+    for first in race.found.loop:
+        for second in race.found.loop:
+            known = [_at_head(race, fact), *conditions(first), *(_put(part, other) for part in conditions(second))]
+            bests = _best_after(race, first), substituted(_best_after(race, second), other)
+            if not _shown(race, known, _ahead(race, *bests, *fact)):
+                return False
+    return True
+
+
+def _kept_after(race: Race, step: Fraction) -> bool:
+    other = _other(race, {})
+    heads = (one(head(race.best)), one(head(race.best) + "'"))
+    fact = _ahead(race, *heads, "==", step)
+    later = Leaf(">=", {INDEX: Fraction(1), ONE: Fraction(-1)}, {})
+    for first in race.leaving:
+        known = [fact, later, *conditions(first)]
+        stays = Joined(
+            False,
+            tuple(
+                Joined(
+                    True,
+                    (
+                        *(_put(part, other) for part in conditions(second)),
+                        _ahead(
+                            race, _best_after(race, first), substituted(_best_after(race, second), other), "==", step
+                        ),
+                    ),
+                )
+                for second in race.leaving
+            ),
+        )
+        if not _shown(race, known, stays):
+            return False
+    return True
+
+
+def _lead(race: Race, shift: Form) -> Fraction | None:
+    """How far the second run's best is ahead once the winner is taken; None where that is not one number."""
+    other, bests = _other(race, shift), [_best_after(race, path) for path in race.taking]
+    if any(best != bests[0] for best in bests):
+        return None
+    lead = add(substituted(bests[0], other), bests[0], -1)
+    return lead.get(ONE, Fraction(0)) if set(lead) <= {ONE} else None
+
+
+def _won(race: Race, shift: Form, fact: tuple[Order, Fraction]) -> bool:
+    """Whether the second run takes the winner too; what its best is then, `_lead` says."""
+    other = _other(race, shift)
+    for first in race.taking:
+        known = [_at_head(race, fact), *conditions(first)]
+        ways = [Joined(True, tuple(_put(part, other) for part in conditions(path))) for path in race.taking]
+        if not _shown(race, known, Joined(False, tuple(ways))):
+            return False
+    return True

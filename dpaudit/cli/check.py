@@ -1,0 +1,32 @@
+"""`dpaudit check`: a stored proof doubted from end to end, by code that the search for it does not share."""
+
+from __future__ import annotations
+
+import click
+
+from dpaudit.cli.words import one_line
+
+
+@click.command("check")
+@click.argument("certificate", type=click.Path(), metavar="CERT")
+def command(certificate: str) -> int:
+    """Check the proof in CERT and say what it shows, for which inputs, and which obligations were discharged.
+
+    The program is read from the certificate, never run. Exit codes: 0 accepted, 1 rejected, 2 not a proof at all. An
+    accepted proof bounds the loss by its cost; whether that keeps the claim is said beside it.
+    """
+    from dpaudit.verify.checker import check
+    from dpaudit.verify.stored import load
+
+    checked = check(load(certificate))
+    lines = [f"accepted: {checked.statement}"]
+    if checked.claim is not None:
+        keeps = "the claim holds" if checked.keeps_claim else "the cost is above it for some parameters of the scope"
+        lines.append(f"claim     {checked.claim}: {keeps}")
+    lines.append(f"for       {checked.scope}")
+    lines.append(f"assumed   {'; '.join(checked.assumptions)}")
+    lines.append(f"shown     {len(checked.obligations)} obligations:")
+    lines += [f"          {obligation}" for obligation in checked.obligations]
+    for line in lines:
+        click.echo(line[:10] + one_line(line[10:]))
+    return 0

@@ -1,0 +1,158 @@
+"""Quotients of polynomials, with the denominator kept in factors whose signs are asked for when they matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpaudit.verify.checker.polynomials import Polynomial, Symbol, power_of
+
+Factors = tuple[tuple[Polynomial, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """`above` divided by the product of the factors `below`, each to its power; no factor is a constant.
+
+    >>> n, e = (Ratio.of(Symbol("parameter", name)) for name in ("n", "e"))
+    >>> str(e / n + e), str(n / n)
+    ('(e + e*n) / (n)', '1')
+    """
+
+    above: Polynomial
+    below: Factors = ()
+
+    @staticmethod
+    def number(value: Fraction | int) -> Ratio:
+        """A constant."""
+        return Ratio(Polynomial.number(value))
+
+    @staticmethod
+    def of(symbol: Symbol) -> Ratio:
+        """One symbol."""
+        return Ratio(Polynomial.of(symbol))
+
+    def __add__(self, other: Ratio) -> Ratio:
+        mine, theirs = dict(self.below), dict(other.below)
+        shared = {factor: max(mine.get(factor, 0), theirs.get(factor, 0)) for factor in mine | theirs}
+        return _cancelled(_over(self, shared) + _over(other, shared), shared)
+
+    def __neg__(self) -> Ratio:
+        return Ratio(-self.above, self.below)
+
+    def __sub__(self, other: Ratio) -> Ratio:
+        return self + -other
+
+    def __mul__(self, other: Ratio) -> Ratio:
+        factors = dict(self.below)
+        for factor, power in other.below:
+            factors[factor] = factors.get(factor, 0) + power
+        return _cancelled(self.above * other.above, factors)
+
+    def __truediv__(self, other: Ratio) -> Ratio:
+        """The quotient. Raises `ZeroDivisionError` where the divisor is 0 for every state."""
+        return self * _inverse(other)
+
+    @property
+    def constant(self) -> Fraction | None:
+        """The number that this is, None where it holds a symbol."""
+        return None if self.below else self.above.constant
+
+    @property
+    def symbols(self) -> frozenset[Symbol]:
+        """Every symbol that occurs, above or below."""
+        return self.above.symbols.union(*(factor.symbols for factor, _ in self.below))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the value is an integer for every state."""
+        return not self.below and self.above.whole
+
+    def put(self, values: Mapping[Symbol, Ratio]) -> Ratio:
+        """The ratio with ratios in the place of symbols."""
+        if values.keys().isdisjoint(self.symbols):
+            return self
+        found = _put(self.above, values)
+        for factor, power in self.below:
+            for _ in range(power):
+                found = found / _put(factor, values)
+        return found
+
+    def __str__(self) -> str:
+        below = " * ".join(f"({factor})" + (f"^{power}" if power > 1 else "") for factor, power in self.below)
+        if not below:
+            return str(self.above)
+        above = f"({self.above})" if len(self.above.terms) > 1 else str(self.above)
+        return f"{above} / {below if len(self.below) == 1 else f'({below})'}"
+
+
+def _put(polynomial: Polynomial, values: Mapping[Symbol, Ratio]) -> Ratio:
+    total = Ratio(Polynomial())
+    for monomial, coefficient in polynomial.terms:
+        term = Ratio.number(coefficient)
+        for symbol, power in monomial:
+            factor = values[symbol] if symbol in values else Ratio.of(symbol)
+            for _ in range(power):
+                term = term * factor
+        total = total + term
+    return total
+
+
+def _over(ratio: Ratio, shared: Mapping[Polynomial, int]) -> Polynomial:
+    """The numerator over a larger denominator."""
+    above, mine = ratio.above, dict(ratio.below)
+    for factor, power in shared.items():
+        above = above * power_of(factor, power - mine.get(factor, 0))
+    return above
+
+
+def _cancelled(above: Polynomial, factors: Mapping[Polynomial, int]) -> Ratio:
+    """Symbols, and whole factors that are the numerator, are cancelled; nothing else is."""
+    left = dict(factors)
+    common = dict(above.common())
+    divisor: dict[Symbol, int] = {}
+    for factor, power in factors.items():
+        symbol = _symbol(factor)
+        if symbol is not None and symbol in common:
+            divisor[symbol] = min(power, common[symbol])
+            left[factor] -= divisor[symbol]
+    above = above.without(tuple(sorted(divisor.items())))
+    for factor in [factor for factor, power in left.items() if power]:
+        multiple = _multiple(above, factor)
+        if multiple is not None:
+            above, left[factor] = Polynomial.number(multiple), left[factor] - 1
+    if not above.terms:
+        return Ratio(above)
+    return Ratio(above, tuple(sorted(((f, p) for f, p in left.items() if p), key=lambda item: item[0].terms)))
+
+
+def _multiple(above: Polynomial, factor: Polynomial) -> Fraction | None:
+    """The number c with above = c * factor, if there is one."""
+    if not above.terms or len(above.terms) != len(factor.terms):
+        return None
+    number = above.terms[0][1] / factor.terms[0][1]
+    return number if factor.times(number) == above else None
+
+
+def _inverse(ratio: Ratio) -> Ratio:
+    if not ratio.above.terms:
+        raise ZeroDivisionError("division by 0")
+    common = ratio.above.common()
+    rest = ratio.above.without(common)
+    leading = rest.terms[-1][1]
+    factors = {Polynomial.of(symbol): power for symbol, power in common}
+    if rest.constant is None:
+        factors[rest.times(1 / leading)] = 1
+    above = Polynomial.number(1 / leading)
+    for factor, power in ratio.below:
+        above = above * power_of(factor, power)
+    return _cancelled(above, factors)
+
+
+def _symbol(factor: Polynomial) -> Symbol | None:
+    """The symbol that a factor is, None where it is more than one."""
+    if len(factor.terms) != 1:
+        return None
+    (monomial, coefficient), *_ = factor.terms
+    return monomial[0][0] if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1 else None

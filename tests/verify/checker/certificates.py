@@ -1,0 +1,331 @@
+"""Certificates written by hand: the nine right programs of CheckDP's example set, and classes of runs.
+
+The shifts are those of the literature; nothing here was made by the search.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from textwrap import dedent
+from typing import Any
+
+from dpaudit.verify.proof import Alignment, Case, Kept, Potential, Proof, Shift
+
+ONE = Fraction(1)
+NOISY_MAX = """
+def noisy_max(q, rng, eps):
+    best = 0
+    winner = 0
+    for i in range(len(q)):
+        y = q[i] + rng.laplace(scale=2 / eps)
+        if i == 0 or y > best:
+            winner = i
+            best = y
+    return winner
+"""
+SPARSE = """
+def sparse(q, rng, eps, N, T):
+    assert N >= 1
+    t = T + rng.laplace(scale=2 / eps)
+    count = 0
+    out = []
+    for x in q:
+        if x + rng.laplace(scale=4 * N / eps) >= t:
+            out.append(True)
+            count += 1
+        else:
+            out.append(None)
+        if count >= N:
+            break
+    return out
+"""
+GUARDED = """
+def guarded(q, rng, eps, N, T):
+    assert N >= 1
+    t = T + rng.laplace(scale=2 / eps)
+    count = 0
+    i = 0
+    out = []
+    while count < N and i < len(q):
+        if q[i] + rng.laplace(scale=4 * N / eps) >= t:
+            out.append(True)
+            count += 1
+        else:
+            out.append(None)
+        i += 1
+    return out
+"""
+ONE_WAY = SPARSE.replace("4 * N", "2 * N")
+GAP = """
+def gap(q, rng, eps, N, T):
+    assert N >= 1
+    t = T + rng.laplace(scale=2 / eps)
+    count = 0
+    out = []
+    for x in q:
+        v = x + rng.laplace(scale=4 * N / eps)
+        if v >= t:
+            out.append(v - t)
+            count += 1
+        else:
+            out.append(None)
+        if count >= N:
+            break
+    return out
+"""
+NUMERIC = """
+def numeric(q, rng, eps, N, T):
+    assert N >= 1
+    t = T + rng.laplace(scale=3 / eps)
+    count = 0
+    out = []
+    for x in q:
+        if x + rng.laplace(scale=6 * N / eps) >= t:
+            out.append(x + rng.laplace(scale=3 * N / eps))
+            count += 1
+        else:
+            out.append(None)
+        if count >= N:
+            break
+    return out
+"""
+ADAPTIVE = """
+def adaptive(q, rng, eps, N, T):
+    assert N >= 1
+    t = T + rng.laplace(scale=2 / eps)
+    spent = 0
+    out = []
+    for x in q:
+        coarse = x + rng.laplace(scale=8 * N / eps)
+        if coarse - t >= 16:
+            out.append(coarse - t)
+            spent += 1
+        else:
+            fine = x + rng.laplace(scale=4 * N / eps)
+            if fine - t >= 0:
+                out.append(fine - t)
+                spent += 2
+            else:
+                out.append(None)
+        if spent > 2 * N - 2:
+            break
+    return out
+"""
+PARTIAL_SUM = """
+def partial_sum(q, rng, eps):
+    s = 0
+    for x in q:
+        s = s + x
+    return s + rng.laplace(scale=1 / eps)
+"""
+SMART_SUM = """
+def smart_sum(q, rng, eps, M, T):
+    assert M > 1
+    assert T >= 0
+    released = 0
+    block = 0
+    out = []
+    for i, x in enumerate(q):
+        if i > T:
+            break
+        if (i + 1) % M == 0:
+            released = block + x + rng.laplace(scale=1 / eps)
+            block = 0
+        else:
+            released = released + x + rng.laplace(scale=1 / eps)
+            block = block + x
+        out.append(released)
+    return out
+"""
+REDRAW = """
+def redraw(q, rng, eps, N, T):
+    assert N >= 1
+    t = T + rng.laplace(scale=2 * N / eps)
+    count = 0
+    out = []
+    for x in q:
+        if x + rng.laplace(scale=4 * N / eps) >= t:
+            out.append(True)
+            count += 1
+            if count >= N:
+                break
+            t = T + rng.laplace(scale=2 * N / eps)
+        else:
+            out.append(None)
+    return out
+"""
+NO_CUT_OFF = """
+def no_cut_off(q, rng, eps, T):
+    t = T + rng.laplace(scale=2 / eps)
+    out = []
+    for x in q:
+        if x + rng.laplace(scale=2 / eps) >= t:
+            out.append(True)
+        else:
+            out.append(None)
+    return out
+"""
+RELEASE = """
+def release(data, rng, eps):
+    return data + rng.laplace(scale=1 / eps)
+"""
+
+
+def shift(path: str, draw: str, constant: Any = 0, answer: Any = 0, **differences: Any) -> Shift:
+    """A shift from plain numbers."""
+    named = {name: Fraction(value) for name, value in differences.items()}
+    return Shift(path, draw, Fraction(constant), Fraction(answer), named)
+
+
+def proof(source: str, alignment: Alignment, **changes: Any) -> Proof:
+    """A proof of all runs at once, of the claim eps, whose cost is the claim."""
+    text = dedent(source).strip() + "\n"
+    cost = changes.pop("cost", "eps")
+    given: dict[str, Any] = {
+        "source": text,
+        "function": text.split("(")[0].removeprefix("def "),
+        "adjacency": "all-differ",
+        "fixed": {},
+        "answers": None,
+        "claim": "eps",
+        "cost": cost,
+        "shape": "lock-step",
+        "alignments": (alignment,),
+        "cases": (Case(0, cost),),
+    }
+    return Proof(**(given | changes))
+
+
+def counted(source: str, alignments: tuple[Alignment, ...], cases: dict[Any, Any], **changes: Any) -> Proof:
+    """A proof by classes of runs: per counts of the paths, the alignment and its cost."""
+    made = tuple(Case(place, cost, dict(counts)) for counts, (place, cost) in cases.items())
+    return proof(source, alignments[0], **({"alignments": alignments, "cases": made} | changes))
+
+
+def tops(draw: str, *, top: tuple[Any, Any], paths: tuple[str, ...]) -> tuple[Shift, ...]:
+    """The same shift of a draw on several paths."""
+    return tuple(shift(path, draw, *top) for path in paths)
+
+
+WINNER = Alignment(
+    shifts=(shift("winner", "draw_1", 1, -1),),
+    phases={"before": "index == 0 or best' - best <= 1", "after": "best' - best == 1"},
+)
+IN_LOOP = ("loop:TT", "loop:TF")
+STEPS = Potential("eps/2", {"count": "eps/(2*N)"})
+C2 = Alignment(
+    shifts=(shift("before:", "draw_1", 1), *tops("draw_2", top=(1, -1), paths=IN_LOOP)),
+    kept=(Kept("t", ONE),),
+    bounds=("count <= N - 1",),
+    potential=STEPS,
+)
+C4 = Alignment(
+    shifts=tops("draw_2", top=(0, -1), paths=IN_LOOP),
+    bounds=("count <= N - 1",),
+    potential=Potential("0", {"count": "eps/(2*N)"}),
+)
+
+RIGHT: dict[str, Proof] = {
+    "c1": proof(NOISY_MAX, WINNER, shape="winner"),
+    "c1 up": proof(NOISY_MAX.replace("2 / eps", "1 / eps"), WINNER, shape="winner", adjacency="up"),
+    "c1 down": proof(
+        NOISY_MAX.replace("2 / eps", "1 / eps"),
+        Alignment(
+            shifts=(shift("winner", "draw_1", 0, -1),),
+            phases={"before": "index == 0 or best' - best <= 0", "after": "best' - best == 0"},
+        ),
+        shape="winner",
+        adjacency="down",
+    ),
+    "c1 exponential": proof(NOISY_MAX.replace("laplace", "exponential"), WINNER, shape="winner"),
+    "c2": proof(SPARSE, C2),
+    "c2 while": proof(
+        GUARDED,
+        Alignment(
+            shifts=(shift("before:", "draw_1", 1), shift("loop:FT", "draw_2", 1, -1)),
+            bounds=("count <= N",),
+            potential=STEPS,
+        ),
+    ),
+    "c3": proof(ONE_WAY, C2, adjacency="up"),
+    "c4": proof(ONE_WAY, C4, adjacency="down", cost="eps/2"),
+    "c5": proof(GAP, C2),
+    "c6": proof(
+        NUMERIC,
+        Alignment(
+            shifts=(*C2.shifts, *tops("draw_3", top=(0, -1), paths=IN_LOOP)),
+            bounds=("count <= N - 1",),
+            potential=Potential("eps/3", {"count": "2*eps/(3*N)"}),
+        ),
+    ),
+    "c7": proof(
+        ADAPTIVE,
+        Alignment(
+            shifts=(
+                shift("before:", "draw_1", 1),
+                *tops("draw_2", top=(1, -1), paths=("loop:TT", "loop:TF")),
+                *tops("draw_3", top=(1, -1), paths=("loop:FTT", "loop:FTF")),
+            ),
+            kept=(Kept("t", ONE),),
+            bounds=("spent <= 2*N - 2",),
+            potential=Potential("eps/2", {"spent": "eps/(4*N)"}),
+        ),
+    ),
+    "c8": proof(
+        PARTIAL_SUM,
+        Alignment(
+            shifts=(shift("after:", "draw_1", s=-1),),
+            kept=(Kept("s", ONE, "used"),),
+            potential=Potential("0"),
+        ),
+        adjacency="one-differs",
+    ),
+    "c9": proof(
+        SMART_SUM,
+        Alignment(
+            shifts=(shift("loop:FT", "draw_1", 0, -1, block=-1), shift("loop:FF", "draw_2", 0, -1)),
+            kept=(Kept("released", Fraction(0)), Kept("block", ONE, "used")),
+            potential=Potential("0", used="2*eps", held={"block": "eps"}),
+        ),
+        adjacency="one-differs",
+        claim="2*eps",
+        cost="2*eps",
+    ),
+    "redraw": proof(
+        REDRAW,
+        Alignment(
+            shifts=(
+                shift("before:", "draw_1", 1),
+                *tops("draw_2", top=(1, -1), paths=IN_LOOP),
+                shift("loop:TF", "draw_3", 1),
+            ),
+            kept=(Kept("t", ONE),),
+            bounds=("count <= N - 1",),
+            potential=Potential("eps/(2*N)", {"count": "eps/N"}),
+        ),
+    ),
+    "release": proof(RELEASE, Alignment(shifts=(shift("before:", "draw_1", 0, -1),))),
+    "no cut-off, 2 answers": counted(
+        NO_CUT_OFF,
+        (Alignment(shifts=(shift("loop:T", "draw_2", 0, -1), shift("loop:F", "draw_2", 0, -1))),),
+        {
+            (("loop:F", 2),): (0, "eps"),
+            (("loop:F", 1), ("loop:T", 1)): (0, "eps"),
+            (("loop:T", 2),): (0, "eps"),
+        },
+        answers=2,
+    ),
+    "sparse, 2 of 3 answers": counted(
+        SPARSE,
+        (Alignment(shifts=tops("draw_2", top=(0, -1), paths=(*IN_LOOP, "loop:FF")), kept=(Kept("t", Fraction(0)),)),),
+        {
+            (("loop:FF", 3),): (0, "3*eps/8"),
+            (("loop:FF", 2), ("loop:TF", 1)): (0, "3*eps/8"),
+            (("loop:FF", 1), ("loop:TF", 1), ("loop:TT", 1)): (0, "3*eps/8"),
+            (("loop:TF", 1), ("loop:TT", 1)): (0, "eps/4"),
+        },
+        answers=3,
+        fixed={"N": Fraction(2)},
+        cost="3*eps/8",
+    ),
+}

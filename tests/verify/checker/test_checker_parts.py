@@ -1,0 +1,231 @@
+"""The checker's arithmetic and its enumeration of classes, against naive oracles."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import pytest
+
+from dpaudit.verify.checker.counting import classes
+from dpaudit.verify.checker.formulas import Both, Either, Opposite, Sign, Truth, compared, decided, put
+from dpaudit.verify.checker.outline import draws_of, starts_of
+from dpaudit.verify.checker.polynomials import Symbol
+from dpaudit.verify.checker.potential import Sizes
+from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.rejection import ProofRejected
+from dpaudit.verify.checker.scope import scope_of
+from dpaudit.verify.checker.solver import Facts
+from dpaudit.verify.checker.values import Public
+from dpaudit.verify.language import read
+from dpaudit.verify.proof import Alignment, Case, Proof
+from tests.verify.checker.certificates import ADAPTIVE, NO_CUT_OFF, REDRAW, SPARSE
+
+X, Y, Z = (Symbol("parameter", name) for name in "xyz")
+OPERATIONS: tuple[Callable[[Ratio, Ratio], Ratio], ...] = (operator.add, operator.sub, operator.mul, operator.truediv)
+
+
+def grown(rng: random.Random, depth: int) -> tuple[Ratio, Callable[[dict[Symbol, Fraction]], Fraction]]:
+    """A random ratio, and the same built from fractions."""
+    if depth == 0:
+        symbol = rng.choice((X, Y, Z))
+        if rng.random() < 0.5:
+            return Ratio.of(symbol), lambda at: at[symbol]
+        number = Fraction(rng.randint(-3, 3), rng.randint(1, 3))
+        return Ratio.number(number), lambda at: number
+    left, left_at = grown(rng, depth - 1)
+    right, right_at = grown(rng, depth - 1)
+    operation = rng.choice(OPERATIONS)
+    if operation is operator.truediv and not right.above.terms:
+        operation = operator.add
+    return operation(left, right), lambda at: operation(left_at(at), right_at(at))  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ratios_are_what_fractions_say(seed: int) -> None:
+    rng = random.Random(seed)
+    made, oracle = grown(rng, 3)
+    for _ in range(3):
+        at = {symbol: Fraction(rng.randint(1, 9), rng.randint(1, 5)) for symbol in (X, Y, Z)}
+        try:
+            expected = oracle(at)
+            found = made.put({symbol: Ratio.number(value) for symbol, value in at.items()})
+        except ZeroDivisionError:
+            continue  # at this point; a ratio may have cancelled the divisor
+        assert found.constant == expected
+
+
+def test_equal_sums_are_equal() -> None:
+    x, y = Ratio.of(X), Ratio.of(Y)
+    assert x / y + y / x - (x * x + y * y) / (x * y) == Ratio.number(0)
+    assert (x + y) * (x + y) - x * x - y * y == Ratio.number(2) * x * y
+    assert (x + y) / (Ratio.number(2) * x + Ratio.number(2) * y) == Ratio.number(Fraction(1, 2))
+
+
+def test_division_by_nothing_is_an_error() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Ratio.of(X) / (Ratio.of(Y) - Ratio.of(Y))
+
+
+def test_whole_ratios_are_known() -> None:
+    n = Ratio.of(Symbol("parameter", "n", whole=True))
+    assert (n * n + Ratio.number(2)).whole
+    assert not (n / Ratio.number(2)).whole
+    assert not (n + Ratio.of(X)).whole
+
+
+def test_what_is_decided_does_not_depend_on_a_state() -> None:
+    open_, true = Sign(">", Ratio.of(X)), Truth(True)
+    assert decided(Both((open_, Truth(False)))) is False
+    assert decided(Either((open_, true))) is True
+    assert decided(Either((open_, Truth(False)))) is None
+    assert decided(Opposite(true)) is False
+    assert decided(put(open_, {X: Ratio.number(-1)})) is False
+
+
+# --- z3 --------------------------------------------------------------------------------------------------------
+
+
+def test_a_goal_follows_from_facts_or_a_state_is_shown() -> None:
+    x = Ratio.of(X)
+    facts = Facts().assuming(compared(">=", x, Ratio.number(2)))
+    facts.must(compared(">", x, Ratio.number(1)), "more than 1")
+    with pytest.raises(ProofRejected, match=r"^more than 2: false at x = 2$"):
+        facts.must(compared(">", x, Ratio.number(2)), "more than 2")
+
+
+def test_a_divisor_must_be_positive() -> None:
+    x, y = Ratio.of(X), Ratio.of(Y)
+    with pytest.raises(ProofRejected, match="y is a positive divisor"):
+        Facts().must(compared(">", x / y, Ratio.number(0)), "a quotient")
+    Facts().assuming(Sign(">", x), Sign(">", y)).must(Sign(">", x / y), "a quotient")
+
+
+def test_a_common_factor_is_cancelled_where_it_is_positive_only() -> None:
+    x, y = Ratio.of(X), Ratio.of(Y)
+    goal = compared(">=", x * y, x * Ratio.number(2))
+    known = Facts().assuming(compared(">=", y, Ratio.number(2)))
+    assert known.holds(goal) is False
+    assert known.assuming(Sign(">", x)).follows(goal)
+
+
+def test_whole_numbers_have_no_fractions_between_them() -> None:
+    n = Symbol("parameter", "n", whole=True)
+    between = Both((compared(">", Ratio.of(n), Ratio.number(1)), compared("<", Ratio.of(n), Ratio.number(2))))
+    assert Facts().follows(Opposite(between))
+    real = put(between, {n: Ratio.of(X)})
+    assert Facts().holds(Opposite(real)) is False
+
+
+def test_sizes_are_absolute_values() -> None:
+    x, sizes = Ratio.of(X), Sizes()
+    size = sizes.of(x - Ratio.number(1))
+    facts = Facts().assuming(*sizes.facts())
+    assert facts.follows(compared(">=", size, x - Ratio.number(1)))
+    assert facts.follows(compared(">=", size, Ratio.number(1) - x))
+    assert not facts.follows(compared(">", size, Ratio.number(0)))
+    assert sizes.of(Ratio.number(-3)) == Ratio.number(3)
+
+
+# --- classes of runs -------------------------------------------------------------------------------------------
+
+
+def sparse_runs(answers: int, most: int) -> Iterator[str]:
+    """Tops and bottoms of every run with a cut-off."""
+    for length in range(1, answers + 1):
+        for run in itertools.product("TF", repeat=length):
+            tops = run.count("T")
+            stopped = tops == most and run[-1] == "T"
+            if stopped and run[:-1].count("T") < most or length == answers and tops < most:
+                yield "".join(run)
+
+
+def sparse_paths(run: str, most: int) -> dict[str, int]:
+    tops, found = 0, Counter[str]()
+    for each in run:
+        tops += each == "T"
+        found[f"loop:{each}{'T' if tops >= most else 'F'}"] += 1
+    return dict(found)
+
+
+def classes_of(source: str, answers: int, **fixed: int) -> set[tuple[tuple[str, int], ...]]:
+    text = source.strip() + "\n"
+    program = read(text)
+    values = {name: Fraction(value) for name, value in fixed.items()}
+    stated = Proof(
+        text, program.name, "all-differ", values, answers, None, "1", "lock-step", (Alignment(()),), (Case(0, "1"),)
+    )
+    public = Public(program.integers, values)
+    starts = starts_of(program, public)
+    scope = scope_of(program, stated, [drawn.scale for _, drawn in draws_of(starts)], public)
+    return {found for start in starts for found in classes(start, scope, answers)}
+
+
+@pytest.mark.parametrize(("answers", "most"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (3, 5)])
+def test_the_classes_of_runs_are_all_there_are(answers: int, most: int) -> None:
+    brute = {tuple(sorted(sparse_paths(run, most).items())) for run in sparse_runs(answers, most)}
+    assert classes_of(SPARSE, answers, N=most) == brute
+
+
+def test_classes_without_a_cut_off() -> None:
+    assert len(classes_of(NO_CUT_OFF, 6)) == 7
+
+
+def test_classes_where_the_cut_off_is_any_number() -> None:
+    known = set().union(*(classes_of(SPARSE, 4, N=most) for most in range(1, 6)))
+    assert known <= classes_of(SPARSE, 4)
+
+
+def test_classes_with_a_redraw() -> None:
+    found = classes_of(REDRAW, 4, N=2)
+    assert (("loop:F", 2), ("loop:TF", 1), ("loop:TT", 1)) in found
+    assert all(dict(each).get("loop:TF", 0) <= 1 for each in found)
+
+
+def test_classes_with_a_weighted_counter() -> None:
+    """Cheap outputs count 1, dear ones 2, and the run ends above 2 N - 2."""
+    found = classes_of(ADAPTIVE, 3, N=2)
+    brute = set()
+    for run in itertools.product((("T", 1), ("FT", 2), ("FF", 0)), repeat=3):
+        spent, taken = 0, Counter[str]()
+        for name, weight in run:
+            spent += weight
+            taken[f"loop:{name}{'T' if spent > 2 else 'F'}"] += 1
+            if spent > 2:
+                break
+        brute.add(tuple(sorted(taken.items())))
+    assert found == brute
+
+
+def test_public_conditions_are_followed_exactly() -> None:
+    source = """
+def every_second(q, rng, eps):
+    out = []
+    for i, x in enumerate(q):
+        if i % 2 == 0:
+            out.append(x + rng.laplace(scale=1 / eps))
+    return out
+"""
+    assert classes_of(source, 5) == {(("loop:F", 2), ("loop:T", 3))}
+
+
+def test_a_path_that_contradicts_itself_is_in_no_class() -> None:
+    source = """
+def nested(q, rng, eps):
+    t = rng.laplace(scale=1 / eps)
+    out = []
+    for x in q:
+        if x >= t:
+            if x >= t - 1:
+                out.append(1)
+            else:
+                out.append(2)
+        else:
+            out.append(3)
+    return out
+"""
+    assert classes_of(source, 1) == {(("loop:F", 1),), (("loop:TT", 1),)}

@@ -1,0 +1,100 @@
+"""Proofs in files: read back as they were, and refused where they are anything else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.checker import check
+from dpaudit.verify.stored import from_dict, load, save, to_dict
+from tests.verify.checker.certificates import RIGHT
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_proof_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    save(RIGHT[name], path)
+    assert load(path) == RIGHT[name]
+
+
+def test_the_same_proof_gives_the_same_bytes(tmp_path: Path) -> None:
+    one, two = tmp_path / "1.json", tmp_path / "2.json"
+    save(RIGHT["c9"], one)
+    save(load(one), two)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_proof_that_was_read_is_checked_as_any_other(tmp_path: Path) -> None:
+    save(RIGHT["redraw"], tmp_path / "proof.json")
+    assert check(load(tmp_path / "proof.json")).keeps_claim is True
+
+
+def changed(**keys: Any) -> dict[str, Any]:
+    return {**to_dict(RIGHT["c2"]), **keys}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        [],
+        {},
+        changed(schema="dpaudit.proof/2"),
+        changed(schema=1),
+        changed(extra=1),
+        changed(adjacency="sideways"),
+        changed(shape="both"),
+        changed(answers=0),
+        changed(answers=1.5),
+        changed(answers="8"),
+        changed(claim=1),
+        changed(fixed={"N": 1}),
+        changed(fixed={"N": "1.5"}),
+        changed(fixed={"N": "1/0"}),
+        changed(fixed={"N": "nan"}),
+        changed(fixed={"N": "1e9"}),
+        changed(alignments={}),
+        changed(alignments=[{}]),
+        changed(cases=[{"alignment": -1, "cost": "eps", "counts": None}]),
+        changed(cases=[{"alignment": 0, "cost": "eps", "counts": {"loop:T": -1}}]),
+        changed(cases=[{"alignment": 0, "cost": "eps"}]),
+        changed(assumptions="eps > 0"),
+        {key: value for key, value in changed().items() if key != "answers"},
+    ],
+)
+def test_anything_else_is_refused_in_one_line(raw: Any, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(raw))
+    with pytest.raises(InvalidSpec) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert "\n" not in str(error.value)
+    with pytest.raises(InvalidSpec):
+        from_dict(raw)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema": NaN}', '{"schema": 1, "schema": 2}', "[" * 100_000, "\x00"])
+def test_what_is_not_json_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(text)
+    with pytest.raises(InvalidSpec, match=r"JSON|twice"):
+        load(path)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "proof.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidSpec, match="not text in UTF-8"):
+        load(tmp_path / "proof.json")
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpec, match="there is no such file"):
+        load(tmp_path / "none.json")
+
+
+def test_a_folder_that_is_not_there_cannot_be_written_to(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpec, match="cannot be written"):
+        save(RIGHT["c2"], tmp_path / "none" / "proof.json")

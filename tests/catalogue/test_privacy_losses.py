@@ -39,6 +39,15 @@ def test_full_batches_are_one_gaussian_release(noise: float, steps: int, delta: 
     assert high - low <= 5.0 * DIGITS * exact
 
 
+@pytest.mark.parametrize("delta", [1e-14, 1e-12, 1e-9])
+@pytest.mark.parametrize(("noise", "steps"), [(5.0, 100), (1.0, 100)])
+def test_rare_losses_are_not_made_up_by_the_transform(noise: float, steps: int, delta: float) -> None:
+    """What it adds to a hundred thousand cells is more than such a delta: no lower bound is better than a wrong one."""
+    low, high = between_epsilons(delta, noise, 1.0, steps)
+    assert low <= gaussian_epsilon(delta, math.sqrt(steps) / noise) <= high
+    assert (low > 0.0) == (delta >= 1e-9)
+
+
 def one_step_delta(epsilon: float, noise: float, rate: float) -> float:
     """The hockey-stick divergence of one subsampled step, by quadrature; the larger of the two orders."""
 

@@ -22,8 +22,10 @@ Floats = npt.NDArray[np.float64]
 Side = Literal["above", "below"]
 
 WIDTH = 1e-3  # of a cell of the grid; the error is of the order of its square
+GRAIN = 2.0**-40  # the grids of steps start at whole multiples of it: with a width such as 2^-10 no loss is rounded
 REACH = 9.5  # deviations of the noise that a step's grid covers: 1e-21 lies beyond
 ROUNDING = 1e-13  # what the Fourier transforms may add to a probability
+RAREST = 1e-9  # the least delta with a lower bound: below it, what the transforms add to all cells may matter
 FAINT, OUTLYING = 1e-15, 1e-6  # a cell that the lower bound leaves out; the part of the mass that it may lower more
 
 
@@ -44,6 +46,11 @@ class Losses:
         values = self.start + self.width * np.arange(len(self.masses))
         above = values > epsilon
         return float(self.masses[above] @ -np.expm1(epsilon - values[above])) + self.infinite
+
+    def variance(self) -> float:
+        """The variance of the finite losses."""
+        places, weights = np.arange(len(self.masses)), self.masses / max(float(self.masses.sum()), ROUNDING)
+        return float(weights @ (places - weights @ places) ** 2) * self.width**2
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at a delta, not below 0; infinite where the infinite loss is likelier than delta."""
@@ -122,7 +129,16 @@ def poisson(rate: float, shift: float) -> Mixture:
 ALONE = Mixture((0.0,), (1.0,))  # the noise of a step without the record
 
 
-def step_losses(first: Mixture, second: Mixture, side: Side, width: float = WIDTH) -> tuple[Losses, Losses]:
+def step_losses(
+    first: Mixture,
+    second: Mixture,
+    side: Side,
+    width: float = WIDTH,
+    *,
+    reach: float = REACH,
+    slack: float = 0.0,
+    missing: float | None = None,
+) -> tuple[Losses, Losses]:
     """The losses of one step, of `first` against `second` and back; ln(first / second) must grow with the output.
 
     Outputs whose loss lies in one cell of the grid are taken together. "above": as the most telling pair with their
@@ -130,19 +146,27 @@ def step_losses(first: Mixture, second: Mixture, side: Side, width: float = WIDT
     least; its loss is close to the middle of the cell, and is lowered to one grid for all.
     """
     centres = (*first.centres, *second.centres)
-    ends = np.array([min(centres) - REACH, max(centres) + REACH])
+    ends = np.array([min(centres) - reach, max(centres) + reach])
     low, high = first.log_density(ends) - second.log_density(ends)
+    low = math.floor(float(low) / GRAIN) * GRAIN
     count = max(1, math.ceil((high - low) / width))
     values = low + width * np.arange(count + 1)
     edges = _places(values[1:-1], first, second, ends)
     p, q = (mixture.between(np.concatenate([ends[:1], edges, ends[1:]])) for mixture in (first, second))
-    return from_cells(values, p, q, side)
+    return from_cells(values, p, q, side, slack=slack, missing=missing)
 
 
-def from_cells(values: Floats, p: Floats, q: Floats, side: Side) -> tuple[Losses, Losses]:
-    """The losses of an output, p against q and back, from the probabilities of the cells between these log ratios."""
-    make = _above if side == "above" else _below
-    return make(values, p, q), make(-values[::-1], q[::-1], p[::-1])
+def from_cells(
+    values: Floats, p: Floats, q: Floats, side: Side, *, slack: float = 0.0, missing: float | None = None
+) -> tuple[Losses, Losses]:
+    """The losses of an output, p against q and back, from the probabilities of the cells between these log ratios.
+
+    From above, `slack` is the part of a cell that rounding may cost and that is counted at its upper end; `missing`
+    is what lies outside all cells at most, where that is known better than as what the cells leave of 1.
+    """
+    if side == "below":
+        return _below(values, p, q), _below(-values[::-1], q[::-1], p[::-1])
+    return _above(values, p, q, slack, missing), _above(-values[::-1], q[::-1], p[::-1], slack, missing)
 
 
 def _places(values: Floats, first: Mixture, second: Mixture, ends: Floats) -> Floats:
@@ -155,19 +179,20 @@ def _places(values: Floats, first: Mixture, second: Mixture, ends: Floats) -> Fl
     return high
 
 
-def _above(values: Floats, p: Floats, q: Floats) -> Losses:
+def _above(values: Floats, p: Floats, q: Floats, slack: float, missing: float | None) -> Losses:
     """Each cell's p and q as those of its two ends: upper + lower = p, and upper e^-high + lower e^-low = q."""
-    width = float(values[1] - values[0])
+    width = float(values[-1] - values[0]) / (len(values) - 1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = -np.expm1(np.log(q) - np.log(p) + values[:-1]) / -math.expm1(-width)
-    share = np.where(p > 0.0, np.clip(share, 0.0, 1.0), 1.0)  # of p, at the upper end
+    share = np.where(p > 0.0, np.clip(share + slack, 0.0, 1.0), 1.0)  # of p, at the upper end
     masses = np.append(0.0, p * share) + np.append(p * (1.0 - share), 0.0)
-    return Losses(float(values[0]), width, masses, max(0.0, 1.0 - float(p.sum())) + ROUNDING)
+    rest = max(0.0, 1.0 - float(p.sum())) + ROUNDING if missing is None else missing
+    return Losses(float(values[0]), width, masses, rest)
 
 
 def _below(values: Floats, p: Floats, q: Floats) -> Losses:
     """Each cell at its own loss ln(p / q), lowered to a grid that goes through the middles, or nearly so."""
-    width = float(values[1] - values[0])
+    width = float(values[-1] - values[0]) / (len(values) - 1)
     counted = (p > FAINT) & (q > 0.0)
     own = np.log(np.where(counted, p, 1.0)) - np.log(np.where(counted, q, 1.0))
     offsets, mass = np.where(counted, own - values[:-1], width / 2.0), np.where(counted, p, 0.0)
@@ -188,17 +213,16 @@ def between_epsilons(
     """Two epsilons, 5 to 6 digits alike, with the exact one of T subsampled Gaussian steps between them.
 
     In each step a record joins with probability `rate` and then moves the sum by one unit; the noise has
-    `noise_multiplier` units. All steps are seen. The larger of the two orders, the record added and removed.
+    `noise_multiplier` units. All steps are seen. The larger of the two orders, the record added and removed. For a
+    delta below 1e-9 the lower one is 0: nothing is known.
 
     >>> low, high = between_epsilons(0.01, 1.0, 1.0, 4)
     >>> 0.0 <= high - 5.997892 < 1e-5  # normal noise, mu = 2
     True
     """
     joined = poisson(rate, 1.0 / noise_multiplier)
-    return (
-        repeated_epsilon(delta, step_losses(joined, ALONE, "below", width), steps),
-        repeated_epsilon(delta, step_losses(joined, ALONE, "above", width), steps),
-    )
+    lower = 0.0 if delta < RAREST else repeated_epsilon(delta, step_losses(joined, ALONE, "below", width), steps)
+    return lower, repeated_epsilon(delta, step_losses(joined, ALONE, "above", width), steps)
 
 
 def repeated_epsilon(delta: float, both: tuple[Losses, Losses], times: int) -> float:
@@ -211,6 +235,7 @@ def repeated_epsilon(delta: float, both: tuple[Losses, Losses], times: int) -> f
     return max(added([losses] * times).epsilon(delta) for losses in both)
 
 
+@lru_cache(maxsize=256)
 def subsampled_gaussian_epsilon(delta: float, noise_multiplier: float, rate: float, steps: int) -> float:
     """The least epsilon at a delta of T Poisson-subsampled Gaussian steps, rounded up in the sixth digit.
 
@@ -220,7 +245,8 @@ def subsampled_gaussian_epsilon(delta: float, noise_multiplier: float, rate: flo
     >>> subsampled_gaussian_epsilon(0.01, 1.0, 0.5, 4) < subsampled_gaussian_epsilon(0.01, 1.0, 1.0, 4)
     True
     """
-    return between_epsilons(delta, noise_multiplier, rate, steps)[1]
+    joined = poisson(rate, 1.0 / noise_multiplier)
+    return repeated_epsilon(delta, step_losses(joined, ALONE, "above"), steps)
 
 
 def mixture_epsilon(delta: float, first: Mixture, second: Mixture = ALONE) -> float:

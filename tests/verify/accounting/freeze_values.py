@@ -1,0 +1,105 @@
+"""Values of dp-accounting, Google's library, written to accounting_values.json beside this file.
+
+Run it in an environment of its own, where this package need not be:
+
+    python3 -m venv /tmp/oracle
+    /tmp/oracle/bin/pip install dp-accounting
+    /tmp/oracle/bin/python tests/verify/accounting/freeze_values.py
+
+Privacy loss distributions are discretised twice, at `INTERVAL`: pessimistically, by connecting the dots, and
+optimistically, so that what is true lies between the two. Both may be off by what Fourier transforms round.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+INTERVAL = 1e-4
+DELTAS = (1e-9, 1e-6, 1e-3)
+
+
+def subsampled() -> list[dict[str, float]]:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    rows = []
+    for noise, rate, steps in ((1.0, 0.01, 1000), (2.0, 0.1, 100), (0.7, 0.05, 10), (1.0, 0.5, 4), (4.0, 0.2, 500)):
+
+        def made(pessimistic: bool, noise: float = noise, rate: float = rate) -> Any:
+            return pld.from_gaussian_mechanism(
+                noise,
+                value_discretization_interval=INTERVAL,
+                sampling_prob=rate,
+                pessimistic_estimate=pessimistic,
+                use_connect_dots=pessimistic,
+            )
+
+        rows += both(made, steps, noise=noise, rate=rate)
+    return rows
+
+
+def laplace() -> list[dict[str, float]]:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    rows = []
+    for own, steps in ((0.1, 100), (1.0, 5), (0.5, 40), (2.0, 2)):
+
+        def made(pessimistic: bool, own: float = own) -> Any:
+            return pld.from_laplace_mechanism(
+                1.0 / own,
+                value_discretization_interval=INTERVAL,
+                pessimistic_estimate=pessimistic,
+                use_connect_dots=pessimistic,
+            )
+
+        rows += both(made, steps, epsilon=own)
+    return rows
+
+
+def mixed() -> list[dict[str, float]]:
+    """Five different releases together: two of Laplace noise, two of normal noise, one sampled."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    def made(pessimistic: bool) -> Any:
+        options = {
+            "value_discretization_interval": INTERVAL,
+            "pessimistic_estimate": pessimistic,
+            "use_connect_dots": pessimistic,
+        }
+        total = pld.from_laplace_mechanism(1.0 / 0.3, **options)
+        total = total.compose(pld.from_laplace_mechanism(1.0 / 0.2, **options))
+        total = total.compose(pld.from_gaussian_mechanism(4.0, **options))
+        total = total.compose(pld.from_gaussian_mechanism(5.0, **options))
+        return total.compose(pld.from_gaussian_mechanism(1.0, sampling_prob=0.1, **options))
+
+    return both(made, 1)
+
+
+def both(made: Callable[[bool], Any], steps: int, **given: float) -> list[dict[str, float]]:
+    high, low = (made(pessimistic).self_compose(steps) for pessimistic in (True, False))
+    return [
+        {
+            **given,
+            "steps": steps,
+            "delta": delta,
+            "high": float(high.get_epsilon_for_delta(delta)),
+            "low": float(low.get_epsilon_for_delta(delta)),
+        }
+        for delta in DELTAS
+    ]
+
+
+def main() -> None:
+    parts = (subsampled, laplace, mixed)
+    values: dict[str, Any] = {"version": importlib.metadata.version("dp-accounting"), "interval": INTERVAL}
+    values |= {part.__name__: part() for part in parts}
+    target = Path(__file__).with_name("accounting_values.json")
+    target.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {target.name}: {sum(len(values[part.__name__]) for part in parts)} values")
+
+
+if __name__ == "__main__":
+    main()

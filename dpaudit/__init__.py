@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
-    from dpaudit.api import audit, load, recheck, write_report
+    from dpaudit.api import audit, bracket, load, recheck, write_report
     from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, Verdict
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
     from dpaudit.claims import (
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from dpaudit.mechanisms import batched, built_by, command
     from dpaudit.pairs import AdjacentPair, stock_pairs
     from dpaudit.scores import AttackCounts, ScoresResult, audit_scores
+    from dpaudit.verify.bracket import Bracket, BracketVerdict
+    from dpaudit.verify.upper import UpperBound
 
 _HOMES = {
-    "dpaudit.api": ("audit", "load", "recheck", "write_report"),
+    "dpaudit.api": ("audit", "bracket", "load", "recheck", "write_report"),
     "dpaudit.auditing": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
     "dpaudit.auditing.searching.pair_search": ("PairSearch", "search_pairs"),
     "dpaudit.claims": (
@@ -47,6 +49,8 @@ _HOMES = {
     "dpaudit.mechanisms": ("batched", "built_by", "command"),
     "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
     "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
+    "dpaudit.verify.bracket": ("Bracket", "BracketVerdict"),
+    "dpaudit.verify.upper": ("UpperBound",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -56,6 +60,8 @@ __all__ = [
     "AttackCounts",
     "AuditResult",
     "AuditSpec",
+    "Bracket",
+    "BracketVerdict",
     "ClaimRefuted",
     "DpAuditError",
     "GaussianDP",
@@ -70,12 +76,14 @@ __all__ = [
     "SuiteResult",
     "TradeOffDP",
     "UnsoundAudit",
+    "UpperBound",
     "Verdict",
     "ZeroConcentratedDP",
     "__version__",
     "audit",
     "audit_scores",
     "batched",
+    "bracket",
     "built_by",
     "command",
     "load",

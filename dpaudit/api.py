@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,6 +19,8 @@ from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import restored
 from dpaudit.sampling import Engine, Probe
+from dpaudit.verify.bracket import Bracket
+from dpaudit.verify.upper import UpperBound
 
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
 PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
@@ -44,6 +47,7 @@ def audit(
     representation: bool = False,
     detect: Mapping[str, float] | None = None,
     controls: int = 0,
+    upper: UpperBound | None = None,
     n_jobs: int = -1,
     backend: str | None = None,
 ) -> AuditResult:
@@ -61,7 +65,9 @@ def audit(
     "binned"; left out, the form of the claim chooses it. `certify_pairs` of several pairs are certified (Holm).
     `representation=True` also looks at the bits of floating-point outputs, a finding of its own. `detect`, such as
     {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have (`AuditResult.power_reached`). `controls`
-    repeats spiked controls so many times: the same audit of the mechanism with a known leak put into it.
+    repeats spiked controls so many times: the same audit of the mechanism with a known leak put into it. `upper` is an
+    upper bound on the loss that is known from elsewhere (a `dpaudit.UpperBound`): the result shows both together, and
+    its verdict stays the audit's own. An entry of the catalogue brings the exact loss of its pair.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 
@@ -72,6 +78,8 @@ def audit(
     ('REFUTED', True)
     """
     stated = _claim(claim, epsilon, delta, relation)
+    if upper is not None and not isinstance(upper, UpperBound):
+        raise InvalidSpec(f"upper must be a dpaudit.UpperBound, got {upper!r}")
     adjacent = _pairs(pair, pairs)
     for each in adjacent:
         each.check(stated.relation)
@@ -97,7 +105,72 @@ def audit(
             run_timeout_s=run_timeout_s,
         )
         result = run_audit(spec, engine)
+    result = result if upper is None else replace(result, upper=upper)
     return replace(result, provenance={**result.provenance, "max_time_s": max_time_s})
+
+
+def bracket(
+    mechanism: Any,
+    claim: Claim | float | str | None = None,
+    *,
+    pair: Any = None,
+    adjacency: str | None = None,
+    domain: Iterable[Any] | None = None,
+    neighbours: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    answers: int | None = None,
+    runs: int = 1_000_000,
+    confidence: float = 0.999,
+    seed: int = 0,
+    upper: UpperBound | Iterable[UpperBound] | None = None,
+    n_jobs: int = -1,
+    backend: str | None = None,
+) -> Bracket:
+    """Bounds a mechanism's privacy loss from both sides, and says what follows for the claim.
+
+    From above: the source of a function `f(data, rng, ...)` is read; where datasets are vectors of query answers,
+    `adjacency` says how neighbours differ ("all-differ", "one-differs", "monotone", or one way "up" or "down"), and a
+    proof for all inputs is looked for and checked; the loss of `pair` is enclosed, or that of the worst pair of
+    `answers` query answers that a search finds. `domain` and `neighbours` replay code of finite randomness on every
+    choice. `upper` are bounds known from elsewhere, taken at their word. From below: an audit with so many `runs` (0:
+    none) of the pair, or of the worst that was found.
+
+    `claim` is a claim, an epsilon, or a text in the parameters such as "2*eps"; `parameters` are the keywords of the
+    function. An entry of the catalogue brings its own claim, pair and adjacency. What a method cannot say is a reason
+    of the bracket, not an error. Raises `InvalidSpec` for a wrong question.
+
+    >>> def noisy_count(data, rng, eps):
+    ...     return data + rng.laplace(scale=1 / eps)
+    >>> found = bracket(noisy_count, 1.0, pair=(10, 9), parameters={"eps": 0.5}, runs=0)
+    >>> found.verdict.value, found.ends
+    ('PINNED', (0.5, 0.5))
+    """
+    from dpaudit.auditing.bracketing import Wanted, run_bracket, target_of
+
+    stated: Any = claim
+    if isinstance(stated, numbers.Real):
+        stated = PureDP(validate.not_negative("claim", stated))
+    elif stated is not None and not isinstance(stated, str):
+        stated = _claim(stated, None, 0.0, None)
+    several = isinstance(upper, Iterable) and not isinstance(upper, str)
+    uppers: Any = () if upper is None else tuple(upper) if several else (upper,)  # type: ignore[arg-type]
+    for each in uppers:
+        if not isinstance(each, UpperBound):
+            raise InvalidSpec(f"upper must be a dpaudit.UpperBound, got {each!r}")
+    wanted = Wanted(
+        claim=stated,
+        pair=None if pair is None else AdjacentPair.of(pair),
+        adjacency=adjacency,
+        answers=answers,
+        domain=domain,
+        neighbours=neighbours,
+        runs=validate.whole("runs", runs, least=0),
+        confidence=confidence,
+        seed=seed,
+        uppers=uppers,
+    )
+    with Engine(n_jobs, backend) as engine:
+        return run_bracket(target_of(mechanism, parameters), wanted, engine).bracket
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
@@ -183,7 +256,7 @@ def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: R
     if claim is not None:
         if epsilon is not None or delta:
             raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
-        if not hasattr(claim, "max_probability"):
+        if not hasattr(claim, "max_probability") or isinstance(claim, type):
             raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
         return claim if relation is None else replace(claim, relation=Relation.of(relation))  # type: ignore[type-var]
     if epsilon is None:

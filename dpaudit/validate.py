@@ -12,9 +12,13 @@ def real(name: str, value: object) -> float:
     """A real number that is not NaN; booleans are not numbers here."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidSpec(f"{name} must be a number, got {value!r}")
-    if math.isnan(value):
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond every double
+        number = math.inf if f"{value}"[0] != "-" else -math.inf
+    if math.isnan(number):
         raise InvalidSpec(f"{name} must be a number, got NaN")
-    return float(value)
+    return number
 
 
 def not_negative(name: str, value: object) -> float:

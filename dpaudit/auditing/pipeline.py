@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpaudit.auditing.controls import run_controls
+from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.stages import repeat_witness, run_stages
@@ -16,9 +17,12 @@ def run_audit(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -
     """The answer to a spec. Raises `UnsoundAudit` where the experiment broke and there is no verdict.
 
     Controls are audits of their own, with the spec's runs each, beyond the runs that the result counts. They are
-    made where the claim is not refuted: a leak that is there already would be caught in every one of them.
+    made where the claim is not refuted: a leak that is there already would be caught in every one of them. An entry of
+    the catalogue brings the exact loss of the pair, as the result's `upper`.
     """
     result = run_stages(spec, engine, progress=progress)
+    pair = spec.pairs[result.witness.pair]
+    result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
     if not spec.controls or result.verdict is Verdict.REFUTED:
         return result
     return replace(result, controls=run_controls(spec, engine, repeats=spec.controls, progress=progress))

@@ -24,6 +24,8 @@ from dpaudit.certify.certificate import plain
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import Claim
 from dpaudit.errors import ClaimRefuted
+from dpaudit.verify.bracket import Bracket, LowerBound
+from dpaudit.verify.upper import UpperBound
 
 SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
@@ -69,11 +71,12 @@ class AuditResult:
     """What was asked, what was found, and the arithmetic between them.
 
     `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,
-    `ceiling` is the bound that all hits on one side would have given, `upper` an upper bound where one was
-    computed (None otherwise). `others` are further certified witnesses, each at the same part of the error
-    probability; the one with the least p-value stands first, as `witness`, `evidence` and `certificate`.
-    `blocks` are those of an anytime audit, `representation` the finding on floating-point bits, with a level of its
-    own, `health` the checks of the experiment itself, `controls` what became of the spiked controls.
+    `ceiling` is the bound that all hits on one side would have given. `upper` is an upper bound on the loss, where
+    one was given or the catalogue knows it (None otherwise); it changes nothing else. `others` are further certified
+    witnesses, each at the same part of the error probability; the one with the least p-value stands first, as
+    `witness`, `evidence` and `certificate`. `blocks` are those of an anytime audit, `representation` the finding on
+    floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became
+    of the spiked controls.
     """
 
     spec: dict[str, Any]
@@ -90,7 +93,7 @@ class AuditResult:
     others: tuple[Finding, ...] = ()
     representation: Finding | None = None
     controls: tuple[Control, ...] = ()
-    upper: None = None
+    upper: UpperBound | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -171,6 +174,36 @@ class AuditResult:
         return p_value(self.blocks, self.claim) if self.blocks else 1.0
 
     @property
+    def distance(self) -> int:
+        """How many steps apart the datasets of the witness's pair are."""
+        return int(self.spec["pairs"][self.witness.pair]["distance"])
+
+    @property
+    def bracket(self) -> Bracket | None:
+        """The certified bound beside `upper`; None where there is no upper bound for the witness's pair.
+
+        A bound for neighbours says nothing as it stands of datasets that are several steps apart; one of the pair is
+        held against what the claim implies there.
+        """
+        if self.upper is None or (self.distance > 1 and self.upper.holds_for_all_inputs):
+            return None
+        claim = self.claim.at_distance(self.distance) if self.distance > 1 else self.claim
+        return Bracket(self.name, claim, self.lower_bound, (self.upper,))
+
+    @property
+    def lower_bound(self) -> LowerBound | None:
+        """What the certificate says of epsilon, at its delta; None for a bound on Rényi divergence alone."""
+        made = self.certificate
+        if made.epsilon_lower is None:
+            return None
+        own = None if self.claim.parameter == "epsilon" else made.lower
+        pair = f'the pair "{self.spec["pairs"][self.witness.pair]["name"]}"'
+        confidence = float(self.spec["confidence"])
+        return LowerBound(
+            made.epsilon_lower, made.delta, confidence, pair, made.method, made.refuted, self.claim.parameter, own
+        )
+
+    @property
     def representation_refuted(self) -> bool:
         """Whether the bits of floating-point outputs refute the claim: a finding of its own, apart from `verdict`."""
         return self.representation is not None and self.representation.certificate.refuted
@@ -225,7 +258,7 @@ class AuditResult:
             "runs_used": self.runs_used,
             "explored": [entry.to_dict() for entry in self.explored],
             "ceiling": self.ceiling,
-            "upper": None,
+            "upper": None if self.upper is None else self.upper.to_dict(),
             "reproducible": self.reproducible,
             "provenance": self.provenance,
         }

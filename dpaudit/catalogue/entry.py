@@ -66,6 +66,7 @@ class Twin:
     broken: bool = True
     promise: Promise | None = None
     neighbours: str | None = None
+    adjacency: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +77,9 @@ class Entry:
     `sampler(data, runs, rng, **parameters)` gives many runs at once with the same distribution.
     `promise(**parameters)` is the claim, `loss(first, second, **parameters)` the exact loss of a pair in both orders,
     in the claim's own parameter (epsilon at its delta, mu, rho), and `neighbours` says in words which datasets the
-    claim is made for. `module` is the room of the catalogue that holds the entry; `bound` are the parameters given
-    so far.
+    claim is made for. `adjacency` says the same where datasets are vectors of query answers, in units of the
+    sensitivity: "all-differ" (each moves by at most 1), or "up" and "down" (all of them rise, or all fall). `module`
+    is the room of the catalogue that holds the entry; `bound` are the parameters given so far.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> laplace.half_noise.true_epsilon(10, 9)
@@ -98,6 +100,7 @@ class Entry:
     loss: Loss | None = None
     broken: bool = False
     reason: str | None = None
+    adjacency: tuple[str, ...] = ()
     twins: Mapping[str, Entry] = field(default_factory=dict)
     bound: Mapping[str, Any] = field(default_factory=dict)
 
@@ -185,6 +188,7 @@ class Entry:
             reason=twin.reason,
             promise=twin.promise or self.promise,
             neighbours=twin.neighbours or self.neighbours,
+            adjacency=self.adjacency if twin.adjacency is None else twin.adjacency,
         )
 
     def __getattr__(self, name: str) -> Entry:

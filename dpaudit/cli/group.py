@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import click
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import DpAuditError
 
-COMMANDS = ("run", "plan", "validate", "recheck", "catalogue", "audit-scores", "calibrate")
+COMMANDS = ("run", "plan", "validate", "recheck", "verify", "check", "catalogue", "audit-scores", "calibrate")
 INTERNAL, TOO_LITTLE_POWER, INTERRUPTED = 70, 4, 130
 
 
@@ -99,8 +100,13 @@ def internal_error(error: Exception, caller: Caller) -> int:
 
 
 def main() -> None:
-    """The console script."""
+    """The console script. SIGTERM is an interrupt: a process that just ended would leave its workers behind."""
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(exit_code(sys.argv[1:]))
+
+
+def _terminated(*_: object) -> None:
+    raise KeyboardInterrupt("terminated")
 
 
 def _details(error: BaseException) -> str:

@@ -50,7 +50,7 @@ def check_writable(option: str, path: str) -> None:
     from dpaudit.errors import InvalidSpec
 
     folder = Path(path).resolve().parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
+    if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidSpec(f"{option}: {path} cannot be written; name a file in a folder that can")
 
 

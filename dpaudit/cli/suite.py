@@ -114,6 +114,8 @@ class Suite:
                 runs = planned_runs(engine, question.mechanism, pairs, question.max_time_s, question.seed, limit)
             spec = question.spec(description, pairs, runs=runs)
             result = run_audit(spec, engine, progress=watcher)
+        if question.upper is not None:
+            result = replace(result, upper=question.upper)
         limit = question.max_time_s
         chosen = spec.runs if self.runs_given or limit is not None else None
         repeat = command(question, self.questions, self.tags, runs=chosen, controls=self.controls)

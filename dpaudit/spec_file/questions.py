@@ -32,6 +32,8 @@ from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair
 from dpaudit.spec_file.settings import Settings
+from dpaudit.spec_file.uppers import upper_bound
+from dpaudit.verify.upper import UpperBound
 
 if TYPE_CHECKING:
     from dpaudit.catalogue import Entry
@@ -68,7 +70,8 @@ class Wishes:
 class Question:
     """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
 
-    `runs` is None where `max_time_s` is to choose them; `options` are further fields of `AuditSpec`, where given.
+    `runs` is None where `max_time_s` is to choose them; `options` are further fields of `AuditSpec`, where given;
+    `upper` is the result's.
     """
 
     source: Path
@@ -86,6 +89,7 @@ class Question:
     search_share: float | None
     requires: tuple[str, ...]
     options: dict[str, Any]
+    upper: UpperBound | None = None
 
     @property
     def place(self) -> str:
@@ -187,6 +191,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         search_share=table.search_share,
         requires=tuple(table.requires),
         options=_options(table, wishes),
+        upper=None if table.upper is None else upper_bound(table.upper, entry or mechanism, folder),
     )
 
 

@@ -63,6 +63,32 @@ class DetectTable(Struct, frozen=True, forbid_unknown_fields=True):
     rho: Annotated[float | None, Meta(description="for a ZeroConcentratedDP claim")] = None
 
 
+Words = Annotated[str, Meta(min_length=1)]
+
+
+class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """An upper bound on the loss; reports show it beside the certified lower bound.
+
+    Either `proof`, which is checked when the spec is read, or `epsilon`, `scope` and `source`, taken as stated.
+    """
+
+    proof: Annotated[
+        str | list[str] | None,
+        Meta(description="a file that `dpaudit verify --save` wrote, or two, one for each way; beside the spec"),
+    ] = None
+    epsilon: Annotated[float | None, Meta(description="the loss is at most this, in nats")] = None
+    scope: Annotated[Words | None, Meta(description="in words, which inputs it holds for")] = None
+    source: Annotated[Words | None, Meta(description="in words, where it comes from")] = None
+    delta: Annotated[float, Meta(description="at this delta; left out: 0")] = 0.0
+    label: Annotated[
+        Literal["proved", "exact-finite", "exact-pair", "numeric-upper"],
+        Meta(description="what kind of statement it is; exact-pair: of the audited pair alone"),
+    ] = "numeric-upper"
+    arithmetic: Annotated[
+        Literal["exact rational", "balls", "reals", "floats"], Meta(description="what it was computed with")
+    ] = "floats"
+
+
 class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     """One audit: a claim about a mechanism, on adjacent pairs."""
 
@@ -102,6 +128,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     representation: Annotated[bool, Meta(description="also look at the bits of floating-point outputs")] = False
     detect: Annotated[DetectTable | None, Meta(description="power that the audit must have")] = None
     controls: Annotated[int | None, Meta(description="repeats of each spiked control; none if left out")] = None
+    upper: Annotated[UpperTable | None, Meta(description="an upper bound on the loss, known from elsewhere")] = None
     requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = []
 
 
@@ -166,6 +193,7 @@ _TABLES: dict[str, type[Struct]] = {
     "pair": PairTable,
     "pairs": PairTable,
     "detect": DetectTable,
+    "upper": UpperTable,
 }
 
 
@@ -218,6 +246,8 @@ def _choices(key: str) -> tuple[str, ...]:
         "expect": ("refuted", "not-refuted"),
         "stopping": ("fixed", "anytime"),
         "certifier": ("coin-flip", "unconditional", "binned"),
+        "label": ("proved", "exact-finite", "exact-pair", "numeric-upper"),
+        "arithmetic": ("exact rational", "balls", "reals", "floats"),
         "relation": ("add_or_remove_one", "replace_one", "replace_special", "local"),
     }[key]
 

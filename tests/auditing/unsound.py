@@ -205,3 +205,16 @@ class OwnKind:
             "sometimes nothing": lambda: None if data + noise > 1.0 else np.float64(data + noise),
             "sometimes another type": lambda: 1 if data + noise > 1.0 else np.float64(data + noise),
         }[self.kind]()
+
+
+class Keeping:
+    """Answers from a memory of its own, which a pickled copy would take along; `jitter` is drawn anew in each run."""
+
+    def __init__(self, jitter: bool) -> None:
+        self.kept: dict[float, float] = {}
+        self.jitter = jitter
+
+    def __call__(self, data: float, rng: np.random.Generator) -> Any:
+        if data not in self.kept:
+            self.kept[data] = data + float(np.random.default_rng().laplace())
+        return {"count": self.kept[data], "sum": data + rng.laplace()} if self.jitter else self.kept[data]

@@ -13,6 +13,7 @@ from dpaudit.certify import Certificate, CoinFlip
 from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP
 from dpaudit.events import event_from_dict
+from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 PROVENANCE: dict[str, Any] = {
     "version": "0.1.0",
@@ -116,6 +117,9 @@ def kept(**changes: Any) -> AuditResult:
             lower=0.982578067910215,
             epsilon_lower=0.982578067910215,
             p_value=0.5994705017012506,
+        ),
+        upper=UpperBound(
+            1.0, 0.0, Label.EXACT_PAIR, 'the pair "one leaves"', Arithmetic.BALLS, "rigorous integrals", 1.0
         ),
     )
     return replace(made, **changes)

@@ -295,6 +295,18 @@ class StoredExplored(Stored):
     runs: Count
 
 
+class StoredUpper(Stored):
+    """An upper bound on the loss: what kind of statement it is, for which inputs, and where it comes from."""
+
+    epsilon_upper: Lower
+    epsilon_lower: Lower | None
+    delta: Probability
+    label: Literal["exact-finite", "exact-pair", "proved", "numeric-upper"]
+    scope: str
+    arithmetic: Literal["exact rational", "balls", "reals", "floats"]
+    source: str
+
+
 class StoredProvenance(Stored):
     """All that may differ between equal audits; nothing in a result depends on it."""
 
@@ -338,7 +350,7 @@ class StoredResult(Stored):
     runs_used: AtLeastOne
     explored: list[StoredExplored]
     ceiling: NotNegative
-    upper: None
+    upper: StoredUpper | None
     reproducible: bool
     provenance: StoredProvenance
 

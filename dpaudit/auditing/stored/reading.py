@@ -21,7 +21,7 @@ from dpaudit.auditing.health import Health
 from dpaudit.auditing.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.auditing.result import SCHEMA, AuditResult, Explored, Finding
 from dpaudit.auditing.spec import spec_hash
-from dpaudit.auditing.stored.models import StoredCertificate, StoredFinding, StoredResult
+from dpaudit.auditing.stored.models import StoredCertificate, StoredFinding, StoredResult, StoredUpper
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
 from dpaudit.auditing.wording.quoting import clean
@@ -32,6 +32,7 @@ from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
+from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
 CURE = "restore the file, or audit again"
@@ -123,6 +124,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         others=tuple(others),
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
         controls=tuple(Control.from_dict(each) for each in raw["controls"]),
+        upper=None if model.upper is None else _upper(model.upper),
         provenance=raw["provenance"],
     )
 
@@ -148,6 +150,17 @@ def _finding(
 def _certificate(c: StoredCertificate) -> Certificate:
     epsilon = None if c.epsilon_lower is None else float(c.epsilon_lower)
     return Certificate(float(c.lower), epsilon, c.p_value, c.delta, c.confidence, c.method)
+
+
+def _upper(u: StoredUpper) -> UpperBound:
+    """The upper bound, as it was given: nothing in a result can tell whether it is right."""
+    lower = None if u.epsilon_lower is None else float(u.epsilon_lower)
+    try:
+        return UpperBound(
+            float(u.epsilon_upper), u.delta, Label(u.label), u.scope, Arithmetic(u.arithmetic), u.source, lower
+        )
+    except InvalidSpec as error:
+        raise InvalidSpec(f"upper: {error}; {CURE}") from None
 
 
 def _witness(stored: dict[str, Any], place: str) -> Witness:

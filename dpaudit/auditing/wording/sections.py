@@ -11,6 +11,7 @@ from typing import Any
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording.brackets import bracket_lines
 from dpaudit.auditing.wording.findings import bet_lines, health_lines, other_lines, representation_lines
 from dpaudit.auditing.wording.numerals import bound, counted, exact, p_text
 from dpaudit.auditing.wording.power import control_lines, could_see
@@ -71,6 +72,7 @@ def sections(result: AuditResult) -> list[Section]:
         Section("bets", bet_lines(result)),
         Section("bound", _bound(result)),
         Section("cross-check", _cross_check(result)),
+        Section("bracket", bracket_lines(result)),
         Section("more pairs", other_lines(result)),
         Section("representation", representation_lines(result)),
         Section("could see", could_see(result)),

@@ -196,6 +196,7 @@ laplace = Entry(
     ),
     formula="the answer plus one draw of Lap(sensitivity / epsilon)",
     neighbours="answers at most `sensitivity` apart",
+    adjacency=("all-differ",),
     program=_laplace,
     sampler=_laplace_runs,
     parameters=(EPSILON, SENSITIVITY),

@@ -85,6 +85,7 @@ report_noisy_max_exponential = Entry(
     ),
     formula="the index of the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon",
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_one_sided,
     sampler=_one_sided_runs,
     parameters=(EPSILON, SENSITIVITY),
@@ -184,6 +185,7 @@ report_noisy_max_gumbel = Entry(
         "probability proportional to e^(epsilon answer_j / (2 sensitivity))"
     ),
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_gumbel,
     sampler=_gumbel_runs,
     parameters=(EPSILON, SENSITIVITY),

@@ -132,6 +132,7 @@ permute_and_flip = Entry(
         "with probability e^(epsilon (u(r) - best) / (2 sensitivity))"
     ),
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
+    adjacency=("all-differ",),
     program=_permute_and_flip,
     sampler=_runs,
     parameters=(EPSILON, UTILITY),

@@ -170,6 +170,7 @@ report_noisy_max = Entry(
     ),
     formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon)",
     neighbours="counts that one person raises, or lowers, by at most 1 each: all in the same direction",
+    adjacency=("up", "down"),
     program=_report_noisy_max,
     sampler=_report_noisy_max_runs,
     parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
@@ -196,6 +197,7 @@ report_noisy_max = Entry(
         loss=_report_noisy_max_loss,
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
         neighbours="counts after one person is replaced by another: some rise by 1 and others fall by 1",
+        adjacency=("all-differ",),
     ),
     Twin(
         name="value_released",

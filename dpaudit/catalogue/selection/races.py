@@ -110,6 +110,7 @@ report_noisy_max_general = Entry(
     ),
     formula="the index of the largest answer after each got its own draw of Lap(2 sensitivity / epsilon)",
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_general,
     sampler=_laplace_runs,
     parameters=(EPSILON, SENSITIVITY),

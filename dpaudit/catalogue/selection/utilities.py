@@ -95,6 +95,7 @@ exponential_mechanism = Entry(
     source=Source(CHEEMA, MCSHERRY),
     formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity))",
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
+    adjacency=("all-differ",),
     program=_exponential,
     sampler=_runs,
     parameters=(EPSILON, UTILITY),

@@ -122,6 +122,7 @@ sparse_approximate = Entry(
         "top, each answer Lap(2 sigma); halt at the c-th top"
     ),
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_approximate,
     sampler=partial(bits, rule=RIGHT),
     parameters=(EPSILON, THRESHOLD, TOPS, DELTA),

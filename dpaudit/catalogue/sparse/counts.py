@@ -49,6 +49,7 @@ sparse_monotone = Entry(
     source=Source(None, f"{LYU}, section 4.3 (monotonic queries)"),
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon); halt at the c-th top",
     neighbours="vectors of answers that all rise, or all fall, by at most 1: counts when one person comes or goes",
+    adjacency=("up", "down"),
     program=_monotone,
     sampler=partial(bits, rule=RIGHT),
     parameters=(EPSILON, THRESHOLD, TOPS),
@@ -66,6 +67,7 @@ sparse_monotone = Entry(
         loss=partial(bits_loss, rule=RIGHT),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
         neighbours=NEIGHBOURS,
+        adjacency=("all-differ",),
     ),
     Twin(
         name="halved_again",

@@ -140,6 +140,7 @@ above_threshold = Entry(
     ),
     formula="the threshold gets a draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the first top",
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_above_threshold,
     sampler=partial(bits, rule=RIGHT),
     parameters=(EPSILON, THRESHOLD),

@@ -125,6 +125,7 @@ sparse_lyu_1 = Entry(
     source=Source(None, f"{LYU}, algorithm 1"),
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon); halt at the c-th top",
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_lyu_1,
     sampler=partial(bits, rule=ONE),
     parameters=(EPSILON, THRESHOLD, TOPS),
@@ -224,6 +225,7 @@ sparse_lyu_7 = Entry(
         "each answer Lap(2 c / epsilon_2); halt at the c-th top"
     ),
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_lyu_7,
     sampler=partial(bits, rule=SEVEN),
     parameters=(EPSILON, THRESHOLD, TOPS),

@@ -167,6 +167,7 @@ sparse = Entry(
         "each answer Lap(2 sigma); halt at the c-th top"
     ),
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_sparse,
     sampler=partial(bits, rule=RIGHT),
     parameters=(EPSILON, THRESHOLD, TOPS),

@@ -97,6 +97,7 @@ gap_sparse = Entry(
     ),
     formula="as Sparse; the output holds the tops only, each by its place: the noisy answer minus the noisy threshold",
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_gap,
     sampler=partial(released, rule=GAP, value=_gap_of),
     parameters=(EPSILON, THRESHOLD, TOPS),
@@ -191,6 +192,7 @@ numeric_sparse = Entry(
         "given away with a fresh draw of Lap(3 c / epsilon); halt at the c-th top"
     ),
     neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
     program=_numeric,
     sampler=partial(released, rule=NUMERIC, value=partial(_fresh_value, scale=3.0)),
     parameters=(EPSILON, THRESHOLD, TOPS),

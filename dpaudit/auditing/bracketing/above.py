@@ -1,0 +1,303 @@
+"""From above: a mechanism is read, proved where it can be, replayed where a domain is given, and its pair computed.
+
+A method that cannot say anything becomes a reason, in one line. Contract: a bound is for the mechanism's own source,
+and a proof counts only once the independent checker has accepted it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.auditing.bracketing.targets import WAYS, Target, exact_answers, value_of, words_of
+from dpaudit.auditing.known import known_upper
+from dpaudit.claims import Claim, PureDP
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.pairs import AdjacentPair
+from dpaudit.verify.bracket import Bracket, hair_above
+from dpaudit.verify.bracket_words import upper_text
+from dpaudit.verify.language.nodes import Program
+from dpaudit.verify.proof import Proof
+from dpaudit.verify.upper import Arithmetic, Label, UpperBound
+from dpaudit.verify.witnesses.rationals import named, rational
+
+MOST_EPSILON = 64.0  # that is looked for at a delta
+WITHIN = 1e-6  # relative: how closely that epsilon is told
+ANSWERS = 5  # of the pair that is looked for, where nothing says how many
+
+
+@dataclass(slots=True)
+class Found:
+    """What the methods found so far."""
+
+    uppers: list[UpperBound]
+    numbers: dict[UpperBound, int | None] = field(default_factory=dict)  # of answers, of those found here; None: any
+    reasons: list[str] = field(default_factory=list)
+    proofs: tuple[Proof, ...] = ()
+    program: Program | None = None
+    parameters: dict[str, Fraction] = field(default_factory=dict)
+    claim: Claim | None = None
+    claim_text: str | None = None
+    worst: tuple[int, int] | None = None  # places in the domain of the pair that loses most
+
+    @property
+    def least_proved(self) -> float:
+        """The least bound that was proved here."""
+        return min(each.epsilon_upper for each in self.numbers if each.label is Label.PROVED)
+
+    def attempt(self, method: str, step: Callable[[], None]) -> None:
+        """Runs a method; what it refuses becomes a reason."""
+        try:
+            step()
+        except DpAuditError as error:
+            self.reasons.append(f"{method}: {error}")
+
+
+def read_program(target: Target, claim: Any, found: Found) -> None:
+    """The program and its parameters, and the claim where it is a text."""
+    from dpaudit.verify.language import read
+
+    if target.source is None:
+        raise InvalidSpec(target.unread)
+    program = read(target.source, name=target.function)
+    unknown = [name for name in target.parameters if name not in program.parameters]
+    if unknown:
+        known = ", ".join(program.parameters) or "none"
+        raise InvalidSpec(f"{program.name} has no parameter {unknown[0]!r}; it has: {known}")
+    given = {**program.defaults, **target.parameters}
+    missing = [name for name in program.parameters if name not in given]
+    if missing:
+        raise InvalidSpec(f"{program.name} needs a value for {missing[0]!r}; give it in parameters")
+    found.parameters = {name: rational(f"the parameter {name}", given[name]) for name in program.parameters}
+    found.program = program
+    if isinstance(claim, str):
+        found.claim = PureDP(above(value_of(claim, program, found.parameters)))
+        found.claim_text = claim
+
+
+def add_proofs(adjacency: str, answers: int | None, found: Found) -> None:
+    """The least bound by alignment: for any number of answers, and where that leaves the claim open, for this one."""
+    from dpaudit.verify.alignment import Unproved
+
+    check_unit(found)
+    refused: list[str] = []
+    for fixed, number in _attempts(found, answers):
+        made = _proofs(adjacency, fixed, number, found)
+        if isinstance(made, Unproved):
+            refused.append(_refusal(made, number))
+            continue
+        proofs, cost = made
+        bound = UpperBound(
+            above(cost),
+            0.0,
+            Label.PROVED,
+            proved_scope(adjacency, number, found),
+            Arithmetic.REALS,
+            "randomness alignment",
+        )
+        if found.proofs and found.least_proved <= bound.epsilon_upper:
+            continue  # holds for fewer inputs, and says no more
+        found.uppers.append(bound)
+        found.numbers[bound] = number
+        found.proofs = proofs
+        if found.claim is None or Bracket("", found.claim, None, (bound,)).proving is not None:
+            return
+    if refused and not found.proofs:
+        raise InvalidSpec("; ".join(dict.fromkeys(refused)))
+
+
+def check_unit(found: Found) -> None:
+    """Raises `InvalidSpec` where answers are said to move by another amount than the 1 of every adjacency."""
+    unit = found.parameters.get("sensitivity", Fraction(1))
+    if unit != 1:
+        raise InvalidSpec(f"an adjacency is about moves of at most 1, and the parameter sensitivity is {unit}")
+
+
+def _attempts(found: Found, answers: int | None) -> Iterator[tuple[Mapping[str, Fraction] | None, int | None]]:
+    assert found.program is not None
+    whole = {name: found.parameters[name] for name in found.program.parameters if name in found.program.integers}
+    yield None, None
+    if whole:
+        yield whole, None
+    if answers is not None and found.program.loop is not None:
+        yield whole or None, answers
+
+
+def _proofs(adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None, found: Found) -> Any:
+    """The accepted proofs of all ways of an adjacency and the largest of their costs, or the first that failed."""
+    from dpaudit.verify.alignment import Unproved, prove
+    from dpaudit.verify.checker import check, epsilon
+
+    assert found.program is not None
+    proofs, costs = [], []
+    for way in WAYS[adjacency]:
+        proof = prove(found.program, way, claim=found.claim_text, fixed=fixed, answers=answers)
+        if isinstance(proof, Unproved):
+            return proof
+        check(proof)
+        proofs.append(proof)
+        costs.append(epsilon(proof, found.parameters))
+    return tuple(proofs), max(costs)
+
+
+def _refusal(found: Any, answers: int | None) -> str:
+    line = "" if found.line is None else f" (line {found.line})"
+    growing = "" if found.growing is None else f"; the cost grows as {found.growing}"
+    number = "any number of answers" if answers is None else f"{answers} answers"
+    return f"{found.reason}{line}{growing}, for {number}"
+
+
+def proved_scope(adjacency: str, answers: int | None, found: Found) -> str:
+    """Which inputs a proof holds for, in words."""
+    assert found.program is not None
+    many = "any number of answers" if answers is None else f"{answers} answers"
+    number = "" if found.program.loop is None else f"; {many}"
+    at = f"; at {named(found.parameters)}" if found.parameters else ""
+    return f"all inputs ({words_of(adjacency)}{number}{at})"
+
+
+def add_replay(target: Target, domain: tuple[Any, ...], neighbours: Any, found: Found) -> None:
+    """Adds the exact loss over all neighbours of the domain, and at the delta of the claim; keeps the worst pair."""
+    from dpaudit.verify.replay import replay
+
+    if not callable(target.source):
+        raise InvalidSpec("only a function of one run can be replayed")
+    losses = replay(target.source, domain, neighbours, parameters=dict(target.parameters))
+    found.uppers.append(losses.upper_bound())
+    delta = 0.0 if found.claim is None else found.claim.delta
+    if 0.0 < delta < 1.0:  # a hair above it: 1/6 as a double is below 1/6
+        found.uppers.append(losses.upper_bound(min(1.0, hair_above(delta))))
+    found.worst = losses.worst.first, losses.worst.second
+
+
+def add_exact_loss(
+    target: Target, pair: AdjacentPair | None, adjacency: str | None, answers: int | None, found: Found
+) -> AdjacentPair | None:
+    """Adds the exact loss of the pair; where none is given, of the worst that a search finds. Returns the pair."""
+    made: list[AdjacentPair] = []
+
+    def compute() -> None:
+        from dpaudit.verify.witnesses import pair_loss
+
+        assert found.program is not None
+        assert pair is not None
+        both = (exact_answers(f"pair.{side}", getattr(pair, side)) for side in ("first", "second"))
+        first, second = both
+        bound = pair_loss(found.program, first, second, found.parameters).upper_bound()
+        bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
+        found.uppers.append(bound)
+        found.numbers[bound] = len(first)
+        if found.claim is not None and 0.0 < found.claim.delta < 1.0:
+            found.attempt("exact loss at delta", lambda: _add_at_delta(first, second, bound, found))
+
+    def look() -> None:
+        assert adjacency is not None
+        made.append(_searched(adjacency, answers or ANSWERS, found))
+
+    if found.program is not None and pair is not None:
+        found.attempt("exact loss", compute)
+    elif found.program is not None and adjacency is not None:
+        found.attempt("exact loss", look)
+    computed = (each for each in found.uppers if each.label is Label.EXACT_PAIR)
+    if pair is not None and all(each.epsilon_upper == math.inf != each.epsilon_lower for each in computed):
+        known = known_upper(target.mechanism, pair, 0.0 if found.claim is None else found.claim.delta)
+        found.uppers += [known] if known is not None else []
+    return made[0] if made else pair
+
+
+def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound, found: Found) -> None:
+    """The epsilon of the pair at the claim's delta: between two that bisection found on either side of it."""
+    from dpaudit.verify.witnesses import pair_delta
+
+    assert found.program is not None
+    assert found.claim is not None
+    program, delta = found.program, found.claim.delta
+
+    def side(epsilon: float) -> int:
+        """Above 0 where the loss at delta is certainly larger, below 0 where it is at most this, 0 where unknown."""
+        mass = pair_delta(program, first, second, found.parameters, epsilon)
+        return 1 if mass.lower > delta else -1 if mass.upper <= delta else 0
+
+    low, high = 0.0, 0.0 if side(0.0) < 0 else min(pure.epsilon_upper, 1.0)
+    while high and high < pure.epsilon_upper and side(high) >= 0:
+        if high >= MOST_EPSILON:
+            raise InvalidSpec(f"the epsilon at delta {delta:g} is above {MOST_EPSILON:g}, or cannot be told")
+        high = min(2.0 * high, pure.epsilon_upper)
+    while high - low > WITHIN * high:
+        middle = (low + high) / 2.0
+        where = side(middle)
+        if where > 0:
+            low = middle
+        elif where < 0:
+            high = middle
+        else:
+            break
+    found.uppers.append(replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta))
+
+
+def _searched(adjacency: str, answers: int, found: Found) -> AdjacentPair:
+    """The worst pair that is found, with its loss; a pair that refutes the claim where one is found."""
+    from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, refute, worst_pair
+
+    check_unit(found)
+    assert found.program is not None
+    way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
+    if found.program.loop is None:
+        answers = 1
+    worst = worst_pair(found.program, way, answers, found.parameters)
+    bound = worst.upper_bound()
+    first, second = worst.first, worst.second
+    if bound.epsilon_upper == math.inf != bound.epsilon_lower:  # only some events were looked at
+        with contextlib.suppress(OutsideIntegrals):
+            bound = pair_loss(found.program, first, second, found.parameters).upper_bound()
+    if isinstance(found.claim, PureDP) and not Bracket("", found.claim, None, (*found.uppers, bound)).settled:
+        for each in WAYS[adjacency]:
+            refutation = refute(found.program, each, found.claim.epsilon, found.parameters)
+            if refutation is not None:
+                first, second = refutation.first, refutation.second
+                low = refutation.loss.lower
+                bound = UpperBound(
+                    math.inf, 0.0, Label.EXACT_PAIR, refutation.words, Arithmetic.BALLS, "refutation by integrals", low
+                )
+                break
+    found.uppers.append(bound)
+    found.numbers[bound] = len(first)
+    for other in [one for one in found.uppers if found.numbers.get(one) not in (None, len(first))]:
+        found.uppers.remove(other)  # a bracket is of one number of answers, and a refutation may have found another
+        found.reasons.append(f"set aside, as it is about {found.numbers[other]} answers: {upper_text(other)}")
+    data = [_number(each) for each in first], [_number(each) for each in second]
+    if found.program.loop is None:
+        return AdjacentPair(data[0][0], data[1][0], "the worst pair found")
+    return AdjacentPair(*data, name="the worst pair found")
+
+
+def _number(value: Fraction) -> float | int:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def above(value: Fraction) -> float:
+    """The double next to a rational number, or above it."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def check_together(found: Found) -> None:
+    """Raises `UnsoundAudit` where an enclosed loss of a pair is above a proof: one of the two must be wrong."""
+    own = [each for each in found.uppers if each in found.numbers]
+    proved = [each for each in own if each.label is Label.PROVED]
+    for each in own:
+        low = each.epsilon_lower
+        if each.label is Label.EXACT_PAIR and low is not None:
+            beaten = [bound for bound in proved if low > bound.epsilon_upper]
+            if beaten:
+                raise UnsoundAudit(
+                    f"the exact loss {low!r} of {each.scope} is above the proved {beaten[0].epsilon_upper!r} for "
+                    f"{beaten[0].scope}: one of the two is wrong; please report it, there is no verdict"
+                )

@@ -1,0 +1,211 @@
+"""The join: a mechanism is bounded from above and audited from below, and everything found is put into one bracket."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.auditing.bracketing.above import (
+    Found,
+    add_exact_loss,
+    add_proofs,
+    add_replay,
+    check_together,
+    read_program,
+)
+from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers
+from dpaudit.auditing.pipeline import run_audit
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.claims import Claim, PureDP
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.pairs import AdjacentPair
+from dpaudit.pairs.data import digest
+from dpaudit.sampling import SILENT, Engine, Progress
+from dpaudit.verify.bracket import Bracket, LowerBound
+from dpaudit.verify.proof import Proof
+from dpaudit.verify.upper import UpperBound
+
+ONE_WAY = ("up", "down")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a target; None leaves it to the target.
+
+    `claim` is a claim, or a text in the program's parameters such as "2*eps". `answers` is the number of query
+    answers of the pair that is looked for, and of the proof where there is none for any number. `runs` 0 is no audit.
+    """
+
+    claim: Claim | str | None = None
+    pair: AdjacentPair | None = None
+    adjacency: str | None = None
+    answers: int | None = None
+    domain: Any = None
+    neighbours: Any = None
+    runs: int = 1_000_000
+    confidence: float = 0.999
+    seed: int = 0
+    uppers: tuple[UpperBound, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The bracket, with the proofs and the audit that stand behind it."""
+
+    bracket: Bracket
+    proofs: tuple[Proof, ...] = ()
+    audit: AuditResult | None = None
+
+
+def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Progress = SILENT) -> Joined:
+    """The bracket of a target. Raises `InvalidSpec` for a wrong question, `UnsoundAudit` for a contradiction in it."""
+    domain = _domain(wanted)
+    adjacency = _adjacency(target, wanted) if domain is None else None
+    known = target.pair if domain is None and wanted.answers is None and adjacency not in ONE_WAY else None
+    pair = wanted.pair or known
+    if wanted.answers is not None:
+        validate.whole("answers", wanted.answers, least=1)
+    validate.open_probability("confidence", wanted.confidence)
+    validate.whole("seed", wanted.seed, least=0)
+    _check_pair(pair, wanted.pair, adjacency)
+    if pair is not None and wanted.answers not in (None, _length(pair)):
+        raise InvalidSpec(f"answers must be those of the pair, {_length(pair)}, got {wanted.answers}; leave it out")
+    found = Found(list(wanted.uppers))
+    if isinstance(wanted.claim, str) or adjacency is not None or (domain is None and _is_of_answers(pair)):
+        found.attempt("reading the source", lambda: read_program(target, wanted.claim, found))
+    found.claim = found.claim or (wanted.claim if not isinstance(wanted.claim, str) else None) or target.claim
+    if isinstance(wanted.claim, str) and found.claim_text is None:
+        raise InvalidSpec(f"claim: {wanted.claim!r} needs a program that can be read; {'; '.join(found.reasons)}")
+    answers = wanted.answers or (None if pair is None else _length(pair))
+    if found.program is not None and adjacency is not None:
+        found.attempt("proof by alignment", lambda: add_proofs(adjacency, answers, found))
+    elif adjacency is None and domain is None:
+        found.reasons.append(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}")
+    if domain is not None:
+        found.attempt("exact replay", lambda: add_replay(target, domain, wanted.neighbours, found))
+        pair = pair or _worst_of(domain, found)
+    if adjacency not in ONE_WAY:
+        pair = add_exact_loss(target, pair, adjacency, answers, found)
+    lower, audit = None, None
+    if wanted.runs and pair is not None and adjacency not in ONE_WAY:
+        try:
+            audit = _audit(target, pair, found.claim, wanted, engine, progress)
+            lower = audit.lower_bound
+            _add_at_its_delta(audit, found)
+        except UnsoundAudit as error:
+            found.reasons.append(f"audit: {error}")
+    elif wanted.runs:
+        found.reasons.append(
+            "audit: it looks at both ways" if adjacency in ONE_WAY else "audit: give a pair of datasets"
+        )
+    check_together(found)
+    bracket = Bracket(
+        target.name,
+        found.claim,
+        _plainly(lower, found.claim),
+        tuple(found.uppers),
+        tuple(found.reasons),
+        adjacency if adjacency in ONE_WAY else None,
+    )
+    return Joined(bracket, found.proofs, audit)
+
+
+def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
+    """The datasets of the domain; a pair that is given must be one of its neighbours."""
+    if wanted.domain is None and wanted.neighbours is None:
+        return None
+    if wanted.domain is None or wanted.neighbours is None:
+        raise InvalidSpec('a replay needs both: domain, the datasets, and neighbours, a function, pairs or "all"')
+    if wanted.adjacency is not None or wanted.answers is not None:
+        raise InvalidSpec("domain and neighbours say who is compared; adjacency and answers are for query answers")
+    if not isinstance(wanted.domain, Iterable):
+        raise InvalidSpec(f"domain must be the datasets, such as a list of them, got {wanted.domain!r}")
+    from dpaudit.verify.replay.neighbours import adjacent
+
+    domain = tuple(wanted.domain)
+    pairs = adjacent(domain, wanted.neighbours)
+    if wanted.pair is not None:
+        ours = {digest(wanted.pair.first), digest(wanted.pair.second)}
+        if not any({digest(domain[i]), digest(domain[j])} == ours for i, j in pairs):
+            raise InvalidSpec("the pair must be neighbours of the domain, for the bracket is about these")
+    return domain
+
+
+def _worst_of(domain: tuple[Any, ...], found: Found) -> AdjacentPair | None:
+    """The pair of the domain that loses most, for the audit; None where two equal datasets were called neighbours."""
+    if found.worst is None:
+        return None
+    first, second = (domain[place] for place in found.worst)
+    return None if digest(first) == digest(second) else AdjacentPair(first, second, "the worst of the domain")
+
+
+def _adjacency(target: Target, wanted: Wanted) -> str | None:
+    if wanted.adjacency is None:
+        return target.adjacency
+    word = validate.one_of("adjacency", wanted.adjacency, tuple(WAYS))
+    unit = target.parameters.get("sensitivity", 1)
+    if not isinstance(unit, numbers.Real) or unit != 1:
+        raise InvalidSpec(f"adjacency {word!r} is about moves of at most 1: give sensitivity = 1, got {unit!r}")
+    return word
+
+
+def _check_pair(pair: AdjacentPair | None, given: AdjacentPair | None, adjacency: str | None) -> None:
+    if pair is None:
+        return
+    if pair.distance > 1:
+        raise InvalidSpec(f"a bracket is about neighbours: give a pair at distance 1, got {pair.distance}")
+    if adjacency in ONE_WAY and given is not None:
+        raise InvalidSpec(f"adjacency {adjacency!r} is one way, a pair is compared both ways: give 'monotone'")
+    if adjacency is not None:
+        check_adjacent(exact_answers("pair.first", pair.first), exact_answers("pair.second", pair.second), adjacency)
+
+
+def _is_of_answers(pair: AdjacentPair | None) -> bool:
+    """Whether both datasets of a pair are query answers, as far as one can tell."""
+    try:
+        return pair is not None and bool(exact_answers("", pair.first) and exact_answers("", pair.second))
+    except InvalidSpec:
+        return False
+
+
+def _length(pair: AdjacentPair) -> int | None:
+    """How many query answers a dataset has; None for a single number."""
+    return len(pair.first) if hasattr(pair.first, "__len__") and getattr(pair.first, "ndim", None) != 0 else None
+
+
+def _audit(
+    target: Target, pair: AdjacentPair, claim: Claim | None, wanted: Wanted, engine: Engine, progress: Progress
+) -> AuditResult:
+    asked = claim or PureDP(0.0)
+    pair.check(asked.relation)
+    description, pairs = engine.describe(target.mechanism, (pair,))
+    spec = AuditSpec(
+        claim=asked,
+        mechanism=target.mechanism,
+        pairs=pairs,
+        runs=wanted.runs,
+        confidence=wanted.confidence,
+        seed=wanted.seed,
+        name=target.name,
+        description=description,
+    )
+    return run_audit(spec, engine, progress=progress)
+
+
+def _add_at_its_delta(audit: AuditResult, found: Found) -> None:
+    """The loss that the catalogue knows at the delta of the audit, where nothing else bounds epsilon there."""
+    known = audit.upper
+    if known is not None and known.delta > 0.0:
+        below = [each.epsilon_upper for each in found.uppers if each.delta <= known.delta]
+        if min(below, default=math.inf) == math.inf:
+            found.uppers.append(known)
+
+
+def _plainly(lower: LowerBound | None, claim: Claim | None) -> LowerBound | None:
+    """Without a claim there is nothing to refute: the one that the audit needed was nobody's."""
+    return lower if lower is None or claim is not None else replace(lower, refutes=False)

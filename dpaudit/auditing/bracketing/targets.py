@@ -1,0 +1,154 @@
+"""What a bracket is put around: what runs, what is read of it, at which parameters, and who is a neighbour of whom."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.auditing.bracketing.sources import source_of
+from dpaudit.auditing.known import CATALOGUE, entry_of
+from dpaudit.claims import Claim
+from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
+from dpaudit.pairs import AdjacentPair
+from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Parameter, Program
+from dpaudit.verify.proof import ADJACENCIES, Adjacency
+from dpaudit.verify.witnesses.rationals import rational
+
+WAYS: dict[str, tuple[Adjacency, ...]] = {
+    "all-differ": ("all-differ",),
+    "one-differs": ("one-differs",),
+    "monotone": ("up", "down"),
+    "up": ("up",),
+    "down": ("down",),
+}
+MONOTONE = "all answers rise, or all fall, by at most 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A mechanism to be bounded.
+
+    `mechanism` is what an audit runs. `source` is what is read: a function, or a text in which `function` names it;
+    None where there is nothing to read, and then `unread` says why. `adjacency` is a word of `WAYS`, None where
+    datasets are no query answers; `pair` and `claim` are those of the catalogue.
+    """
+
+    name: str
+    mechanism: Mechanism
+    source: Callable[..., Any] | str | None
+    function: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    adjacency: str | None = None
+    pair: AdjacentPair | None = None
+    claim: Claim | None = None
+    unread: str = "there is no source to read: give a function f(data, rng) in plain Python"
+
+
+def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Target:
+    """The target that a function, an entry of the catalogue or a name is; names are imported here.
+
+    >>> from dpaudit.catalogue.sparse import sparse_monotone
+    >>> target_of(sparse_monotone).adjacency
+    'monotone'
+    """
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise InvalidSpec(f"parameters must be a mapping of names to values, got {parameters!r}")
+    wrapped = wrap(mechanism, dict(parameters or {}))
+    entry = entry_of(wrapped)
+    if entry is not None:
+        adjacency = {("up", "down"): "monotone", (): None}.get(entry.adjacency, "".join(entry.adjacency))
+        values = entry.values()
+        if values.get("sensitivity", 1.0) != 1.0:
+            adjacency = None  # proofs are about answers that move by at most 1
+        return Target(entry.name, entry, entry.program, None, values, adjacency, entry.pair, entry.claim())
+    if isinstance(wrapped, Imported):
+        wrapped = wrapped.resolve()
+    if isinstance(wrapped, PerRun):
+        function: Any = wrapped.function
+        bound = dict(wrapped.parameters)
+        while type(function) is functools.partial and not function.args:
+            function, bound = function.func, {**function.keywords, **bound}
+        return Target(wrapped.name, wrapped, function, None, bound)
+    return Target(wrapped.name, wrapped, None)
+
+
+def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> Target:
+    """The target module:function, its source read without importing it; `folder` heads the import path."""
+    if reference.startswith(CATALOGUE):
+        return target_of(reference, parameters)
+    mechanism = Imported(reference, dict(parameters), folder)
+    try:
+        text, function = source_of(reference, folder)
+    except InvalidSpec as error:
+        return Target(mechanism.name, mechanism, None, None, parameters, unread=str(error))
+    return Target(mechanism.name, mechanism, text, function, parameters)
+
+
+def words_of(adjacency: str) -> str:
+    """An adjacency in words."""
+    return MONOTONE if adjacency == "monotone" else ADJACENCIES[WAYS[adjacency][0]]
+
+
+def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
+    """A dataset of query answers as rationals; one number stands for itself. Raises `InvalidSpec`."""
+    if hasattr(data, "tolist"):
+        data = data.tolist()
+    if not isinstance(data, list | tuple):
+        return (rational(what, data),)
+    if not data:
+        raise InvalidSpec(f"{what} must hold at least one query answer, got none")
+    return tuple(rational(f"{what}[{place}]", each) for place, each in enumerate(data))
+
+
+def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) -> Fraction:
+    """A claim such as "2*eps" at the values of the parameters. Raises `InvalidSpec` for anything else."""
+    from dpaudit.verify.language import expression
+    from dpaudit.verify.witnesses.rationals import in_short
+
+    def value(node: Expression) -> Fraction:
+        match node:
+            case Number(number):
+                return number
+            case Parameter(name):
+                return parameters[name]
+            case Arithmetical("+", left, right):
+                return value(left) + value(right)
+            case Arithmetical("-", left, right):
+                return value(left) - value(right)
+            case Arithmetical("*", left, right):
+                return value(left) * value(right)
+            case Arithmetical("/", left, right) if value(right) != 0:
+                return value(left) / value(right)
+        raise InvalidSpec(f"claim must be a formula in the parameters {', '.join(parameters)}, got {text!r}")
+
+    found = value(expression(text, program))
+    if found < 0:
+        raise InvalidSpec(f"claim must be at least 0, got {text!r} = {in_short(found)}")
+    return found
+
+
+def check_adjacent(first: tuple[Fraction, ...], second: tuple[Fraction, ...], adjacency: str) -> None:
+    """Raises `InvalidSpec` where two vectors of answers are no neighbours.
+
+    >>> check_adjacent((Fraction(0), Fraction(0)), (Fraction(1), Fraction(-1)), "all-differ")
+    """
+    from dpaudit.verify.witnesses.rationals import in_short
+
+    if len(first) != len(second):
+        raise InvalidSpec(f"the answers of the pair must be as many on both sides, got {len(first)} and {len(second)}")
+    moves = [after - before for before, after in zip(first, second, strict=True)]
+    moved = [move for move in moves if move]
+    fits = {
+        "all-differ": all(abs(move) <= 1 for move in moved),
+        "one-differs": len(moved) <= 1 and all(abs(move) <= 1 for move in moved),
+        "monotone": all(0 < move <= 1 for move in moved) or all(-1 <= move < 0 for move in moved),
+        "up": all(0 < move <= 1 for move in moved),
+        "down": all(-1 <= move < 0 for move in moved),
+    }[adjacency]
+    if not fits:
+        told = ", ".join(map(in_short, moves))
+        raise InvalidSpec(f"the pair is not adjacent: {words_of(adjacency)}, but the answers move by {told}")

@@ -1,0 +1,148 @@
+"""`dpaudit verify`: both sides of a mechanism's privacy loss, and what follows for its claim."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpaudit.cli.options import check_writable, writing
+from dpaudit.cli.words import say
+
+if TYPE_CHECKING:
+    from dpaudit.auditing.bracketing import Joined, Target
+
+OPEN = 3
+LONGEST = 2_000  # characters of a line
+
+
+@click.command("verify")
+@click.argument("target", metavar="TARGET")
+@click.option("--claim", metavar="EPS", help="The claim: a number, or a formula in the parameters such as 2*eps.")
+@click.option("--delta", type=float, default=0.0, metavar="D", help="With a number as the claim: (EPS, D)-DP.")
+@click.option("--adjacency", metavar="WORD", help="all-differ, one-differs, monotone, or one way: up, down.")
+@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter; may be repeated.")
+@click.option("--answers", type=int, metavar="N", help="Number of query answers, where no proof is for any number.")
+@click.option("--pair", metavar="JSON", help="Two datasets: '[[0, 0], [1, -1]]'; left out: the worst that is found.")
+@click.option("--runs", type=float, default=1_000_000, metavar="N", help="Executions of the audit; 0: none.")
+@click.option("--confidence", type=float, default=0.999, metavar="C", help="Confidence of the audit.")
+@click.option("--seed", type=int, default=0, metavar="N", help="Seed of the audit.")
+@click.option("--jobs", type=int, default=-1, metavar="N", help="Workers; -1, the default, for all processors.")
+@click.option("--save", metavar="CERT", help="Write the proof to a file that `dpaudit check` reads.")
+@click.option("--json", "as_json", is_flag=True, help="Print the bracket as JSON.")
+def command(
+    target: str,
+    claim: str | None,
+    delta: float,
+    adjacency: str | None,
+    params: tuple[str, ...],
+    answers: int | None,
+    pair: str | None,
+    runs: float,
+    confidence: float,
+    seed: int,
+    jobs: int,
+    save: str | None,
+    as_json: bool,
+) -> int:
+    """Bound a mechanism from both sides: TARGET is an entry of the catalogue, or module:function.
+
+    Reads its source without importing it, looks for a proof and for exact losses, and audits it in a process of its
+    own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss pinned on one pair leaves a claim open.
+    """
+    from dpaudit import validate
+    from dpaudit.auditing.bracketing import Wanted, run_bracket
+    from dpaudit.auditing.wording.quoting import clean
+    from dpaudit.pairs import AdjacentPair
+    from dpaudit.sampling import Engine
+
+    if save is not None:
+        check_writable("--save", save)
+    wanted = Wanted(
+        claim=_claim(claim, delta),
+        pair=None if pair is None else AdjacentPair.of(_json("--pair", pair)),
+        adjacency=adjacency,
+        answers=answers,
+        runs=validate.whole("--runs", runs, least=0),
+        confidence=validate.open_probability("--confidence", confidence),
+        seed=validate.whole("--seed", seed, least=0),
+    )
+    with Engine(jobs, supervised=True) as engine:
+        joined = run_bracket(_target(target, _parameters(params)), wanted, engine)
+    lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
+    click.echo(json.dumps(joined.bracket.to_dict(), indent=1) if as_json else "\n".join(lines))
+    if save is not None:
+        _save(joined, save)
+    return _exit_code(joined)
+
+
+def _exit_code(joined: Joined) -> int:
+    from dpaudit.verify.bracket import BracketVerdict
+
+    if joined.bracket.verdict is BracketVerdict.REFUTED:
+        return 1
+    return OPEN if joined.bracket.open else 0
+
+
+def _target(name: str, parameters: dict[str, Any]) -> Target:
+    from dpaudit.auditing.bracketing import target_named, target_of
+    from dpaudit.catalogue import find
+
+    return target_named(name, parameters, os.getcwd()) if ":" in name else target_of(find(name), parameters)
+
+
+def _claim(claim: str | None, delta: float) -> Any:
+    from dpaudit.claims import ApproximateDP, PureDP
+    from dpaudit.errors import InvalidSpec
+
+    if claim is None:
+        if delta:
+            raise InvalidSpec("--delta needs --claim, the epsilon")
+        return None
+    try:
+        epsilon = float(claim)
+    except ValueError:
+        if delta:
+            raise InvalidSpec("--delta goes with a number as --claim, not with a formula") from None
+        return claim
+    return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
+
+
+def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
+    from dpaudit.errors import InvalidSpec
+
+    found: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not (name.isidentifier() and equals):
+            raise InvalidSpec(f"--param reads NAME=VALUE, got {each!r}")
+        if name in found:
+            raise InvalidSpec(f"--param {name} must be given once")
+        found[name] = _json(f"--param {name}", value)
+    return found
+
+
+def _json(option: str, text: str) -> Any:
+    from dpaudit.errors import InvalidSpec
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidSpec(f"{option} must be JSON, such as 1.5 or [[0, 0], [1, -1]], got {text!r}") from None
+
+
+def _save(joined: Joined, path: str) -> None:
+    """One file for each proof; those of two ways are named after their adjacency."""
+    from dpaudit.verify.stored import save
+
+    if not joined.proofs:
+        say("no proof to save")
+        return
+    for proof in joined.proofs:
+        stem, suffix = os.path.splitext(path)
+        name = path if len(joined.proofs) == 1 else f"{stem}-{proof.adjacency}{suffix}"
+        with writing("--save", name):
+            save(proof, name)
+        say(f"proof: {name}")

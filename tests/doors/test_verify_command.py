@@ -1,0 +1,224 @@
+"""`dpaudit verify`: verdicts and exit codes, what is read and what is imported, certificates; `upper` in a spec."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.spec_file import read_spec
+from dpaudit.verify.upper import Arithmetic, Label
+from tests.doors.conftest import Outcome, process, spec
+
+Run = Callable[..., Outcome]
+Write = Callable[..., str]
+
+SPARSE = """
+import os
+open(f"imported-{os.getpid()}", "w").close()
+print("said while it is imported")
+TOP = 1
+
+def sparse(q, rng, eps, N=1):
+    assert N >= 1
+    t = rng.laplace(scale=2 / eps)
+    out = []
+    count = 0
+    for x in q:
+        if x + rng.laplace(scale=4 * N / eps) >= t:
+            out.append(TOP)
+            count += 1
+            if count >= N:
+                break
+        else:
+            out.append(0)
+    return out
+
+def twice(q, rng):
+    return 0
+
+twice = len
+"""
+
+
+@pytest.fixture
+def module(folder: Path) -> Path:
+    (folder / "svt.py").write_text(SPARSE)
+    return folder
+
+
+def sparse(dpaudit: Run, *more: str) -> Outcome:
+    return dpaudit("verify", "svt:sparse", "--param", "eps=1", "--adjacency", "all-differ", "--jobs", "1", *more)
+
+
+def test_a_proof_without_importing_anything(dpaudit: Run, module: Path) -> None:
+    ended = sparse(dpaudit, "--claim", "eps", "--runs", "0", "--save", "cert.json")
+    assert (ended.code, ended.err) == (0, "proof: cert.json\n")
+    assert ended.out.startswith("PROVED  sparse: epsilon in [0.899393, 1], claimed 1\n")
+    assert not list(module.glob("imported-*"))
+    assert dpaudit("check", "cert.json").code == 0
+    changed = json.loads((module / "cert.json").read_text())
+    changed["cost"] = "eps/2"
+    (module / "cert.json").write_text(json.dumps(changed))
+    assert dpaudit("check", "cert.json").code == 1
+
+
+def test_a_refutation_and_an_audit_in_another_process(dpaudit: Run, module: Path) -> None:
+    ended = sparse(dpaudit, "--claim", "0.5", "--runs", "20000")
+    assert ended.code == 1
+    assert ended.out.startswith("REFUTED  sparse")
+    assert "with confidence 0.999; statistical, for one pair: " in ended.out
+    assert "said while" not in ended.out + ended.err
+    (mark,) = module.glob("imported-*")
+    import os
+
+    assert mark.name != f"imported-{os.getpid()}"
+
+
+def test_a_pair_alone_leaves_the_claim_open(dpaudit: Run, module: Path) -> None:
+    given = ("verify", "svt:sparse", "--param", "eps=1", "--pair", "[[0, 0], [1, -1]]", "--runs", "0")
+    assert dpaudit(*given).code == 0  # without a claim the loss of the pair is the answer
+    ended = dpaudit(*given, "--claim", "1")
+    assert ended.code == 3
+    assert ended.out.startswith("PINNED")
+    assert "of other pairs they say nothing" in ended.out
+
+
+def test_a_catalogue_entry_as_json(dpaudit: Run) -> None:
+    ended = dpaudit("verify", "above_threshold", "--runs", "0", "--json")
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    assert found["verdict"] == "PROVED"
+    assert found["epsilon"]["upper"] == 1.0
+
+
+def test_what_runs_must_be_what_was_read(dpaudit: Run, module: Path) -> None:
+    ended = dpaudit("verify", "svt:twice", "--claim", "1", "--runs", "0", "--adjacency", "all-differ")
+    assert ended.code == 3
+    assert "must define 'twice' once" in ended.out
+
+
+def test_one_way_is_said_in_the_first_line(dpaudit: Run, module: Path) -> None:
+    ended = dpaudit("verify", "dpaudit.catalogue.sparse:sparse_monotone", "--adjacency", "up", "--runs", "0")
+    assert ended.code == 0
+    assert ended.out.startswith("PROVED  sparse_monotone: epsilon <= 1, claimed 1 (one way: up)\n")
+
+
+def test_a_module_that_ends_the_process_leaves_what_was_read(dpaudit: Run, folder: Path) -> None:
+    (folder / "ends.py").write_text("import os\nos._exit(0)\n\ndef f(q, rng):\n    return q + rng.laplace(scale=1.0)\n")
+    ended = dpaudit("verify", "ends:f", "--pair", "[0, 1]", "--claim", "0.5", "--runs", "1000", "--jobs", "1")
+    assert ended.code == 1
+    assert ended.out.startswith("REFUTED  f: epsilon of one pair = 1, claimed 0.5\n")
+    assert "nothing from audit: f: the process ended while the module was imported" in ended.out
+
+
+def test_what_is_terminated_leaves_no_process_behind(folder: Path) -> None:
+    """A worker that goes on would hold standard output open, and its semaphores would be told as leaked at its end."""
+    (folder / "slow.py").write_text(
+        "import time\n\ndef f(q, rng):\n    open('runs', 'w').close()\n    time.sleep(3600)\n    return q\n"
+    )
+    with process("verify", "slow:f", "--pair", "[0, 1]", "--runs", "1000") as running:
+        try:
+            while not Path("runs").exists():
+                assert running.poll() is None
+                time.sleep(0.02)
+            running.send_signal(signal.SIGTERM)
+            out, err = running.communicate(timeout=60.0)
+        finally:
+            running.kill()
+    assert (running.returncode, out) == (130, "")
+    assert err.strip() == "interrupted: terminated"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("def f(q, rng:", "f", "SyntaxError"),
+        ("\x00", "f", "SyntaxError"),
+        ("class f:\n    pass\n", "f", "must define 'f' once, by a plain def"),
+        ("raise SystemExit(7)\ndef g():\n    pass\n", "f", "must define 'f' once, by a plain def"),
+        ("async def f(q, rng):\n    return q\n", "f", "must define 'f' once, by a plain def"),
+        ("def f(q, rng):\n    yield q\n", "f", "line 2 of f"),
+        ("def f(q, rng):\n    return q\n", "f.g", "must define 'f.g' once, by a plain def"),
+        ("def f(q, rng):\n    return q\n", "\x1b[31m", "must define"),
+    ],
+)
+def test_what_is_no_mechanism_is_open_with_a_reason(
+    dpaudit: Run, folder: Path, text: str, name: str, message: str
+) -> None:
+    (folder / "odd.py").write_text(text)
+    ended = dpaudit("verify", f"odd:{name}", "--adjacency", "all-differ", "--runs", "0")
+    assert (ended.code, ended.err) == (3, "")
+    assert ended.out.startswith("OPEN  ")
+    assert message in ended.out
+    assert "\x1b" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing_of_this_name",), "the catalogue has no entry"),
+        (("laplace", "--claim", "-1"), "epsilon must be finite and at least 0"),
+        (("laplace", "--claim", "one"), "claim"),
+        (("laplace", "--delta", "0.1"), "--delta needs --claim"),
+        (("laplace", "--param", "eps"), "--param reads NAME=VALUE"),
+        (("laplace", "--param", "eps=1"), "has no parameter 'eps'"),
+        (("laplace", "--pair", "[1"), "--pair must be JSON"),
+        (("laplace", "--pair", "[1, 3]"), "the pair is not adjacent"),
+        (("laplace", "--adjacency", "near"), "adjacency must be one of"),
+        (("laplace", "--runs", "-1"), "--runs must be at least 0"),
+        (("laplace", "--param", "epsilon=1", "--param", "epsilon=2"), "--param epsilon must be given once"),
+        (("laplace", "--pair", "[0, " + "9" * 400 + "]"), "the pair is not adjacent"),
+        (("laplace", "--claim", "inf"), "epsilon must be finite"),
+        (("laplace", "--claim", "1", "--delta", "nan"), "delta must be a number"),
+        (("laplace", "--confidence", "1"), "--confidence must lie"),
+        (("laplace", "--save", "no/such/folder/c.json"), "--save"),
+    ],
+)
+def test_bad_usage(dpaudit: Run, arguments: tuple[str, ...], message: str) -> None:
+    ended = dpaudit("verify", *arguments, *(() if "--runs" in arguments else ("--runs", "0")))
+    assert ended.code == 2
+    assert message in ended.err
+    assert ended.out == ""
+
+
+def test_an_upper_bound_in_a_spec(dpaudit: Run, write: Write) -> None:
+    upper = '{ epsilon = 2.5, scope = "all data", source = "a paper" }'
+    entry = spec(
+        name='"of the catalogue"', mechanism='"dpaudit.catalogue.additive:laplace"', claim=None, pair=None, runs="1_000"
+    )
+    path = write(spec(upper=upper), entry)
+    question, _ = read_spec(path)
+    assert question.upper is not None
+    assert (question.upper.label, question.upper.arithmetic) == (Label.NUMERIC_UPPER, Arithmetic.FLOATS)
+    ended = dpaudit("run", path, "--report", "out")
+    assert ended.code == 0
+    told = Path("out/report.md").read_text()
+    assert (
+        "numeric-upper, no proof, for all data; in floats, not enclosed; stated in the spec, not checked here: a paper"
+        in told
+    )
+    assert "epsilon = 1; exact-pair, for one pair: " in told  # of the catalogue's entry
+    (stored,) = Path("out").glob("it-*.json")
+    assert json.loads(stored.read_text())["upper"]["epsilon_upper"] == 2.5
+    assert dpaudit("recheck", str(stored)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("upper", "message"),
+    [
+        ("{ epsilon = 1.0 }", "upper: the key 'scope' is missing"),
+        ('{ epsilon = -1.0, scope = "s", source = "s" }', "upper: epsilon_upper must be at least 0"),
+        ('{ epsilon = 1.0, scope = "s", source = "s", delta = 2.0 }', "upper: delta must be in"),
+        ('{ epsilon = 1.0, scope = "s", source = "s", label = "sure" }', "upper.label must be one of proved"),
+        ('{ epsilon = 1.0, scope = "s", source = "s", bound = 1 }', "upper: unknown key 'bound'"),
+    ],
+)
+def test_a_wrong_upper_bound_in_a_spec(write: Write, upper: str, message: str) -> None:
+    with pytest.raises(InvalidSpec, match=message):
+        read_spec(write(spec(upper=upper)))

@@ -1,0 +1,204 @@
+"""Every proof is confronted with exact losses: of no random mechanism may a pair lose more than is proved of it.
+
+The source of each mechanism goes three ways. Python runs it beside its reading, with the same draws; the prover and the
+checker bound its loss for all answers; integrals enclose the loss of concrete pairs from below. Seeds are fixed, so
+that nothing here is left to chance.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.verify.alignment import Unproved, prove
+from dpaudit.verify.checker import check, epsilon
+from dpaudit.verify.language import read, run
+from dpaudit.verify.language.nodes import Program
+from dpaudit.verify.proof import SYMMETRIC, Proof
+from dpaudit.verify.witnesses import ANY, OutsideIntegrals, PairLoss, at_most, pair_loss
+from tests.verify.programs import PROGRAMS, WRONG
+from tests.verify.random_programs import Mechanism, Pair, mechanism
+
+RUNS = 6  # of a source beside its reading
+
+
+class Draws:
+    """Noise that is written down: halves between -4 and 4, the same for every law."""
+
+    def __init__(self, seed: int) -> None:
+        self.numbers = random.Random(seed)
+
+    def __call__(self, law: str, scale: Any) -> Fraction:
+        return Fraction(self.numbers.randint(0 if law == "exponential" else -8, 8), 2)
+
+    def laplace(self, scale: Any) -> Fraction:
+        return self("laplace", scale)
+
+    def exponential(self, scale: Any) -> Fraction:
+        return self("exponential", scale)
+
+
+@dataclass(frozen=True)
+class Confronted:
+    """What became of one mechanism: its proof, if there is one, and the losses of its pairs where they are known."""
+
+    proof: Proof | None
+    cost: Fraction | None
+    losses: tuple[float, ...]
+
+
+def exceeding(cost: Fraction, losses: Iterable[float]) -> list[float]:
+    """The losses that lie above a cost: none, or the proof is wrong."""
+    return [loss for loss in losses if loss == float("inf") or Fraction(loss) > cost]
+
+
+def certain_loss(found: PairLoss, adjacency: str) -> float:
+    """What the pair loses at least, in the orders that the adjacency speaks of."""
+    return found.loss.lower if adjacency in SYMMETRIC else found.forward.loss.lower
+
+
+def proof_of(program: Program, drawn: Mechanism) -> Proof | None:
+    """A proof for any number of answers, or else for the number that the pairs have."""
+    if drawn.symbolic:
+        found = prove(program, drawn.adjacency)
+        if isinstance(found, Proof):
+            return found
+    fixed = {name: value for name, value in drawn.parameters.items() if name != "eps"}
+    stated = prove(program, drawn.adjacency, fixed=fixed, answers=drawn.answers)
+    return None if isinstance(stated, Unproved) else stated
+
+
+def losses_of(program: Program, drawn: Mechanism) -> tuple[float, ...]:
+    found = []
+    for first, second in drawn.pairs:
+        try:
+            found.append(certain_loss(pair_loss(program, first, second, drawn.parameters), drawn.adjacency))
+        except OutsideIntegrals:
+            continue
+    return tuple(found)
+
+
+def same_as_python(drawn: Mechanism, program: Program, seed: int) -> None:
+    """The source does what its reading does."""
+    scope: dict[str, Any] = {}
+    exec(drawn.source, scope)
+    for number in range(RUNS):
+        answers = list(drawn.pairs[number % len(drawn.pairs)][number % 2])
+        noise = seed * RUNS + number
+        expected = scope["f"](answers, Draws(noise), **drawn.parameters)
+        if isinstance(expected, dict):
+            expected = tuple(expected.items())
+        found = run(program, answers, drawn.parameters, Draws(noise))
+        assert found == (tuple(expected) if isinstance(expected, list) else expected), drawn.source
+
+
+def confronted(seed: int) -> Confronted:
+    """Examines the mechanism of a seed; fails where any two of the three disagree."""
+    drawn = mechanism(seed)
+    program = read(drawn.source)
+    same_as_python(drawn, program, seed)
+    losses = losses_of(program, drawn)
+    proof = proof_of(program, drawn)
+    if proof is None:
+        return Confronted(None, None, losses)
+    check(proof)
+    cost = epsilon(proof, drawn.parameters)
+    where = f"seed {seed}, {drawn.adjacency}, {drawn.parameters}, {drawn.pairs}\n{drawn.source}"
+    assert not exceeding(cost, losses), f"proved {cost}, pairs lose {[float(loss) for loss in losses]}: {where}"
+    return Confronted(proof, cost, losses)
+
+
+def examine(seeds: Iterable[int]) -> None:
+    """Examines many, and sees to it that there was something to examine."""
+    seen = [confronted(seed) for seed in seeds]
+    proved = [each for each in seen if each.cost is not None]
+    compared = [each for each in proved if each.losses]
+    assert len(proved) >= 0.6 * len(seen)
+    assert len(compared) >= 0.5 * len(seen)
+    tight = [each for each in compared if each.cost and float(max(each.losses)) >= 0.9 * float(each.cost)]
+    assert len(tight) >= 0.1 * len(seen)  # bounds far above the truth would never be found out
+    infinite = [each for each in seen if each.cost is None and any(loss == float("inf") for loss in each.losses)]
+    assert len(infinite) >= 0.02 * len(seen)  # and neither would a prover that is never put to the test
+
+
+@pytest.mark.parametrize("start", range(0, 40, 10))
+def test_no_pair_of_forty_random_mechanisms_loses_more_than_is_proved(start: int) -> None:
+    for seed in range(start, start + 10):
+        confronted(seed)
+
+
+@pytest.mark.slow
+def test_no_pair_of_a_thousand_random_mechanisms_loses_more_than_is_proved() -> None:
+    examine(range(1_000))
+
+
+PAIRS: tuple[Pair, ...] = tuple(
+    (tuple(map(Fraction, first)), tuple(map(Fraction, second)))
+    for first, second in (((1, -1), (2, -2)), ((0, 0), (1, 1)), ((0, 0), (0, 1)), ((1, 1), (0, 0)))
+)
+VALUES = {"eps": Fraction(1), "N": Fraction(1), "T": Fraction(0), "M": Fraction(2)}
+
+
+def neighbours(pair: Pair, adjacency: str) -> bool:
+    moves = [after - before for before, after in zip(*pair, strict=True)]
+    if adjacency == "one-differs":
+        return sum(move != 0 for move in moves) <= 1
+    return all({"all-differ": abs(move), "up": move, "down": -move}[adjacency] in (0, 1) for move in moves)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_pair_of_the_known_programs_loses_more_than_is_proved(name: str) -> None:
+    case = PROGRAMS[name]
+    program = read(case.function)
+    given = {name: VALUES[name] for name in program.parameters}
+    pairs = [pair for pair in PAIRS if neighbours(pair, case.adjacency)]
+    assert pairs
+    fixed = {name: value for name, value in given.items() if name != "eps"}
+    proof = prove(program, case.adjacency, fixed=fixed, answers=2)
+    assert isinstance(proof, Proof) or not case.right
+    if isinstance(proof, Proof):
+        check(proof)
+        losses = [certain_loss(pair_loss(program, *pair, given), case.adjacency) for pair in pairs]
+        assert not exceeding(epsilon(proof, given), losses)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_false_proof_would_be_found_out(name: str) -> None:
+    """The claims of the wrong programs, had they been proved, lie below the loss of a pair at an event."""
+    case = WRONG[name]
+    known = case.counterexample
+    assert known is not None
+    program = read(case.function)
+    given = {name: (VALUES | known.parameters)[name] for name in program.parameters}
+    event = [as_pattern(item) for item in known.event]
+    found = pair_loss(program, known.before, known.after, given, [event])
+    way = found.forward
+    assert way.likelier.lower == pytest.approx(known.first, rel=1e-5)
+    assert way.rarer.lower == pytest.approx(known.second, rel=1e-5)
+    assert way.loss.lower == pytest.approx(known.loss, rel=1e-8)
+    claim = Fraction(2 if case.claim == "2*eps" else 1)
+    assert exceeding(claim, [way.loss.lower]) == [way.loss.lower]
+    assert not exceeding(Fraction(3), [2.9])
+
+
+def as_pattern(item: Any) -> Any:
+    if item == "any":
+        return ANY
+    return at_most(item[1]) if isinstance(item, tuple) else item
+
+
+def test_random_mechanisms_are_of_all_kinds() -> None:
+    drawn = [mechanism(seed) for seed in range(1_000)]
+    kinds = Counter(each.kind for each in drawn)
+    assert set(kinds) == {"sparse", "largest", "sums", "two draws"}
+    assert min(kinds.values()) >= 25
+    assert len({(each.source, each.adjacency) for each in drawn}) >= 800
+    for each in drawn:
+        assert all(neighbours(pair, each.adjacency) for pair in each.pairs), each
+        assert each.answers in (1, 2, 3)

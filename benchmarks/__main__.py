@@ -1,4 +1,4 @@
-"""`python -m benchmarks [valid|tight|speed|memory|light ...] [--quick]` prints Markdown tables; by default all."""
+"""`python -m benchmarks [valid|tight|verify|exact|speed ...] [--quick]` prints Markdown tables; by default all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ TABLES = (
     "valid",
     "tight",
     "oracle",
+    "bracket",
+    "verify",
+    "exact",
     "certifiers",
     "sequential",
     "pairs",

@@ -1,0 +1,120 @@
+"""What upper bounds cost: proofs and their check, refutations, rigorous integrals, exact replay, accounting.
+
+CPU times of one process, import excluded. Each proof, check and refutation is timed once, as a user meets it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+from benchmarks.programs import RIGHT, WRONG
+from benchmarks.tables import print_table
+
+ENGINES = (
+    *(f"dpaudit.verify.{room}" for room in ("accounting", "alignment", "checker", "integrals", "replay", "witnesses")),
+    "flint",
+    "z3",
+)
+BITS, QUICK_BITS = 20, 14  # of replay: 2^20 paths, 2^14
+STEPS, QUICK_STEPS = 10_000, 1_000  # of DP-SGD
+GIVEN = {"eps": 1, "N": 1, "T": 0, "M": 2}  # where a wrong program is refuted; a smart sum needs T = 1
+RADIUS = 1e-12  # the largest relative radius of an event's probability
+Row = tuple[str, ...]
+
+
+def run(quick: bool) -> None:
+    """Prints one line for each piece of work, with its goal; `quick` replays and composes less."""
+    for engine in ENGINES:
+        import_module(engine)
+    rows = [*_proofs(), *_refutations(), *_probabilities(), _replayed(QUICK_BITS if quick else BITS)]
+    rows.append(_dp_sgd(QUICK_STEPS if quick else STEPS))
+    print_table("Verify: CPU seconds", ("work", "seconds", "goal", "", "found"), rows)
+    missed = [row[0] for row in rows if row[3] == "MISSED"]
+    print("\nmissed: " + ("; ".join(missed) or "none"))
+
+
+def _proofs() -> list[Row]:
+    from dpaudit.verify.alignment import Unproved, prove
+    from dpaudit.verify.checker import check
+    from dpaudit.verify.language import read
+
+    rows = []
+    for function, adjacency, claim in RIGHT:
+        name = f"`{function.__name__}`"
+        proof, seconds = _timed(lambda f=function, a=adjacency, c=claim: prove(read(f), a, claim=c))
+        if isinstance(proof, Unproved):
+            rows.append(_row(f"proof of {name}", seconds, 2.0, False, proof.reason))
+            continue
+        rows.append(_row(f"proof of {name}", seconds, 2.0, True, f"cost {proof.cost}"))
+        checked, seconds = _timed(lambda proof=proof: check(proof))
+        kept = "keeps" if checked.keeps_claim else "DOES NOT KEEP"
+        rows.append(_row(f"its check {name}", seconds, None, bool(checked.keeps_claim), f"{kept} {claim}"))
+    return rows
+
+
+def _refutations() -> list[Row]:
+    from dpaudit.verify.language import read
+    from dpaudit.verify.witnesses import refute
+
+    rows = []
+    for function, adjacency, claim in WRONG:
+        program, epsilon = read(function), 2 if claim.startswith("2") else 1
+        given = {**GIVEN, "T": 1} if "M" in program.parameters else GIVEN
+        parameters = {name: Fraction(given[name]) for name in program.parameters}
+        found, seconds = _timed(lambda p=program, a=adjacency, e=epsilon, g=parameters: refute(p, a, e, g))
+        words = "not refuted" if found is None else f"loss {found.loss.lower:.6g} > {epsilon}"
+        rows.append(_row(f"refutation of `{function.__name__}`", seconds, 5.0, found is not None, words))
+    return rows
+
+
+def _probabilities() -> list[Row]:
+    """Bottoms for all but the last of n distinct answers: the least of some repetitions, as it is computed often."""
+    from dpaudit.verify.integrals import Between, Line, Slice, probability
+
+    rows = []
+    for count, repetitions, goal in ((8, 50, 0.004), (32, 5, 0.25)):
+        lines = [(Line(1, -Fraction(7 * place % count, 3)),) for place in range(count)]
+        below = [Between("laplace", Fraction(4), (), line) for line in lines[:-1]]
+        draws = (*below, Between("laplace", Fraction(4), lines[-1], ()))
+        event = ((Slice("laplace", Fraction(2), None, None, tuple(((draw,),) for draw in draws)),),)
+        timed = [_timed(lambda event=event: probability(event)) for _ in range(repetitions)]
+        ball, seconds = timed[0][0], min(each for _, each in timed)
+        radius = float(ball.rad() / ball.mid())
+        found = f"{float(ball.mid()):.12g}, relative radius {radius:.1e}"
+        rows.append(_row(f"event of {count} distinct answers", seconds, goal, radius <= RADIUS, found))
+    return rows
+
+
+def _replayed(bits: int) -> Row:
+    """One dataset's paths: those of 2^bits choices; its neighbour draws nothing."""
+    from dpaudit.verify.replay import replay
+
+    def counted(data: int, rng: Any) -> int:
+        return sum(rng.bit() for _ in range(bits)) if data else 0
+
+    losses, seconds = _timed(lambda: replay(counted, [0, 1], "all", most_paths=2 << bits))
+    right = losses.paths == 2**bits + 1 and losses.laws[1][0] == Fraction(1, 2**bits)
+    return _row(f"replay of {bits} fair bits", seconds, 100.0, right, f"{losses.paths:,} paths")
+
+
+def _dp_sgd(steps: int) -> Row:
+    from dpaudit.verify.accounting import SubsampledGaussian, compose
+
+    bound, seconds = _timed(lambda: compose([SubsampledGaussian(1.0, rate=0.01)] * steps, delta=1e-5))
+    found = f"epsilon {bound.epsilon_upper:.6f} at delta 1e-5"
+    return _row(f"DP-SGD, {steps:,} steps, noise 1, rate 0.01", seconds, None, True, found)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.process_time()
+    found = work()
+    return found, time.process_time() - started
+
+
+def _row(work: str, seconds: float, goal: float | None, right: bool, found: str) -> Row:
+    verdict = "MISSED" if not right or (goal is not None and seconds > goal) else "met" if goal is not None else ""
+    return work, f"{seconds:.4f}", "" if goal is None else f"{goal:g}", verdict, found

@@ -69,53 +69,53 @@ def test_an_unknown_name_is_refused_with_a_hint() -> None:
         find("laplace.half")
 
 
-@pytest.mark.parametrize("entry", ALL, ids=named)
-def test_words_are_there(entry: Entry) -> None:
-    assert all((entry.title, entry.formula, entry.neighbours, entry.source.paper))
-    assert all(parameter.unit and parameter.meaning for parameter in entry.parameters)
-    assert (entry.reason is None) == ("." not in entry.name)
-    assert entry.expect == ("refuted" if entry.broken else "not-refuted")
+def test_words_are_there() -> None:
+    for entry in ALL:
+        assert all((entry.title, entry.formula, entry.neighbours, entry.source.paper)), entry.name
+        assert all(parameter.unit and parameter.meaning for parameter in entry.parameters), entry.name
+        assert (entry.reason is None) == ("." not in entry.name), entry.name
+        assert entry.expect == ("refuted" if entry.broken else "not-refuted")
 
 
-@pytest.mark.parametrize("entry", ALL, ids=named)
-def test_the_reference_leads_back(entry: Entry) -> None:
-    assert import_reference(entry.reference) is entry
-    assert wrap(entry.reference).open().per_run is False
-    assert wrap(entry) is entry
+def test_the_reference_leads_back() -> None:
+    for entry in ALL:
+        assert import_reference(entry.reference) is entry
+        assert wrap(entry.reference).open().per_run is False
+        assert wrap(entry) is entry
 
 
-@pytest.mark.parametrize("entry", ALL, ids=named)
 @pytest.mark.parametrize("library", [pickle, cloudpickle], ids=["pickle", "cloudpickle"])
-def test_an_entry_travels_as_its_name(entry: Entry, library: object) -> None:
-    given = entry.with_parameters({entry.parameters[0].name: entry.parameters[0].default})
-    for each in (entry, given):
-        sent = library.dumps(each)  # type: ignore[attr-defined]
-        assert len(sent) < 250
-        assert pickle.loads(sent) == each
-        assert pickle.loads(sent).values() == each.values()
-    assert given != entry
+def test_an_entry_travels_as_its_name(library: object) -> None:
+    for entry in ALL:
+        given = entry.with_parameters({entry.parameters[0].name: entry.parameters[0].default})
+        for each in (entry, given):
+            sent = library.dumps(each)  # type: ignore[attr-defined]
+            assert len(sent) < 250
+            assert pickle.loads(sent) == each
+            assert pickle.loads(sent).values() == each.values()
+        assert given != entry, entry.name
 
 
-@pytest.mark.parametrize("entry", ALL, ids=named)
-def test_the_description_names_the_program(entry: Entry) -> None:
-    description = entry.describe()
-    assert (description.name, description.reference) == (entry.name, entry.reference)
-    assert description.takes_rng
-    assert description.parameters == entry.values()
-    assert description.file is not None
-    assert description.line is not None
-    with open(description.file, encoding="utf-8") as file:
-        assert f"def {entry.program.__name__}(" in file.read().splitlines()[description.line - 1]
+def test_the_description_names_the_program() -> None:
+    for entry in ALL:
+        description = entry.describe()
+        assert (description.name, description.reference) == (entry.name, entry.reference)
+        assert description.takes_rng, entry.name
+        assert description.parameters == entry.values()
+        assert description.file is not None
+        assert description.line is not None
+        with open(description.file, encoding="utf-8") as file:
+            assert f"def {entry.program.__name__}(" in file.read().splitlines()[description.line - 1]
 
 
-@pytest.mark.parametrize("entry", ALL, ids=named)
-def test_unknown_parameters_and_bad_values_are_refused(entry: Entry) -> None:
-    known = ", ".join(parameter.name for parameter in entry.parameters)
-    with pytest.raises(InvalidSpec, match=f"has no parameter 'sigma'; it has: {known}"):
-        entry.with_parameters({"sigma": 1.0})
-    refusals = [message for parameter in entry.parameters if (message := refusal(entry, parameter.name, -1.0))]
-    assert refusals, "every entry has a scale or a probability"
-    assert all(re.match(rf"{re.escape(entry.name)}: \w+ must", message) for message in refusals)
+def test_unknown_parameters_and_bad_values_are_refused() -> None:
+    for entry in ALL:
+        known = ", ".join(parameter.name for parameter in entry.parameters)
+        with pytest.raises(InvalidSpec, match=f"has no parameter 'sigma'; it has: {known}"):
+            entry.with_parameters({"sigma": 1.0})
+        refusals = [message for parameter in entry.parameters if (message := refusal(entry, parameter.name, -1.0))]
+        assert refusals, f"{entry.name}: every entry has a scale or a probability"
+        assert all(re.match(rf"{re.escape(entry.name)}: \w+ must", message) for message in refusals)
 
 
 def refusal(entry: Entry, name: str, value: object) -> str | None:
@@ -134,9 +134,9 @@ def test_a_twin_is_an_attribute_and_keeps_the_parameters_given_to_its_parent() -
         laplace.quarter_noise  # noqa: B018
 
 
-@pytest.mark.parametrize(("entry", "twin"), TWINS, ids=[twin.name for _, twin in TWINS])
-def test_no_twin_hides_behind_a_field(entry: Entry, twin: Entry) -> None:
-    assert getattr(entry, twin.name.rpartition(".")[2]) is twin
+def test_no_twin_hides_behind_a_field() -> None:
+    for entry, twin in TWINS:
+        assert getattr(entry, twin.name.rpartition(".")[2]) is twin
 
 
 def test_claims_follow_the_parameters() -> None:

@@ -181,7 +181,8 @@ def test_each_spec_imports_from_its_own_folder(dpaudit: Run, write: Write, folde
 
 def test_a_command_is_found_beside_its_spec(dpaudit: Run, write: Write, folder: Path) -> None:
     program = (
-        "import json, sys\nasked = json.load(sys.stdin)\nfor _ in range(asked['runs']):\n    print(asked['data'])\n"
+        "import json, random, sys\nasked = json.load(sys.stdin)\nrng = random.Random(asked['seed'])\n"
+        "for _ in range(asked['runs']):\n    print(asked['data'] + rng.random())\n"
     )
     write(
         spec(name='"beside"', mechanism='{ command = ["tells"] }', expect='"refuted"'),

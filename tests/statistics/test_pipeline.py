@@ -74,7 +74,7 @@ def test_valid_at_the_exact_boundary(engine: Engine, name: str) -> None:
 
 def test_valid_for_a_joint_event(engine: Engine) -> None:
     """Ten releases that share one loss: a learned score, on runs it has not seen. `FALSE_ALARM`."""
-    audits, runs = 60, 4_000
+    audits, runs = 40, 4_000
     entry = find("laplace_vector").with_parameters({"sensitivity": 4.0})
     pair = ([0] * 4, [1] * 4)
     claim = PureDP(1.0)
@@ -85,7 +85,7 @@ def test_valid_for_a_joint_event(engine: Engine) -> None:
 
 def test_valid_when_pairs_compete(engine: Engine) -> None:
     """The best of six pairs is certified on fresh runs at the full error probability. `FALSE_ALARM`."""
-    entry, audits, runs = find("laplace"), 60, 8_000
+    entry, audits, runs = find("laplace"), 40, 8_000
     pairs = tuple(AdjacentPair(float(j), float(j + 1), f"pair {j}") for j in range(6))
     specs = [
         AuditSpec(claim=PureDP(1.0), mechanism=entry, pairs=pairs, runs=runs, confidence=CONFIDENCE, seed=seed)

@@ -175,13 +175,14 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     if table.max_time_s is not None:
         validate.positive("max_time_s", table.max_time_s)
     timed = table.max_time_s is not None and wishes.runs is None
+    pairs = _pairs(table, folder, claim.relation, entry)
     return Question(
         source=source,
         name=table.name,
         tags=tuple(table.tags),
         claim=claim,
         mechanism=mechanism,
-        pairs=_pairs(table, folder, claim.relation, entry),
+        pairs=pairs,
         expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,
         runs=None if timed else _first(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
         max_time_s=table.max_time_s if timed else None,
@@ -191,7 +192,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         search_share=table.search_share,
         requires=tuple(table.requires),
         options=_options(table, wishes),
-        upper=None if table.upper is None else upper_bound(table.upper, entry or mechanism, folder),
+        upper=None if table.upper is None else upper_bound(table.upper, entry or mechanism, folder, pairs),
     )
 
 

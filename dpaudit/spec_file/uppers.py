@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism
+from dpaudit.pairs import AdjacentPair
+from dpaudit.spec_file.pairs import ImportedPair
 from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 if TYPE_CHECKING:
@@ -16,10 +19,12 @@ if TYPE_CHECKING:
 STATED = ("epsilon", "scope", "source")
 
 
-def upper_bound(table: UpperTable, mechanism: Mechanism, folder: str) -> UpperBound:
-    """The bound that a spec gives for its mechanism; `folder` is the spec's.
+def upper_bound(
+    table: UpperTable, mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+) -> UpperBound:
+    """The bound that a spec gives for its mechanism on its pairs; `folder` is the spec's.
 
-    Raises `InvalidSpec` for a bad table, and for a proof that is rejected or is of another program.
+    Raises `InvalidSpec` for a bad table, and for a proof that is rejected, of another program or of other pairs.
     """
     if table.proof is None:
         return _stated(table)
@@ -30,7 +35,7 @@ def upper_bound(table: UpperTable, mechanism: Mechanism, folder: str) -> UpperBo
 
     paths = [table.proof] if isinstance(table.proof, str) else table.proof
     try:
-        return _proved([Path(folder, path) for path in paths], mechanism, folder)
+        return _proved([Path(folder, path) for path in paths], mechanism, folder, pairs)
     except ProofRejected as error:
         raise InvalidSpec(f"upper.proof: the checker rejects it: {error}") from None
     except DpAuditError as error:
@@ -50,7 +55,9 @@ def _stated(table: UpperTable) -> UpperBound:
         raise InvalidSpec(f"upper: {error}") from None
 
 
-def _proved(paths: list[Path], mechanism: Mechanism, folder: str) -> UpperBound:
+def _proved(
+    paths: list[Path], mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+) -> UpperBound:
     from dpaudit.auditing.bracketing import bound_of_proofs, target_named, target_of
     from dpaudit.verify.stored import load
 
@@ -58,5 +65,8 @@ def _proved(paths: list[Path], mechanism: Mechanism, folder: str) -> UpperBound:
         target = target_named(mechanism.reference, dict(mechanism.parameters), folder)
     else:
         target = target_of(mechanism)
-    proofs = [load(path) for path in paths]
-    return bound_of_proofs(proofs, target, source=f"checked proof {', '.join(os.path.basename(p) for p in paths)}")
+    known = [pair for pair in pairs if isinstance(pair, AdjacentPair)]
+    if len(known) < len(pairs):
+        raise InvalidSpec("it is about query answers: write the datasets of the pair down, not a function's name")
+    source = f"checked proof {', '.join(os.path.basename(path) for path in paths)}"
+    return bound_of_proofs([load(path) for path in paths], target, known, source=source)

@@ -11,6 +11,7 @@ import pytest
 from dpaudit.auditing.bracketing import bound_of_proofs, target_of
 from dpaudit.catalogue.sparse import above_threshold, sparse_monotone
 from dpaudit.errors import InvalidSpec
+from dpaudit.pairs import AdjacentPair
 from dpaudit.spec_file import read_spec
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import ProofRejected
@@ -73,6 +74,32 @@ def test_a_proof_for_other_parameters_is_refused() -> None:
         bound_of_proofs([proof], target_of(above_threshold), source="a file")
 
 
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (AdjacentPair([0, 0], [2, 0]), "the pair is not adjacent: .* move by 2, 0"),
+        (AdjacentPair([0, 0], [2, 2], distance=2), "the proof is about neighbours"),
+        (AdjacentPair([0, 0, 0], [1, 1, 1]), 'the proof is for 2 answers, and the pair "[^"]*" has 3'),
+        (AdjacentPair(["a"], ["b"]), "must be a finite number"),
+    ],
+)
+def test_a_pair_that_the_proof_is_not_about_is_refused(pair: AdjacentPair, message: str) -> None:
+    entry = above_threshold.no_halt
+    proof = proved(entry.program, "all-differ", answers=2)
+    assert proof.answers == 2
+    assert (
+        bound_of_proofs([proof], target_of(entry), [AdjacentPair([0, 0], [1, -1])], source="a file").epsilon_upper > 0
+    )
+    with pytest.raises(InvalidSpec, match=message):
+        bound_of_proofs([proof], target_of(entry), [pair], source="a file")
+
+
+def test_a_fixed_value_of_no_parameter_is_rejected_in_a_line() -> None:
+    proof = replace(proved(above_threshold.program, "all-differ"), fixed={"other": Fraction(1)})
+    with pytest.raises(ProofRejected, match="has no such parameter"):
+        bound_of_proofs([proof], target_of(above_threshold), source="a file")
+
+
 def test_a_changed_proof_is_rejected() -> None:
     proof = replace(proved(above_threshold.program, "all-differ"), cost="epsilon/2")
     with pytest.raises(ProofRejected):
@@ -131,3 +158,15 @@ def test_a_changed_file_of_a_proof(folder: Path) -> None:
     path.write_text(path.read_text().replace('"cost": "eps"', '"cost": "eps/2"'))
     with pytest.raises(InvalidSpec, match=r"upper\.proof: the checker rejects it: "):
         read_spec(spec_in(folder, '{ proof = "it.proof.json" }'))
+
+
+def test_a_pair_in_a_spec_must_be_one_of_the_proof_and_written_down(folder: Path) -> None:
+    path = spec_in(folder, '{ proof = "it.proof.json" }')
+    written = path.read_text()
+    for pair, message in (
+        ("{ first = 10, second = 8 }", "upper.proof: the pair is not adjacent"),
+        ('"counts:noisy_count"', "upper.proof: it is about query answers: write the datasets of the pair down"),
+    ):
+        path.write_text(written.replace("{ first = 10, second = 9 }", pair))
+        with pytest.raises(InvalidSpec, match=message):
+            read_spec(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, TypeVar
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
@@ -29,7 +30,7 @@ class Cut(NamedTuple):
 Key = int | Weights | Cut  # so many outcomes, each as likely as the next; or their weights
 
 
-class Source:
+class Source(ABC):
     """A generator whose draws all come from `pick`; `error` remembers what it refused, though a run swallow it.
 
     `idealised` says whether a draw was made that numpy makes with rounding.
@@ -39,9 +40,9 @@ class Source:
         self.error: DpAuditError | None = None
         self.idealised = False
 
+    @abstractmethod
     def pick(self, key: Key) -> int:
         """One outcome, by its place."""
-        raise NotImplementedError
 
     def refuse(self, message: str) -> InvalidSpec:
         """The error to raise for a draw that cannot be replayed."""

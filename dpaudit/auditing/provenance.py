@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+
+GIT_S = 10.0  # seconds that git may take; a result without a commit is better than none
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def short_path(file: str | None) -> str | None:
@@ -44,3 +49,32 @@ def _versions() -> tuple[tuple[str, str], ...]:
         "platform": platform.platform(terse=True),
     }
     return tuple(found.items())
+
+
+def commit_of(folder: str | os.PathLike[str]) -> str | None:
+    """The commit that a folder's files are at, with "-dirty" where they were changed since; None where git knows none.
+
+    Untracked files are no change. Asks the program `git`, which writes nothing and runs no hook for it.
+    """
+    return _commit_of(os.path.abspath(folder))
+
+
+@cache
+def _commit_of(folder: str) -> str | None:
+    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    if commit is None or not COMMIT.fullmatch(commit):
+        return None
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(folder: str, *arguments: str) -> str | None:
+    quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        asked = ["git", "-c", "core.fsmonitor=false", "-C", folder, *arguments]
+        found = subprocess.run(
+            asked, capture_output=True, text=True, timeout=GIT_S, env=quiet, stdin=subprocess.DEVNULL
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() if found.returncode == 0 else None

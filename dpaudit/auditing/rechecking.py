@@ -51,6 +51,7 @@ def repeated(result: AuditResult, evidence: Evidence, health: Health, *, seed: i
         certificate=certificate_of(result.witness, evidence, result.claim, confidence, certifier),
         ceiling=ceiling_of(result.witness, evidence, result.claim, confidence, certifier),
         runs_used=evidence.runs,
+        trail=(),
         health=health,
         blocks=(),
         others=(),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dpaudit.auditing.certification import SINGLE, Evidence, rest
 from dpaudit.auditing.control import Control
+from dpaudit.auditing.files import write_text
 from dpaudit.auditing.health import Health
+from dpaudit.auditing.histogram import Histogram
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
@@ -76,7 +77,9 @@ class AuditResult:
     witnesses, each at the same part of the error probability; the one with the least p-value stands first, as
     `witness`, `evidence` and `certificate`. `blocks` are those of an anytime audit, `representation` the finding on
     floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became
-    of the spiked controls.
+    of the spiked controls. `histogram` shows both output distributions where the witness looks, from search runs: it
+    is to look at and never evidence. `trail` holds the counts of the witness after growing parts of the certifying
+    runs, the last of them all; only the last is certified.
     """
 
     spec: dict[str, Any]
@@ -94,6 +97,8 @@ class AuditResult:
     representation: Finding | None = None
     controls: tuple[Control, ...] = ()
     upper: UpperBound | None = None
+    histogram: Histogram | None = None
+    trail: tuple[Evidence, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -161,6 +166,8 @@ class AuditResult:
     @property
     def holm(self) -> tuple[float, ...]:
         """The Holm-adjusted p-values of the certified witnesses, `witness` first, then `others`; by statsmodels."""
+        if not self.others:
+            return (self.certificate.p_value,)
         from statsmodels.stats.multitest import multipletests
 
         raw = [self.certificate.p_value, *(finding.certificate.p_value for finding in self.others)]
@@ -187,8 +194,8 @@ class AuditResult:
         """
         if self.upper is None or (self.distance > 1 and self.upper.holds_for_all_inputs):
             return None
-        claim = self.claim.at_distance(self.distance) if self.distance > 1 else self.claim
-        return Bracket(self.name, claim, self.lower_bound, (self.upper,))
+        # `claim` is what the claim implies at the distance of the pair
+        return Bracket(self.name, self.claim, self.lower_bound, (self.upper,))
 
     @property
     def lower_bound(self) -> LowerBound | None:
@@ -259,6 +266,8 @@ class AuditResult:
             "explored": [entry.to_dict() for entry in self.explored],
             "ceiling": self.ceiling,
             "upper": None if self.upper is None else self.upper.to_dict(),
+            "histogram": None if self.histogram is None else self.histogram.to_dict(),
+            "trail": [evidence.to_dict() for evidence in self.trail],
             "reproducible": self.reproducible,
             "provenance": self.provenance,
         }
@@ -275,71 +284,3 @@ class AuditResult:
         from dpaudit.auditing.wording import full_text
 
         return full_text(self)
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Writes a file through a temporary one beside it, so that a reader never sees half of it."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return target
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteEntry:
-    """One audit of a suite: its result, or the reason why there is none."""
-
-    name: str
-    expect: Verdict
-    result: AuditResult | None = None
-    error: str | None = None
-    exit_code: int = 0
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether the verdict is the one that the author of the spec knows to be right."""
-        return self.result is not None and self.result.verdict is self.expect
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteResult:
-    """Several audits at one suite confidence c: each of m runs at 1 - (1 - c) / m."""
-
-    entries: tuple[SuiteEntry, ...]
-    confidence: float
-
-    @property
-    def results(self) -> tuple[AuditResult, ...]:
-        """The results of the audits that finished."""
-        return tuple(entry.result for entry in self.entries if entry.result is not None)
-
-    @property
-    def exit_code(self) -> int:
-        """The worst code of the suite, in the order 70, 2, 1, 3, 4, 5, 0."""
-        if not self.entries:
-            return 5
-        codes = {entry.exit_code for entry in self.entries}
-        codes |= {1 for entry in self.entries if entry.result is not None and not entry.as_expected}
-        return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), max(codes))
-
-    def holm(self) -> tuple[float | None, ...]:
-        """Holm-adjusted p-values of the finished audits, by statsmodels; None where there is no result."""
-        from statsmodels.stats.multitest import multipletests
-
-        if not self.entries:
-            return ()
-        # an audit without a result still counts among the m: its p-value is 1
-        raw = [1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries]
-        adjusted = multipletests(raw, method="holm")[1]
-        return tuple(
-            None if entry.result is None else min(1.0, float(p))
-            for entry, p in zip(self.entries, adjusted, strict=True)
-        )

@@ -23,8 +23,10 @@ from dpaudit.auditing.certification import (
     rest,
 )
 from dpaudit.auditing.health import Health, Twins
+from dpaudit.auditing.health.comparing import check_compared
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import Processes, compare_twins, processes_needed, run_processes
+from dpaudit.auditing.histogram import histogram
 from dpaudit.auditing.provenance import short_path, versions
 from dpaudit.auditing.result import AuditResult, Explored, Finding
 from dpaudit.auditing.searching.representation import find_representation
@@ -45,13 +47,17 @@ LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mecha
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at."""
+    """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at.
+
+    `trail` holds the counts after growing parts of the runs, the last of them all.
+    """
 
     witness: Witness
     evidence: Evidence
     bits: tuple[Witness, Evidence] | None = None
     looked: Looked | None = None
     processes: Processes | None = None
+    trail: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +197,9 @@ class _Counting:
         if int(sides.sum()) != runs:
             raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
         also = None if bits is None else (bits, evidence_of(bits, watch.hits(total, 1), sides))
-        return Counted(witness, evidence_of(witness, watch.hits(total), sides), also, watch.read(table))
+        grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
+        trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
+        return Counted(witness, trail[-1], also, watch.read(table), trail=trail)
 
     def _in_processes(self, witness: Witness, pilot: Pilot, runs: int) -> Counted:
         claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
@@ -203,6 +211,16 @@ class _Counting:
         found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
         self.progress.end()
         return Counted(witness, _of_processes(witness, found), processes=found)
+
+
+def _milestones(shards: int) -> list[int]:
+    """Which shards end a part of the trail: about twice as many each time, and the last.
+
+    >>> _milestones(60)
+    [0, 1, 2, 3, 5, 7, 10, 15, 22, 31, 44, 59]
+    """
+    ends = {round(2 ** (step / 2)) - 1 for step in range(2 * shards.bit_length())}
+    return sorted({end for end in ends if end < shards} | {shards - 1})
 
 
 def _of_processes(witness: Witness, found: Processes) -> Evidence:
@@ -264,7 +282,9 @@ def _looked_again(session: Session, probe: Probe, refuted: bool) -> tuple[Probe,
 
 
 def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None) -> Health:
-    """The health of the experiment; raises `UnsoundAudit` where runs depend on each other."""
+    """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an answer."""
+    for each in answer.counted:
+        check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name)
     processes = [each.processes for each in answer.counted if each.processes is not None]
     watched = [each.looked for each in answer.counted if each.looked is not None]
     worst = min((each.seen for each in processes), key=lambda seen: seen.log_p, default=health.NOTHING)
@@ -317,6 +337,10 @@ def _result(
         blocks=answer.blocks,
         others=tuple(findings),
         representation=None if bits is None else _of_bits(spec, *bits),
+        histogram=histogram(answer.pilot, main.witness)
+        if main.witness.pair == answer.counted[0].witness.pair
+        else None,
+        trail=answer.counted[first].trail,
         provenance=provenance,
     )
 

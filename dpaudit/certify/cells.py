@@ -100,7 +100,7 @@ class Line:
         return np.asarray(np.minimum(self.high, self.low + (self.high - self.low) * turn))
 
     def _deviation(self, p: Floats, q: Floats) -> Floats:
-        return np.sqrt(p * (1.0 - p) / self.n + self.ratio**2 * q * (1.0 - q) / self.m)
+        return np.hypot(np.sqrt(p * (1.0 - p) / self.n), self.ratio * np.sqrt(q * (1.0 - q) / self.m))
 
 
 def spaced(first: int, last: int, width: Callable[[Floats], Floats]) -> Whole:

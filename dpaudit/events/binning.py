@@ -26,7 +26,7 @@ MOST_TOKENS = 4096
 REPEATED = 0.002  # a value that makes up this part of the pilot is an atom
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Binning:
     """The cells of a feature: `len(edges) + 1` bins, then a cell for each token, then one for tokens never seen.
 
@@ -44,6 +44,15 @@ class Binning:
         codes = np.array([token.code for token in self.tokens], np.uint64)
         object.__setattr__(self, "_order", np.argsort(codes))
         object.__setattr__(self, "_known", codes[self._order])
+
+    def __eq__(self, other: object) -> bool:  # of arrays, == is no truth value
+        return isinstance(other, Binning) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[bytes, tuple[Token, ...], float | None]:
+        return self.edges.tobytes(), self.tokens, self.step
 
     @property
     def bins(self) -> int:

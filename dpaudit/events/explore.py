@@ -143,7 +143,7 @@ def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal) -> Prop
 def binning_of(feature: Feature, both: Outputs) -> Binning:
     """The cells of a feature, chosen on these outputs."""
     column = feature.column(both)
-    return binning(column, _labels(column, both) if isinstance(feature, Whole) else dict(both.labels))
+    return binning(column, labels_of(feature, both))
 
 
 # --- the features --------------------------------------------------------------------------------------------
@@ -250,6 +250,11 @@ def _learned(pilot: Pilot, both: Outputs) -> tuple[list[Feature], list[tuple[str
 
 
 # --- labels of whole outputs -----------------------------------------------------------------------------------
+
+
+def labels_of(feature: Feature, both: Outputs) -> dict[int, str]:
+    """How the tokens of a feature are printed: those of the outputs, or whole outputs as they are written."""
+    return _labels(feature.column(both), both) if isinstance(feature, Whole) else dict(both.labels)
 
 
 def _labels(column: Column, both: Outputs) -> dict[int, str]:

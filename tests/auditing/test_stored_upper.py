@@ -13,6 +13,7 @@ import pytest
 
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.stored import json_schema, load
+from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 from tests.golden import example
@@ -98,7 +99,7 @@ def test_the_bracket_of_a_result_has_both_halves() -> None:
 
 def test_a_pair_some_steps_apart_is_held_against_what_the_claim_implies_there() -> None:
     """A pair two steps apart that loses 1.9 refutes no claim of 1 for neighbours."""
-    made = example.result()
+    made = example.result(claim=PureDP(2.0, "add_or_remove_one"))  # the claim of a result is that of its distance
     made.spec["pairs"][0]["distance"] = 2
     certificate = replace(made.certificate, epsilon_lower=1.5, p_value=0.5)
     exact = UpperBound(1.9, 0.0, Label.EXACT_PAIR, "the pair", Arithmetic.BALLS, "integrals", 1.8)

@@ -171,3 +171,13 @@ def test_tables_count_both_sides_of_every_feature() -> None:
         np.testing.assert_array_equal(part[:, 1], bins.counts(feature.column(second)))
     assert tables.wanted is None
     assert Tables(tables.features[:2]).wanted == frozenset({(0,), (1,)})
+
+
+def test_equal_cells_are_equal_and_have_one_hash() -> None:
+    """A learned score holds them, and results that hold it are compared."""
+    one, same = (Binning(np.array([0.0, 1.0], np.float32), (token("text", "a"),)) for _ in range(2))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != Binning(np.array([0.0, 2.0], np.float32), one.tokens)
+    assert one != Binning(one.edges)
+    assert one != 3

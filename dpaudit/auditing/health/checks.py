@@ -202,7 +202,7 @@ def _of_groups(found: list[Seen]) -> Seen:
 def _notes(pilot: Pilot) -> tuple[str, ...]:
     found = constants(pilot)
     if found.equal:
-        return ("every search run on both datasets gave one and the same output; a constant is private",)
+        return ("every search run on both datasets gave one and the same output; a constant tells nothing of the data",)
     sides = [name for name, flag in (("first", found.first), ("second", found.second)) if flag]
     return tuple(f"every search run on the {side} dataset gave one and the same output" for side in sides)
 

@@ -21,7 +21,6 @@ from dpaudit.sampling.outputs import concatenate
 from dpaudit.sampling.watch import PRINTED, words
 
 MOST_PROCESSES = 1 << 12
-ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
 TWIN_S, FEWEST_TWIN_RUNS = 2.0, 16  # seconds of runs in each of two processes that are compared, or so many runs
 
 
@@ -101,12 +100,13 @@ def compare_twins(session: Session, pair: int, probe: Probe, runs: int = 2 * PRI
 
     Made only where a mechanism does not repeat itself on equal streams: else its outputs come from the rng, which is
     another one in every shard. What a process keeps for itself sets its shard apart from the others. Where the
-    certifying runs were spread over processes there are two, with the same sides, so that equal streams show run by
-    run; in one process, a stream that others would repeat is sound, and so is a mechanism that only opens there.
+    certifying runs were spread over processes, as those of an audit are that was taken up after a kill, there are two,
+    with the same sides, so that equal streams show run by run; in one process, a stream that others would repeat is
+    sound, and so is a mechanism that only opens there.
     """
     if probe.reproducible:
         return None
-    processes = 1 if all(name in ONE_PROCESS for name in session.pool_names) else 2
+    processes = 1 if session.one_process else 2
     affordable = max(FEWEST_TWIN_RUNS, int(TWIN_S / max(probe.run_s, 1e-9)))
     each = max(1, min(PRINTED, runs // processes, affordable))
     sides = np.arange(each) >= each // 2

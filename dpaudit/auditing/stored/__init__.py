@@ -1,6 +1,7 @@
-"""Stored results read back: strict models, and the arithmetic again from the stored counts."""
+"""Stored results and suites read back: strict models, and the arithmetic again from the stored counts."""
 
 from dpaudit.auditing.stored.models import json_schema
-from dpaudit.auditing.stored.reading import load
+from dpaudit.auditing.stored.reading import load, loads
+from dpaudit.auditing.stored.suites import SUITE_SCHEMA, load_either, load_suite, suite_schema
 
-__all__ = ["json_schema", "load"]
+__all__ = ["SUITE_SCHEMA", "json_schema", "load", "load_either", "load_suite", "loads", "suite_schema"]

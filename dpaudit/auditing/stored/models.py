@@ -307,6 +307,21 @@ class StoredUpper(Stored):
     source: str
 
 
+class StoredHistogram(Stored):
+    """Both output distributions on the witness's feature, in search runs: to look at, never evidence."""
+
+    feature: str
+    edges: list[float]
+    values: list[float]
+    first: list[Count]
+    second: list[Count]
+    labels: list[str]
+    tokens_first: list[Count]
+    tokens_second: list[Count]
+    runs_first: Count
+    runs_second: Count
+
+
 class StoredProvenance(Stored):
     """All that may differ between equal audits; nothing in a result depends on it."""
 
@@ -329,6 +344,8 @@ class StoredProvenance(Stored):
     line: Count | UnsetType | None = UNSET
     command: str | UnsetType | None = UNSET
     source: str | UnsetType | None = UNSET
+    commit: str | UnsetType | None = UNSET
+    interruptions: Count | UnsetType = UNSET
 
 
 class StoredResult(Stored):
@@ -353,6 +370,8 @@ class StoredResult(Stored):
     upper: StoredUpper | None
     reproducible: bool
     provenance: StoredProvenance
+    histogram: StoredHistogram | UnsetType | None = UNSET
+    trail: list[StoredEvidence] | UnsetType = UNSET
 
 
 def json_schema() -> dict[str, Any]:

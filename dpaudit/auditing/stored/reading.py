@@ -15,12 +15,14 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from dpaudit.auditing.certification import ceiling_of
+from dpaudit.auditing.certification import Evidence, ceiling_of
 from dpaudit.auditing.control import Control
 from dpaudit.auditing.health import Health
+from dpaudit.auditing.histogram import Histogram
 from dpaudit.auditing.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.auditing.result import SCHEMA, AuditResult, Explored, Finding
 from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.stored.agreement import CURE, agree
 from dpaudit.auditing.stored.models import StoredCertificate, StoredFinding, StoredResult, StoredUpper
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
@@ -34,33 +36,52 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
 from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
-TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
-CURE = "restore the file, or audit again"
-
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
     """The result in a file that `AuditResult.save` wrote.
 
     Raises `InvalidSpec` where the file is missing, is not such a result, or contradicts its own counts.
     """
-    name = clean(path, 200)
-    try:
-        raw = _read(path)
-        _check_schema(raw)
-        model = msgspec.convert(raw, StoredResult)
-        result = _result(raw, model)
-        _check(result, model)
-    except InvalidSpec as error:
-        raise InvalidSpec(f"{name}: {error}") from None
-    except msgspec.ValidationError as error:
-        raise InvalidSpec(f"{name}: not a result of this version: {clean(error, 300)}; {CURE}") from None
+    with named(path):
+        return result_of(parsed(text_of(path)))
+
+
+def loads(text: str, name: object = "a stored result") -> AuditResult:
+    """The result in a text that `AuditResult.to_json` made; `name` is what errors call it.
+
+    Raises `InvalidSpec` as `load` does.
+    """
+    with named(name):
+        return result_of(parsed(text))
+
+
+def result_of(raw: Any) -> AuditResult:
+    """The result that a JSON object holds. Raises `InvalidSpec`, or `msgspec.ValidationError` for a wrong key."""
+    check_schema(raw, SCHEMA)
+    model = msgspec.convert(raw, StoredResult)
+    result = _result(raw, model)
+    _check(result, model)
+    _check_shown(result)
     return result
 
 
-def _read(path: str | os.PathLike[str]) -> Any:
+@contextmanager
+def named(name: object) -> Iterator[None]:
+    """Errors of what is read, as one line each that begins with the name of the file."""
+    shown = clean(name, 200)
+    try:
+        yield
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{shown}: {error}") from None
+    except msgspec.ValidationError as error:
+        raise InvalidSpec(f"{shown}: not a result of this version: {clean(error, 300)}; {CURE}") from None
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The text of a stored file."""
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read()
+            return file.read()
     except FileNotFoundError:
         raise InvalidSpec("there is no such file; give the path of a result that dpaudit saved") from None
     except UnicodeDecodeError:
@@ -68,6 +89,10 @@ def _read(path: str | os.PathLike[str]) -> Any:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidSpec(f"cannot be read ({reason}); give the path of a result that dpaudit saved") from None
+
+
+def parsed(text: str) -> Any:
+    """The value of a JSON text: no key twice in an object, no number that is none."""
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite)
     except InvalidSpec:
@@ -96,12 +121,14 @@ def _finite(text: str) -> float:
     return number
 
 
-def _check_schema(raw: Any) -> None:
+def check_schema(raw: Any, *schemas: str) -> None:
+    """Raises `InvalidSpec` where a value is no object of one of the schemas."""
+    told = " or ".join(map(repr, schemas))
     if not isinstance(raw, dict) or "schema" not in raw:
-        raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {SCHEMA!r}")
-    if raw["schema"] != SCHEMA:
+        raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {told}")
+    if raw["schema"] not in schemas:
         found = clean(raw["schema"])
-        raise InvalidSpec(f"schema must be {SCHEMA!r}, got {found!r}; read it with the dpaudit that wrote it")
+        raise InvalidSpec(f"schema must be {told}, got {found!r}; read it with the dpaudit that wrote it")
 
 
 def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
@@ -125,6 +152,8 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
         controls=tuple(Control.from_dict(each) for each in raw["controls"]),
         upper=None if model.upper is None else _upper(model.upper),
+        histogram=Histogram.from_dict(raw["histogram"]) if raw.get("histogram") else None,
+        trail=tuple(_evidence(each) for each in raw.get("trail", ())),
         provenance=raw["provenance"],
     )
 
@@ -137,14 +166,18 @@ def _finding(
     if mine.witness.pair >= len(pairs):
         found = f"{place}witness.pair must be below the number of pairs, {len(pairs)}"
         raise InvalidSpec(f"{found}, got {mine.witness.pair}; {CURE}")
-    evidence = evidence_from_dict(stored["evidence"])
-    assert not isinstance(evidence, FixedSides)
     return Finding(
         claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[mine.witness.pair].distance),
         _witness(stored["witness"], place),
-        evidence,
+        _evidence(stored["evidence"]),
         _certificate(mine.certificate),
     )
+
+
+def _evidence(stored: dict[str, Any]) -> Evidence:
+    evidence = evidence_from_dict(stored)
+    assert not isinstance(evidence, FixedSides)  # the models know no such kind
+    return evidence
 
 
 def _certificate(c: StoredCertificate) -> Certificate:
@@ -196,10 +229,24 @@ def _event_at(place: str) -> Iterator[None]:
         raise InvalidSpec(f"{place} is not an event ({clean(error)}); {CURE}") from None
 
 
+def _check_shown(result: AuditResult) -> None:
+    """What is there to look at must fit the counts that were certified."""
+    if result.trail and result.trail[-1] != result.evidence:
+        raise InvalidSpec(f"the last counts of 'trail' are not those of 'evidence'; {CURE}")
+    shown = result.histogram
+    if shown is None:
+        return
+    cells = len(shown.values) or (len(shown.edges) + 1 if shown.edges else 0)
+    tokens = len(shown.labels)
+    lengths = [len(each) for each in (shown.first, shown.second, shown.tokens_first, shown.tokens_second)]
+    if lengths != [cells, cells, tokens, tokens] or (shown.values and shown.edges):
+        raise InvalidSpec(f"the counts of 'histogram' do not fit its bins; {CURE}")
+
+
 def _check(result: AuditResult, model: StoredResult) -> None:
     """That everything derived follows from the counts, the claim and the confidence."""
     spec, e = model.spec, result.evidence
-    _equal("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
+    agree("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
     counted = e.runs + sum(finding.evidence.runs for finding in result.others)
     if not counted <= result.runs_used <= spec.runs:
         found = f"{counted}, {result.runs_used} and {spec.runs}"
@@ -208,7 +255,7 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     _same_certificate("certificate", stored, again)
     for certificate in (again, stored):  # a p-value at the border must fall on the same side by both
         given = Verdict.REFUTED if certificate.refuted else Verdict.NOT_REFUTED
-        _equal("verdict", model.verdict, given.value, f"at p-value {again.p_value!r} the counts give")
+        agree("verdict", model.verdict, given.value, f"at p-value {again.p_value!r} the counts give")
     for j, finding in enumerate(result.others):
         _same_certificate(f"others[{j}].certificate", finding.certificate, recompute_other(result, finding))
         if finding.certificate.p_value < stored.p_value:
@@ -216,26 +263,17 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     bits = result.representation
     if bits is not None:
         _same_certificate("representation.certificate", bits.certificate, recompute_representation(result, bits))
-    _equal("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, result.certifier))
+    agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, result.certifier))
     crossed = None if isinstance(e, Binned) else _two_intervals(e, again.delta, again.confidence)
     mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
-    _equal("cross_check.epsilon_lower", mine, crossed)
+    agree("cross_check.epsilon_lower", mine, crossed)
     modelled = None if model.model_based is None else float(model.model_based.epsilon)
-    _equal("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])
+    agree("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])
 
 
 def _same_certificate(place: str, stored: Certificate, again: Certificate) -> None:
     for key in ("lower", "epsilon_lower", "p_value", "delta", "confidence", "method"):
-        _equal(f"{place}.{key}", getattr(stored, key), getattr(again, key))
-
-
-def _equal(place: str, stored: Any, again: Any, source: str = "the counts give") -> None:
-    if isinstance(stored, float) and isinstance(again, float):
-        if math.isclose(stored, again, rel_tol=TOLERANCE, abs_tol=1e-300):
-            return
-    elif stored == again:
-        return
-    raise InvalidSpec(f"{place} is {clean(repr(stored))}, but {source} {clean(repr(again))}; {CURE}")
+        agree(f"{place}.{key}", getattr(stored, key), getattr(again, key))
 
 
 def _two_intervals(e: CoinFlip, delta: float, confidence: float) -> float:

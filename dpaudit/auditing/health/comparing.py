@@ -1,0 +1,43 @@
+"""Whether an audit compared anything: that of a function which never answers could not refute it."""
+
+from __future__ import annotations
+
+from dpaudit.auditing.certification import Evidence
+from dpaudit.auditing.witness import Witness
+from dpaudit.certify.evidence import Binned, CoinFlip
+from dpaudit.errors import UnsoundAudit
+from dpaudit.events import Event, Partition
+from dpaudit.events.features import Whole
+
+# first word of the label of a token that is no answer: what its runs did
+BLIND = {
+    "raised": "raised {}",
+    "object": "gave an object of the type {}, which no event looks into",
+    "timed": "took longer than run_timeout_s",
+    "None": "gave None",
+    "nan": "gave no number (nan)",
+}
+
+
+def check_compared(witness: Witness, evidence: Evidence, pair: str) -> None:
+    """Raises `UnsoundAudit` where each certifying run failed alike, or gave an object that no event can look into.
+
+    Such a mechanism is never refuted, whatever it would release if it worked.
+    """
+    event = witness.event
+    if isinstance(event, Partition) and isinstance(evidence, Binned):
+        event, hits = event.bins[0], (evidence.counts_p[0], evidence.counts_q[0])
+    elif isinstance(event, Event) and isinstance(evidence, CoinFlip):
+        hits = evidence.hits_p, evidence.hits_q
+    else:
+        return
+    if not isinstance(event.feature, Whole) or event.intervals or len(event.tokens) != 1:
+        return
+    if hits != (evidence.runs_p, evidence.runs_q) or not all(hits):
+        return
+    kind, _, what = event.tokens[0].label.partition(" ")
+    if kind in BLIND:
+        raise UnsoundAudit(
+            f"every run on the pair {pair!a} {BLIND[kind].format(ascii(what)[1:-1])}: nothing was compared, so there "
+            "is no verdict; call the mechanism once on these datasets, and mend what it gives"
+        )

@@ -1,0 +1,140 @@
+"""Both output distributions where the witness looks, from the outputs that search held: to look at, never evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.auditing.witness import Witness
+from dpaudit.events import Event, Feature
+from dpaudit.events.explore import labels_of
+from dpaudit.sampling import Pilot
+from dpaudit.sampling.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, concatenate
+
+BINS, MOST_VALUES, MOST_TOKENS = 48, 40, 12
+TAIL = 0.002  # of all numbers that lie outside the bins at either end
+OTHERS = "others"
+KNOWN = (ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT)  # tokens that outputs may hold without naming them
+
+Counts = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How often the feature of the witness took which value in search runs, on either dataset.
+
+    `feature` is its printed name. With `edges` there are len(edges) + 1 counts a side: at most the first edge, then the
+    half-open bins (low, high], then above the last edge. With `values` (few different ones) a count for each. Tokens,
+    what is no number, are counted by `labels`, the last of them perhaps `others`. `runs_first` and `runs_second` are
+    all runs looked at.
+    """
+
+    feature: str
+    edges: tuple[float, ...]
+    values: tuple[float, ...]
+    first: Counts
+    second: Counts
+    labels: tuple[str, ...]
+    tokens_first: Counts
+    tokens_second: Counts
+    runs_first: int
+    runs_second: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The histogram as results store it."""
+        return {
+            "feature": self.feature,
+            "edges": list(self.edges),
+            "values": list(self.values),
+            "first": list(self.first),
+            "second": list(self.second),
+            "labels": list(self.labels),
+            "tokens_first": list(self.tokens_first),
+            "tokens_second": list(self.tokens_second),
+            "runs_first": self.runs_first,
+            "runs_second": self.runs_second,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Histogram:
+        """The histogram of a stored result."""
+        values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items()}
+        return cls(**values)
+
+
+def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
+    """The histogram of held outputs on the feature of a witness; None where none are held."""
+    if pilot is None or not (pilot.first.runs and pilot.second.runs):
+        return None
+    feature = witness.event.feature
+    sides = [feature.column(pilot.first), feature.column(pilot.second)]
+    numbers = [np.sort(column.values[column.tokens == 0].astype(np.float64)) for column in sides]
+    finite = [each[np.isfinite(each)] for each in numbers]
+    edges, values = _grid(np.concatenate(finite), witness)
+    names, tokens_first, tokens_second = _tokens(sides, _names(feature, pilot))
+    return Histogram(
+        feature=str(feature),
+        edges=edges,
+        values=values,
+        first=_counts(numbers[0], edges, values),
+        second=_counts(numbers[1], edges, values),
+        labels=names,
+        tokens_first=tokens_first,
+        tokens_second=tokens_second,
+        runs_first=pilot.first.runs,
+        runs_second=pilot.second.runs,
+    )
+
+
+def _names(feature: Feature, pilot: Pilot) -> dict[int, str]:
+    return {known.code: known.label for known in KNOWN} | labels_of(feature, concatenate([pilot.first, pilot.second]))
+
+
+def _grid(numbers: npt.NDArray[np.float64], witness: Witness) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """(edges, values): one of them empty. The thresholds of an event are edges where they are finite."""
+    different = np.unique(numbers)
+    if len(different) <= MOST_VALUES:
+        return (), tuple(different.tolist())
+    low, high = np.quantile(numbers, [TAIL, 1.0 - TAIL])
+    if not high > low:
+        low, high = different[0], different[-1]
+    edges = set(np.linspace(low, high, BINS + 1).tolist())
+    if isinstance(witness.event, Event):
+        width = (high - low) / BINS
+        thresholds = {each for both in witness.event.intervals for each in both if low < each < high}
+        edges = {edge for edge in edges if all(abs(edge - each) > 0.3 * width for each in thresholds)} | thresholds
+    return tuple(sorted(edges)), ()
+
+
+def _counts(numbers: npt.NDArray[np.float64], edges: tuple[float, ...], values: tuple[float, ...]) -> Counts:
+    if values:
+        return tuple(
+            np.bincount(np.searchsorted(values, numbers[np.isfinite(numbers)]), minlength=len(values)).tolist()
+        )
+    if not edges:
+        return ()
+    places = np.searchsorted(edges, numbers, side="left")  # bins (low, high], as events have them
+    return tuple(np.bincount(places, minlength=len(edges) + 1).tolist())
+
+
+def _tokens(sides: list[Column], labels: dict[int, str]) -> tuple[tuple[str, ...], Counts, Counts]:
+    found: dict[str, list[int]] = {}
+    for side, column in enumerate(sides):
+        codes, counts = np.unique(column.tokens[column.tokens != 0], return_counts=True)
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            found.setdefault(labels.get(code, f"token {code:x}"), [0, 0])[side] += count
+    infinite = [int(np.isinf(column.values[column.tokens == 0]).sum()) for column in sides]
+    if any(infinite):
+        found["infinite"] = infinite
+    ranked = sorted(found.items(), key=lambda item: (-sum(item[1]), item[0]))
+    if len(ranked) > MOST_TOKENS:
+        rest = [sum(counts[side] for _, counts in ranked[MOST_TOKENS - 1 :]) for side in (0, 1)]
+        ranked = [*ranked[: MOST_TOKENS - 1], (OTHERS, rest)]
+    return (
+        tuple(label for label, _ in ranked),
+        tuple(counts[0] for _, counts in ranked),
+        tuple(counts[1] for _, counts in ranked),
+    )

@@ -1,0 +1,92 @@
+"""The whole privacy profile from below: what frozen events certify of delta at every epsilon at once.
+
+Let S be an event that was frozen before the runs, p = P(S), q = Q(S), and alpha the error probability. The lower
+Clopper-Pearson limit A of p and the upper one B of q, each at alpha / 2, hold together with probability 1 - alpha at
+least. The privacy profile of the pair, both ways, is
+    delta(epsilon) = sup over T of max(P(T) - e^epsilon Q(T), Q(T) - e^epsilon P(T)).
+Where both limits hold, T = S gives delta(epsilon) >= p - e^epsilon q >= A - e^epsilon B, its complement, which Q makes
+likelier, gives (1 - q) - e^epsilon (1 - p) >= (1 - B) - e^epsilon (1 - A), and no output at all gives 0. Nothing but
+A and B is random in this, so the larger of the three bounds delta at all epsilon together: one curve costs no more
+than one of its points. With k events, as the first bins of a partition are, each limit has alpha / (2 k), and the
+largest of all these lines is the bound.
+
+It is a statement of its own, at its own confidence: looser than a certificate at the one delta it was frozen for,
+which spends all of alpha on a single limit. Runs whose sides fair coins drew count as well: given those coins the
+hits of either side are binomial.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from dpaudit.certify.binomial import lower_limit, upper_limit
+from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.evidence import Binned, Evidence
+
+LARGEST = 700.0  # e to this is still a float
+ROUNDING = 1e-15  # relative: more than what a product and two sums lose
+
+
+@dataclass(frozen=True, slots=True)
+class LowerProfile:
+    """Limits (A, B) of each event, P(S) >= A and Q(S) <= B, that hold all together with probability `confidence`.
+
+    >>> from dpaudit.certify import CoinFlip
+    >>> profile = LowerProfile.of(CoinFlip(900, 100, 1000, 1000), confidence=0.95)
+    >>> [round(profile.delta_at(epsilon), 3) for epsilon in (0.0, 1.0, 2.0)]
+    [0.759, 0.553, 0.0]
+    """
+
+    limits: tuple[tuple[float, float], ...]
+    confidence: float
+
+    @classmethod
+    def of(cls, evidence: Evidence, confidence: float) -> LowerProfile:
+        """The limits from the counts of one event, or of the first bins of a partition together."""
+        alpha = error_probability(confidence)
+        if isinstance(evidence, Binned):
+            events = max(1, len(evidence.counts_p) - 1)  # the last bin, and what no bin holds, are the rest
+            hits_p, hits_q = (
+                tuple(itertools.accumulate(counts[:events])) for counts in (evidence.counts_p, evidence.counts_q)
+            )
+        else:
+            hits_p, hits_q = (evidence.hits_p,), (evidence.hits_q,)
+        share = alpha / (2 * len(hits_p))
+        found = tuple(
+            (lower_limit(x, evidence.runs_p, share), upper_limit(y, evidence.runs_q, share))
+            for x, y in zip(hits_p, hits_q, strict=True)
+        )
+        return cls(found, confidence)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The certified lower bound on delta at `epsilon`, at least 0; rounded down. 0 where nothing is certified."""
+        if epsilon > LARGEST:
+            return 0.0
+        ratio = math.exp(epsilon)
+        gains = (_less(a, ratio * b) for low, high in self.limits for a, b in ((low, high), (1.0 - high, 1.0 - low)))
+        return max(0.0, *gains)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The certified lower bound on epsilon at `delta`, at least 0; rounded down.
+
+        >>> round(LowerProfile(((0.9, 0.1),), 0.95).epsilon_at(0.1), 4)  # ln(0.8 / 0.1)
+        2.0794
+        """
+        sides = ((a, b) for low, high in self.limits for a, b in ((low, high), (1.0 - high, 1.0 - low)))
+        return max(0.0, *(_log_ratio(_less(a, delta), b) for a, b in sides))
+
+
+def _less(a: float, b: float) -> float:
+    """a - b, rounded down. Either is a limit, or one of them times a number, with at most a few roundings."""
+    return a - b - ROUNDING * (abs(a) + abs(b))
+
+
+def _log_ratio(above: float, below: float) -> float:
+    if not above > 0.0:
+        return 0.0
+    if not below > 0.0:  # 1 - A with a limit that is all but 1: the largest e that is told
+        return LARGEST
+    found = math.log(above) - math.log(below)
+    return min(LARGEST, found - ROUNDING * (abs(math.log(above)) + abs(math.log(below)) + 1.0))

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.auditing import wording
-from dpaudit.auditing.result import AuditResult, Explored, Finding, SuiteEntry, SuiteResult
+from dpaudit.auditing.result import AuditResult, Explored, Finding
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.wording import numerals, power, quoting
 from dpaudit.certify import Certificate, CoinFlip, certify
@@ -393,7 +394,7 @@ def test_the_best_of_several_witnesses_is_told_at_the_confidence_of_all() -> Non
     assert level == 0.9995
     text = wording.full_text(both)
     assert "with confidence 0.999, claimed" in text
-    assert "and 5e-4 or less refutes\n" in text
+    assert "and 0.0005 or less refutes\n" in text
     assert "refuted with probability at most 0.001\n" in text
     assert "0.9995" not in text
 

@@ -5,6 +5,7 @@ that came from a user is made harmless, and all formats print these same sentenc
 """
 
 from dpaudit.auditing.result import POWER
+from dpaudit.auditing.wording.acceptances import reviewed_lines
 from dpaudit.auditing.wording.power import could_see, planned_power
 from dpaudit.auditing.wording.repeating import python_form, repeat
 from dpaudit.auditing.wording.sections import Section, columns, evidence_lines, full_text, sections
@@ -19,7 +20,7 @@ from dpaudit.auditing.wording.statements import (
     statement,
     verdict_text,
 )
-from dpaudit.auditing.wording.suites import suite_headline, suite_line, suite_question
+from dpaudit.auditing.wording.suites import joint_confidence, suite_headline, suite_line, suite_question
 
 __all__ = [
     "LIMITS",
@@ -34,10 +35,12 @@ __all__ = [
     "evidence_lines",
     "full_text",
     "headline",
+    "joint_confidence",
     "limits",
     "planned_power",
     "python_form",
     "repeat",
+    "reviewed_lines",
     "sections",
     "statement",
     "suite_headline",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpaudit.auditing.result import AuditResult, Finding
-from dpaudit.auditing.wording.numerals import confidence_text, counted, exact, p_text
+from dpaudit.auditing.wording.numerals import confidence_text, counted, exact, level_text, p_text
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
 from dpaudit.auditing.wording.statements import bits_looked_at, certified_bound
 from dpaudit.certify import Binned
@@ -109,5 +109,5 @@ def health_lines(result: AuditResult) -> tuple[str, ...]:
     least = min((check.p_value for check in checks), default=1.0)
     lines = [f"no alarm of {counted(len(checks), 'check')}, together at a false-alarm level of {level:.2g}:", names]
     if checks:
-        lines.append(f"the least p-value is {p_text(least)}, and {p_text(checks[0].level)} or less alarms")
+        lines.append(f"the least p-value is {p_text(least)}, and {level_text(checks[0].level)} or less alarms")
     return (*lines, *(clean(note, LONGEST_DATA) for note in result.health.notes))

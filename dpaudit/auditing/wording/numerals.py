@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from dpaudit.certify.certificate import error_probability
 
+LONGEST_LEVEL = 10  # characters of a level that is told as it is
 SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
 
 
@@ -74,6 +75,19 @@ def p_text(p: float) -> str:
         return _trimmed(f"{rounded:f}")
     mantissa, _, power = f"{rounded:.1e}".partition("e")
     return f"{_trimmed(mantissa)}e{int(power)}"
+
+
+def level_text(level: float) -> str:
+    """What a p-value is held against: as it is where that is short, otherwise six digits, rounded down.
+
+    >>> level_text(0.001), level_text(0.001 / 3)
+    ('0.001', '0.000333333')
+    """
+    told = exact(level)
+    if len(told) <= LONGEST_LEVEL:
+        return told
+    mantissa, _, power = told.partition("e")
+    return f"{down(float(mantissa), 5)}e{power}" if power else down(level, decimals(level, 6))
 
 
 def confidence_text(confidence: float) -> str:

@@ -20,6 +20,8 @@ def clean(text: object, longest: int = LONGEST_NAME) -> str:
     if len(raw) > longest:
         tail = longest // 4
         raw = f"{raw[: longest - tail - 3]}...{raw[-tail:]}"
+    if raw.isprintable():
+        return raw
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in raw)
 
 

@@ -13,7 +13,7 @@ from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.wording.brackets import bracket_lines
 from dpaudit.auditing.wording.findings import bet_lines, health_lines, other_lines, representation_lines
-from dpaudit.auditing.wording.numerals import bound, counted, exact, p_text
+from dpaudit.auditing.wording.numerals import bound, counted, exact, level_text, p_text
 from dpaudit.auditing.wording.power import control_lines, could_see
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.auditing.wording.repeating import repeat
@@ -87,7 +87,7 @@ def sections(result: AuditResult) -> list[Section]:
 
 def _verdict(result: AuditResult) -> tuple[str, ...]:
     certificate = result.certificate
-    limit, error = (p_text(error_probability(each)) for each in (certificate.confidence, confidence(result)))
+    limit, error = level_text(error_probability(certificate.confidence)), p_text(error_probability(confidence(result)))
     first = (
         f"{verdict_text(result.verdict)}: p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.numerals import bound, confidence_text, decimals, exact, up
+from dpaudit.auditing.wording.numerals import bound, confidence_text, decimals, down, exact, up
 from dpaudit.auditing.wording.quoting import clean
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim
@@ -94,8 +94,11 @@ def at_order(claim: Claim) -> str:
 
 
 def at_delta(delta: float) -> str:
-    """Where a bound on epsilon is stated at a delta: ` at delta 1e-06`; many digits are rounded up, which is safe."""
+    """Where a bound on epsilon is stated at a delta: ` at delta 1e-06`; many digits are rounded down.
+
+    A lower bound at a delta holds at every smaller one too, and at no greater one.
+    """
     if delta <= 0.0:
         return ""
     told = exact(delta)
-    return f" at delta {told if len(told) <= LONGEST_DELTA else up(delta, decimals(delta, 5))}"
+    return f" at delta {told if len(told) <= LONGEST_DELTA else down(delta, decimals(delta, 5))}"

@@ -13,7 +13,9 @@ from dpaudit.cli.words import one_line, say
 
 @click.command("validate")
 @click.argument("paths", nargs=-1, metavar="PATH...")
-@click.option("--schema", type=click.Choice(["spec", "result"]), help="Print the JSON Schema of a file format instead.")
+@click.option(
+    "--schema", type=click.Choice(["spec", "result", "suite"]), help="Print the JSON Schema of a file format instead."
+)
 def command(paths: tuple[str, ...], schema: str | None) -> int:
     """Check spec files, or all spec files in a folder, without importing a mechanism."""
     if schema is not None:
@@ -48,6 +50,6 @@ def _schema(name: str) -> dict[str, Any]:
         from dpaudit.spec_file.tables import json_schema
 
         return json_schema()
-    from dpaudit.auditing.stored import json_schema as result_schema
+    from dpaudit.auditing import stored
 
-    return result_schema()
+    return stored.suite_schema() if name == "suite" else stored.json_schema()

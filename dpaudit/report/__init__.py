@@ -1,40 +1,95 @@
-"""One format, one file: a module with `render_result` and `render_suite`, and one line in `FORMATS`.
+"""One format, one module with `render_result` and `render_suite`, and one line in `FORMATS`.
 
-Every format prints the sentences of `dpaudit.auditing.wording`; none has wording about a result of its own.
+Every format prints the sentences of `dpaudit.auditing.wording`; none has wording about a result of its own. A module is
+loaded when its format is asked for.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
-from dpaudit.auditing.result import AuditResult, SuiteResult, write_text
+from dpaudit.auditing.files import write_text
+from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.suite import SuiteResult
 from dpaudit.auditing.wording.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.report import json_, markdown, text
 
 LONGEST_SLUG = 60
+USUAL = ("json", "md", "html")
 
 
 class Report(Protocol):
-    """A format: two pure functions, from a value to the whole text of a file."""
+    """What the module of a format has: two pure functions, from a value to the whole text of a file."""
 
     def render_result(self, result: AuditResult) -> str:
         """The text for one result."""
 
-    def render_suite(self, suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    def render_suite(self, suite: SuiteResult, *, records: Sequence[str | None] = ()) -> str:
         """The text for a suite; `records` are the names of the files that hold its results, where there are any."""
 
 
-FORMATS: dict[str, Report] = {
-    ".json": json_,
-    ".md": markdown,
-    ".txt": text,
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: its name, its module here, and the file that a suite is written to."""
+
+    name: str
+    module: str
+    file: str
+
+    def load(self) -> Report:
+        """The module, imported now."""
+        return cast(Report, importlib.import_module(f"dpaudit.report.{self.module}"))
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("json", "json_", "suite.json"),
+        Format("md", "markdown", "report.md"),
+        Format("html", "html", "index.html"),
+        Format("junit", "junit", "junit.xml"),
+        Format("sarif", "sarif", "dpaudit.sarif"),
+        Format("csv", "csv_", "results.csv"),
+        Format("txt", "text", "report.txt"),
+        Format("summary", "summary", "summary.md"),
+    )
 }
+SUFFIXES = {Path(each.file).suffix: each for each in FORMATS.values() if each.name != "summary"}
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """The format that the suffix of a file names. Raises `InvalidSpec` for a suffix that no format has."""
+    found = SUFFIXES.get(Path(path).suffix.lower())
+    if found is None:
+        raise InvalidSpec(f"a report must end in {', '.join(SUFFIXES)}, got {clean(path, 200)!r}")
+    return found
+
+
+def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
+    """The formats of these names, each once. Raises `InvalidSpec` for a name that no format has.
+
+    >>> [each.file for each in formats_of(("md", "sarif", "md"))]
+    ['report.md', 'dpaudit.sarif']
+    """
+    chosen = tuple(dict.fromkeys(names))
+    for name in chosen:
+        if name not in FORMATS:
+            raise InvalidSpec(f"a format must be one of {', '.join(FORMATS)}, got {clean(name)!r}")
+    return tuple(FORMATS[name] for name in chosen)
+
+
+def render(report: AuditResult | SuiteResult, made: Format) -> str:
+    """The whole text of a result or a suite in one format, with no other file beside it."""
+    module = made.load()
+    return module.render_suite(report) if isinstance(report, SuiteResult) else module.render_result(report)
 
 
 def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:
@@ -42,35 +97,73 @@ def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Pa
 
     Raises `InvalidSpec` for a suffix that no format has.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise InvalidSpec(f"a report must end in {', '.join(FORMATS)}, got {clean(path, 200)!r}")
-    made = FORMATS[suffix]
-    whole = made.render_suite(report) if isinstance(report, SuiteResult) else made.render_result(report)
-    return write_text(path, whole)
+    return write_text(path, render(report, format_of(path)))
 
 
-def write_suite(suite: SuiteResult, folder: str | os.PathLike[str]) -> list[Path]:
-    """Writes one JSON for each result and `report.md` for the suite; returns the paths, the report's last."""
-    records = record_names(suite)
-    paths = [
-        write(entry.result, Path(folder, record))
-        for entry, record in zip(suite.entries, records, strict=True)
-        if entry.result is not None and record is not None
-    ]
-    return [*paths, write_text(Path(folder, "report.md"), markdown.render_suite(suite, records))]
+def write_suite(
+    suite: SuiteResult, folder: str | os.PathLike[str], formats: Iterable[str] = USUAL, *, n_jobs: int = 2
+) -> list[Path]:
+    """Writes a suite into a folder, in each of the formats; returns the paths, in the order of the formats.
+
+    The records come first, whatever the order of the formats: `json` is a file for each result, and `suite.json`.
+    Where a format fails, the others are written all the same, and its error is raised at the end. Raises `InvalidSpec`
+    for a name that no format has, before anything is written.
+    """
+    chosen = formats_of(formats)
+    names, kept = record_names(suite), FORMATS["json"] in chosen
+    steps: list[tuple[str, Callable[[], list[Path]]]] = []
+    for entry, name in zip(suite.entries, names, strict=True):
+        if kept and entry.result is not None and name is not None:
+            steps.append(("json", partial(_write_record, entry.result, Path(folder, name))))
+    for each in sorted(chosen, key=lambda each: each.name != "json"):
+        if each.name == "html":
+            steps.append((each.name, partial(_write_html, suite, folder, names, kept, n_jobs)))
+        else:
+            steps.append((each.name, partial(_write_whole, suite, folder, names if kept else (), each)))
+    written: dict[str, list[Path]] = {each.name: [] for each in chosen}
+    failed: list[Exception] = []
+    for name, step in steps:
+        try:
+            written[name] += step()
+        except Exception as error:  # whatever it is, it must not cost the files that follow
+            error.add_note(f"while the report was written as {name}")
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    return [path for paths in written.values() for path in paths]
+
+
+def _write_record(result: AuditResult, path: Path) -> list[Path]:
+    return [result.save(path)]
+
+
+def _write_whole(
+    suite: SuiteResult, folder: str | os.PathLike[str], records: Sequence[str | None], made: Format
+) -> list[Path]:
+    return [write_text(Path(folder, made.file), made.load().render_suite(suite, records=records))]
+
+
+def _write_html(
+    suite: SuiteResult, folder: str | os.PathLike[str], names: Sequence[str | None], kept: bool, n_jobs: int
+) -> list[Path]:
+    from dpaudit.report import html
+
+    return html.write_suite(suite, folder, names, n_jobs=n_jobs, beside=kept)
 
 
 def record_names(suite: SuiteResult) -> tuple[str | None, ...]:
     """The file name of each result: its name as a slug and the head of its spec's hash; None where there is none."""
     names: list[str | None] = []
+    taken: set[str] = set()
     for entry in suite.entries:
         if entry.result is None:
             names.append(None)
             continue
         stem = f"{slug(entry.name)}-{spec_hash(entry.result.spec)[:8]}"
         tries = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(suite.entries) + 1))
-        names.append(next(f"{name}.json" for name in tries if f"{name}.json" not in names))
+        name = next(f"{each}.json" for each in tries if f"{each}.json" not in taken)
+        names.append(name)
+        taken.add(name)
     return tuple(names)
 
 
@@ -83,4 +176,16 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:LONGEST_SLUG].strip("-") or "audit"
 
 
-__all__ = ["FORMATS", "Report", "record_names", "slug", "write", "write_suite"]
+__all__ = [
+    "FORMATS",
+    "USUAL",
+    "Format",
+    "Report",
+    "format_of",
+    "formats_of",
+    "record_names",
+    "render",
+    "slug",
+    "write",
+    "write_suite",
+]

@@ -6,14 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.auditing.result import AuditResult, SuiteResult
-
-SUITE_SCHEMA = "dpaudit.suite/1"
+from dpaudit.auditing.acceptance import Acceptance
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.stored import SUITE_SCHEMA
+from dpaudit.auditing.suite import SuiteResult
 
 
 def render_result(result: AuditResult) -> str:
     """One result in the schema `dpaudit.result/1`."""
-    return _text(result.to_dict())
+    return result.to_json()
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
@@ -21,19 +22,31 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     entries = [
         {
             "name": entry.name,
+            "source": entry.source,
             "expect": entry.expect.value,
             "as_expected": entry.as_expected,
             "exit_code": entry.exit_code,
             "error": entry.error,
             "p_value_holm": adjusted,
+            "accepted": None if entry.accepted is None else _acceptance(entry.accepted),
             "result": None if entry.result is None else entry.result.to_dict(),
         }
         for entry, adjusted in zip(suite.entries, suite.holm(), strict=True)
     ]
+    reviewed = [
+        {"acceptance": _acceptance(each.acceptance), "expired": each.expired, "matched": each.matched}
+        for each in suite.reviewed
+    ]
     head = {"schema": SUITE_SCHEMA, "confidence": suite.confidence, "exit_code": suite.exit_code}
-    return _text({**head, "entries": entries})
-
-
-def _text(value: dict[str, Any]) -> str:
     # ASCII only: hidden and bidirectional characters stand as escapes, and come back exactly
-    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+    return json.dumps({**head, "reviewed": reviewed, "entries": entries}, indent=1, allow_nan=False) + "\n"
+
+
+def _acceptance(made: Acceptance) -> dict[str, Any]:
+    return {
+        "fingerprint": made.fingerprint,
+        "finding": made.finding,
+        "reason": made.reason,
+        "accepted": made.accepted.isoformat(),
+        "until": made.until.isoformat(),
+    }

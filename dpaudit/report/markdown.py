@@ -10,7 +10,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import (
     NOT_PRIVATE,
     Section,
@@ -18,35 +19,51 @@ from dpaudit.auditing.wording import (
     claimed,
     headline,
     limits,
+    reviewed_lines,
     sections,
     suite_headline,
     suite_line,
     suite_question,
     verdict_text,
 )
+from dpaudit.auditing.wording.acceptances import until_text
 from dpaudit.auditing.wording.numerals import p_text
+from dpaudit.auditing.wording.officer import page_one
 from dpaudit.auditing.wording.quoting import clean
+from dpaudit.auditing.wording.review import CHECKLIST, review
 
 HEADER = ("audit", "claimed", "certified", "p-value", "Holm", "verdict", "expected")
+ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"
+ACCEPTED = "Accepted findings"
 REPEAT = "How to repeat it"
 NOT_SHOWN = "What this report does not show"
 
+MARKS = re.compile(r"[\\`*_\[\]|~$#!]|:(?=//)|www(?=\.)|^[-+=>]|^\d+(?=[.)](?:\s|$))", re.IGNORECASE)
+GITHUB = re.compile(r"@(?=[^\W_])|#(?=\d)|\bGH(?=-\d)|:(?=[\w+\\-]+:)", re.IGNORECASE)
+NO_WIDTH = "&#8203;"
+
 
 def render_result(result: AuditResult) -> str:
-    """One result as a page."""
+    """One result as a page: page one in plain sentences, the account, what a reviewer asks, how to repeat it."""
     parts = sections(result)
     return _page(
         [f"# {escape(headline(result))}"],
+        *_chapters(page_one(result)),
+        [f"## {ACCOUNT}"],
         _account(parts),
-        [f"## {NOT_SHOWN}"],
-        _list(limits(result)),
+        [f"## {REVIEW}"],
+        *_chapters(review(result), level=3),
         [f"## {REPEAT}"],
         *_repeat(parts),
     )
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
-    """A suite as a page; each audit names the file that holds its record where `records` gives one."""
+    """A suite as a page; each audit names the file that holds its record where `records` gives one.
+
+    What page one and the review say of all audits alike stands once, at the end.
+    """
+    every = _alike(suite.results)
     accounts: list[list[str]] = []
     repeats: list[list[str]] = []
     for number, (entry, record) in enumerate(itertools.zip_longest(suite.entries, records), start=1):
@@ -55,7 +72,16 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
             accounts += [[f"## {title}"], [escape(suite_line(entry))]]
             continue
         parts = sections(entry.result)
-        accounts += [[f"## {title}"], [f"**{escape(headline(entry.result))}**"], _account(parts)]
+        plain = [part for part in page_one(entry.result, entry) if part not in every]
+        asked = [part for part in review(entry.result) if part not in every]
+        accounts += [
+            [f"## {title}"],
+            [f"**{escape(headline(entry.result))}**"],
+            _account(plain),
+            [f"### {ACCOUNT}"],
+            _account(parts),
+            *([[f"### {REVIEW}"], _account(asked)] if asked else []),
+        ]
         repeats += [[f"### {title}"], *_repeat(parts)]
         if record:
             repeats.append([f"`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."])
@@ -66,7 +92,9 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         _list(suite_question(suite)),
         ["## Verdicts"],
         _table(suite),
+        *([[f"## {ACCEPTED}"], _list(reviewed_lines(suite.reviewed))] if suite.reviewed else []),
         *accounts,
+        *([[f"## {EVERY}"], *_chapters(every, level=3)] if every else []),
         [f"## {NOT_SHOWN}"],
         _list((NOT_PRIVATE, *limits(*suite.results))),
         [f"## {REPEAT}"],
@@ -74,20 +102,46 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     )
 
 
+def _alike(results: Sequence[AuditResult]) -> tuple[Section, ...]:
+    """The parts of page one and of the review that are the same for all of several results."""
+    if len(results) < 2:
+        return ()
+    every = list[Section]()
+    for number, result in enumerate(results):
+        parts = (*page_one(result), *review(result))
+        every = [part for part in parts if not number or part in every]
+    return tuple(every)
+
+
+def _chapters(parts: Sequence[Section], *, level: int = 2) -> list[list[str]]:
+    """A heading and a list for each part; questions to a reviewer get boxes."""
+    blocks = []
+    for part in parts:
+        mark = "- [ ] " if part.title == CHECKLIST else "- "
+        blocks += [[f"{'#' * level} {escape(part.title)}"], [f"{mark}{escape(line)}" for line in part.lines]]
+    return blocks
+
+
 def escape(text: str) -> str:
     r"""Text that Markdown prints as it is, on one line: hidden characters, tags and markup made harmless.
 
+    What GitHub would make a link, a mention or a picture of, behind any backslash (`@somebody`, `#1`, `GH-1`, `:x:`),
+    is parted by a space of no width.
+
     >>> print(escape("a|b <b>`x`</b>"))
     a\|b &lt;b>\`x\`&lt;/b>
+    >>> print(escape("@all see #1"))
+    @&#8203;all see \#&#8203;1
     """
     flat = clean(text, len(text)).strip().replace("&", "&amp;").replace("<", "&lt;")
-    return re.sub(r"([\\`*_\[\]|~$#!]|:(?=//)|^[-+=>]|^\d+(?=[.)](?:\s|$)))", _escaped, flat)
+    plain = MARKS.sub(_escaped, flat)
+    return GITHUB.sub(rf"\g<0>{NO_WIDTH}", plain)
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """A backslash before the character; a number is parted from the point that would make it a list."""
+    """A backslash before the character; what makes a list or a link with the point after it is parted from that."""
     found = match.group()
-    return f"{found}\\" if found.isdigit() else f"\\{found}"
+    return f"{found}\\" if found.isalnum() else f"\\{found}"
 
 
 def fenced(lines: Sequence[str]) -> list[str]:
@@ -113,7 +167,10 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
     if entry.result is None:
         return clean(entry.name), "", "", "", holm, "no verdict", expected
     result, p_value = entry.result, p_text(entry.result.certificate.p_value)
-    return clean(entry.name), claimed(result), certified(result), p_value, holm, verdict_text(result.verdict), expected
+    verdict = verdict_text(result.verdict)
+    if entry.covered and entry.accepted is not None:
+        verdict += f", {until_text(entry.accepted)}"
+    return clean(entry.name), claimed(result), certified(result), p_value, holm, verdict, expected
 
 
 def _account(parts: Sequence[Section]) -> list[str]:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpaudit.auditing.result import AuditResult, SuiteResult
-from dpaudit.auditing.wording import Section, columns, full_text, limits, suite_headline, suite_line, suite_question
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteResult
+from dpaudit.auditing.wording import (
+    Section,
+    columns,
+    full_text,
+    limits,
+    reviewed_lines,
+    suite_headline,
+    suite_line,
+    suite_question,
+)
 from dpaudit.auditing.wording.numerals import p_text
 
 
@@ -20,4 +30,6 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     for entry, adjusted in zip(suite.entries, suite.holm(), strict=True):
         holm = "" if adjusted is None else f"; Holm-adjusted p-value {p_text(adjusted)}"
         lines.append(suite_line(entry) + holm)
+    if suite.reviewed:
+        lines += ["", *reviewed_lines(suite.reviewed)]
     return "\n".join([*lines, "", *columns([Section("not shown", limits(*suite.results))])]) + "\n"

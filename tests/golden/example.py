@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
+from dpaudit.auditing.acceptance import Acceptance, Reviewed
 from dpaudit.auditing.health import Check, Health
-from dpaudit.auditing.result import AuditResult, Explored, SuiteEntry, SuiteResult
+from dpaudit.auditing.histogram import Histogram
+from dpaudit.auditing.result import AuditResult, Explored
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify import Certificate, CoinFlip
@@ -35,6 +39,8 @@ PROVENANCE: dict[str, Any] = {
     "line": 4,
     "command": None,
     "source": None,
+    "commit": "4f0c2d9b1e7a",
+    "interruptions": 0,
 }
 
 
@@ -99,9 +105,28 @@ def result(**changes: Any) -> AuditResult:
         explored=(Explored("feature", "output", "looked at", 1.9625),),
         ceiling=11.083685781148272,
         reproducible=True,
+        histogram=Histogram(
+            feature="output",
+            edges=(7.0, 8.0, 9.0, 9.5, 10.0, 11.0),
+            values=(),
+            first=(46, 298, 2197, 2190, 1850, 1270, 199),
+            second=(318, 2012, 4110, 1000, 370, 220, 22),
+            labels=(),
+            tokens_first=(),
+            tokens_second=(),
+            runs_first=8050,
+            runs_second=8052,
+        ),
+        trail=(
+            CoinFlip(hits_p=744, hits_q=97, runs_p=4101, runs_q=4091),
+            CoinFlip(hits_p=20_590, hits_q=2_790, runs_p=112_400, runs_q=112_504),
+            CoinFlip(hits_p=82_289, hits_q=11_206, runs_p=449_701, runs_q=450_267),
+        ),
         health=Health((Check("repeated streams", -0.25, 5e-7), Check("drift over shards", -0.012, 5e-7))),
         provenance=PROVENANCE,
     )
+    if "evidence" in changes:  # the trail ends in the evidence
+        changes = {"trail": (), **changes}
     return replace(made, **changes)
 
 
@@ -112,6 +137,7 @@ def kept(**changes: Any) -> AuditResult:
         made,
         spec={**made.spec, "name": "noisy count, whole noise"},
         evidence=CoinFlip(hits_p=136_400, hits_q=50_244, runs_p=449_701, runs_q=450_267),
+        trail=(CoinFlip(hits_p=136_400, hits_q=50_244, runs_p=449_701, runs_q=450_267),),
         certificate=replace(
             made.certificate,
             lower=0.982578067910215,
@@ -134,4 +160,40 @@ def suite() -> SuiteResult:
             SuiteEntry("sparse", Verdict.REFUTED, None, "the worker of shard 3 was lost twice", 3),
         ),
         confidence=0.997,
+    )
+
+
+def accepted(**changes: Any) -> Acceptance:
+    """Somebody answers for the refutation of the noisy count."""
+    made = Acceptance(
+        "cf51a7d0b0ad5991", "noisy count", "the old release, gone in May", date(2025, 1, 7), date(2025, 5, 1)
+    )
+    return replace(made, **changes)
+
+
+def reviewed_suite() -> SuiteResult:
+    """A suite with each kind of ending: an accepted finding, one that nobody expected, a violation that was missed."""
+    held, gone = accepted(), accepted(fingerprint="00ff00ff00ff00ff", finding="histogram")
+    over = accepted(fingerprint="0123456789abcdef", finding="old mean", until=date(2025, 1, 20))
+    moved = result(
+        spec={
+            **result().spec,
+            "name": "noisy sum",
+            "mechanism": {**result().spec["mechanism"], "reference": "sums:total"},
+        },
+        provenance={**PROVENANCE, "file": "library/sums.py", "line": 12, "command": "dpaudit run sums.toml --seed 0"},
+    )
+    return SuiteResult(
+        entries=(
+            SuiteEntry("noisy count", Verdict.NOT_REFUTED, result(), accepted=held),
+            SuiteEntry("noisy sum", Verdict.NOT_REFUTED, moved),
+            SuiteEntry("noisy count, whole noise", Verdict.REFUTED, kept()),
+            SuiteEntry("sparse", Verdict.REFUTED, None, "the worker of shard 3 was lost twice", 3),
+        ),
+        confidence=0.996,
+        reviewed=(
+            Reviewed(held, expired=False, matched=True),
+            Reviewed(gone, expired=False, matched=False),
+            Reviewed(over, expired=True, matched=False),
+        ),
     )

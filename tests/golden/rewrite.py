@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpaudit.auditing.stored import json_schema
-from dpaudit.report import json_, markdown, record_names, text
+from dpaudit.auditing.stored import json_schema, suite_schema
+from dpaudit.report import csv_, json_, junit, markdown, record_names, sarif, summary, text
 from tests.golden import example
 
 FOLDER = Path(__file__).parent
@@ -14,7 +14,8 @@ FOLDER = Path(__file__).parent
 
 def contents() -> dict[str, str]:
     """What each golden file must hold, by today's code."""
-    suite = example.suite()
+    suite, reviewed = example.suite(), example.reviewed_suite()
+    records = record_names(reviewed)
     return {
         "result.json": json_.render_result(example.result()),
         "result.schema.json": json.dumps(json_schema(), indent=1) + "\n",
@@ -22,6 +23,12 @@ def contents() -> dict[str, str]:
         "result.md": markdown.render_result(example.kept()),
         "suite.txt": text.render_suite(suite),
         "suite.md": markdown.render_suite(suite, record_names(suite)),
+        "suite.json": json_.render_suite(reviewed),
+        "suite.schema.json": json.dumps(suite_schema(), indent=1) + "\n",
+        "suite.junit.xml": junit.render_suite(reviewed),
+        "suite.sarif": sarif.render_suite(reviewed, records),
+        "suite.csv": csv_.render_suite(reviewed, records),
+        "suite.summary.md": summary.render_suite(reviewed),
     }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.auditing.result import AuditResult, Explored, SuiteEntry, SuiteResult
+from dpaudit.auditing.result import AuditResult, Explored
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.events import event_from_dict
 from tests.golden import example
@@ -62,7 +64,112 @@ NAMES = (
     "x" * 100_000,
     "|" * 5_000,
     "naïve Žluťoučký 計數",
+    "@octocat and @some-org/team, (@x)",
+    "#123 GH-45 gh-6 owner/repo#7",
+    "www.example.org/x WWW.example.org",
+    "somebody@example.org mailto:somebody@example.org",
+    ":white_check_mark: :+1: a:b:c",
+    "[^1] [^1]: note",
 )
+
+PARTS = (
+    ("<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(1)>", "<svg/onload=alert(1)>", "</title>"),
+    (
+        "<style>*{display:none}</style>",
+        "<iframe src=//example.org>",
+        "<a href='javascript:alert(1)'>",
+        "<base href=//x>",
+    ),
+    (
+        "</p></li></td></table></svg></details>",
+        "<!--",
+        "-->",
+        "<![CDATA[",
+        "]]>",
+        "<?xml version='1.0'?>",
+        "<!DOCTYPE x",
+    ),
+    ('"', "'", "`", "\u201c", '" onmouseover="alert(1)', "' autofocus onfocus='alert(1)", "\\'", '\\"'),
+    ("&", "&amp;", "&lt;script&gt;", "&#x3c;b&#x3e;", "&nbsp;", "&unknown;", "%3Cscript%3E", "\\u003cb\\u003e"),
+    (
+        "\x00",
+        "\x01",
+        "\x08",
+        "\x0b",
+        "\x1b[2J",
+        "\x1b]8;;http://example.org\x07x\x1b]8;;\x07",
+        "\x7f",
+        "\x85",
+        "\x9b31m",
+    ),
+    ("\r", "\n", "\r\n", "\t", "\u2028", "\u2029", "\n\n# heading\n\n", "\n- item", "\n| a | b |\n| --- | --- |"),
+    ("\u202e", "\u202d", "\u2066", "\u2069", "\u200e", "\u200f", "\u061c", "\u200b", "\ufeff", "\u00ad"),
+    ("\ud800", "\udfff", "\udc80", "\ud83d", "\ufffe", "\uffff", "\ufffd", "\ue000", "\U0010ffff", "\U000e0041"),
+    ("=1+1", "+1", "-1", "@SUM(A1)", '=HYPERLINK("http://example.org","x")', "=cmd|' /C calc'!A0", "\uff1d1", ";=1+1"),
+    ("[x](javascript:alert(1))", "![x](http://example.org/x.png)", "[x]: http://example.org", "<http://example.org>"),
+    (
+        "**b**",
+        "__b__",
+        "~~s~~",
+        "`c`",
+        "```",
+        "~~~",
+        "$x$",
+        "\\",
+        "\\\\",
+        "|",
+        "||",
+        "#",
+        "> q",
+        "1. i",
+        "- [ ] box",
+        "***",
+    ),
+    (
+        "{{ 7*7 }}",
+        "{% raw %}",
+        "${x}",
+        "{0}",
+        "%s%n",
+        "$(id)",
+        "`id`",
+        "::error::x",
+        "##[error]x",
+        "::set-output name=x::y",
+    ),
+    (
+        "../../x",
+        "C:\\x",
+        "file:///etc/passwd",
+        "//example.org/x",
+        "con",
+        "a/b",
+        "javascript:alert(1)",
+        "data:text/html,x",
+    ),
+    (
+        "z" * 3_000,
+        "<b>" * 700,
+        "&amp;" * 700,
+        "\u202e" * 700,
+        "\u0301" * 700,
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    ),
+)
+
+
+def _generated(count: int, seed: int) -> tuple[str, ...]:
+    """Names of two to four parts of different kinds, joined in different ways: the same for the same seed."""
+    rng = random.Random(seed)
+    made: dict[str, None] = {}
+    while len(made) < count:
+        kinds = rng.sample(PARTS, rng.randint(2, 4))
+        made[rng.choice(("", " ", "\n", ", ", "|", "/")).join(rng.choice(kind) for kind in kinds)] = None
+    return tuple(made)
+
+
+SINGLE = tuple(part for kind in PARTS for part in kind)
+ALL = tuple(dict.fromkeys((*NAMES, *SINGLE, *_generated(132, seed=6))))
 
 
 def result(name: str) -> AuditResult:
@@ -104,5 +211,5 @@ def suite(name: str) -> SuiteResult:
             SuiteEntry(name, Verdict.REFUTED, result(name)),
             SuiteEntry(name, Verdict.NOT_REFUTED, None, name, 3),
         ),
-        confidence=0.99,
+        confidence=0.998,
     )

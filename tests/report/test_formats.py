@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
-from dpaudit.auditing.result import SuiteEntry, SuiteResult
-from dpaudit.auditing.stored import load
+from dpaudit.auditing.stored import load, load_suite
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult, holm
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.errors import InvalidSpec
 from tests.golden import example
@@ -19,14 +23,23 @@ from tests.report import hostile
 
 
 @pytest.mark.parametrize(
-    ("suffix", "begins"), [(".json", "{"), (".md", "# REFUTED"), (".txt", "REFUTED"), (".JSON", "{")]
+    ("suffix", "begins"),
+    [
+        (".json", "{"),
+        (".md", "# REFUTED"),
+        (".txt", "REFUTED"),
+        (".JSON", "{"),
+        (".xml", "<?xml"),
+        (".sarif", "{"),
+        (".csv", '"audit"'),
+    ],
 )
 def test_the_suffix_names_the_format(tmp_path: Path, suffix: str, begins: str) -> None:
     path = report.write(example.result(), tmp_path / f"result{suffix}")
     assert path.read_text(encoding="utf-8").startswith(begins)
 
 
-@pytest.mark.parametrize("suffix", [".json", ".md", ".txt"])
+@pytest.mark.parametrize("suffix", [".json", ".md", ".txt", ".xml", ".csv"])
 def test_every_format_takes_a_suite(tmp_path: Path, suffix: str) -> None:
     text = report.write(example.suite(), tmp_path / f"suite{suffix}").read_text(encoding="utf-8")
     assert all(entry.name in text for entry in example.suite().entries)
@@ -35,7 +48,7 @@ def test_every_format_takes_a_suite(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "report.json.gz", ".json", "a\nb.exe"])
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidSpec, match=r"^a report must end in \.json, \.md, \.txt, got .*$"):
+    with pytest.raises(InvalidSpec, match=r"^a report must end in \.json, \.md, \.html, .*, got .*$"):
         report.write(example.result(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -73,20 +86,74 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytes
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_suite_is_one_record_a_result_and_one_page(tmp_path: Path) -> None:
-    paths = report.write_suite(example.suite(), tmp_path / "new" / "folder")
+def test_a_suite_is_one_record_a_result_and_a_file_for_each_format(tmp_path: Path) -> None:
+    formats = [name for name in report.FORMATS if name != "html"]
+    paths = report.write_suite(example.suite(), tmp_path / "new" / "folder", formats)
     names = [path.name for path in paths]
-    assert names == ["noisy-count-6abe893a.json", "noisy-count-whole-noise-cb68c558.json", "report.md"]
+    records = ["noisy-count-6abe893a.json", "noisy-count-whole-noise-cb68c558.json"]
+    whole = ["suite.json", "report.md", "junit.xml", "dpaudit.sarif", "results.csv", "report.txt", "summary.md"]
+    assert names == [*records, *whole]
     assert sorted(os.listdir(tmp_path / "new" / "folder")) == sorted(names)
     assert load(paths[0]) == example.result()
-    page = paths[-1].read_text(encoding="utf-8")
-    assert all(f"`dpaudit recheck {name}`" in page for name in names[:-1])
+    assert load_suite(paths[2]) == example.suite()
+    page = paths[3].read_text(encoding="utf-8")
+    assert all(f"`dpaudit recheck {name}`" in page for name in records)
+    assert all(name in paths[6].read_text(encoding="utf-8") for name in records)
+
+
+def test_no_format_names_a_record_that_is_not_written(tmp_path: Path) -> None:
+    paths = report.write_suite(example.suite(), tmp_path, ("md", "csv", "sarif"))
+    assert (
+        sorted(path.name for path in paths)
+        == sorted(os.listdir(tmp_path))
+        == ["dpaudit.sarif", "report.md", "results.csv"]
+    )
+    assert not any(
+        ".json`" in path.read_text(encoding="utf-8") or "6abe893a.json" in path.read_text(encoding="utf-8")
+        for path in paths
+    )
+
+
+def test_the_formats_that_are_written_unless_others_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pages: list[tuple[object, ...]] = []
+
+    def pretended(suite: SuiteResult, folder: object, records: object, **options: object) -> list[Path]:
+        pages.append((suite, records, options))
+        return [tmp_path / "index.html"]
+
+    monkeypatch.setattr("dpaudit.report.html.write_suite", pretended)
+    names = [path.name for path in report.write_suite(example.suite(), tmp_path, n_jobs=1)]
+    assert names[-3:] == ["suite.json", "report.md", "index.html"]
+    assert pages == [(example.suite(), report.record_names(example.suite()), {"n_jobs": 1, "beside": True})]
+
+
+@pytest.mark.parametrize("broken", ["json", "md", "csv"])
+def test_a_format_that_fails_costs_no_other(broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> str:
+        raise RuntimeError("a name nobody thought of")
+
+    module = report.FORMATS[broken].load()
+    monkeypatch.setattr(module, "render_suite", fails)
+    with pytest.raises(RuntimeError, match="nobody thought of") as caught:
+        report.write_suite(example.suite(), tmp_path, ("md", "json", "csv"))
+    assert caught.value.__notes__ == [f"while the report was written as {broken}"]
+    records = {"noisy-count-6abe893a.json", "noisy-count-whole-noise-cb68c558.json"}
+    others = {"json": "suite.json", "md": "report.md", "csv": "results.csv"}
+    assert set(os.listdir(tmp_path)) == records | set(others.values()) - {others[broken]}
+
+
+def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpec, match=r"^a format must be one of json, md, html, .*, got 'pdf'$"):
+        report.write_suite(example.suite(), tmp_path / "new", ("json", "pdf"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_equal_audits_get_files_of_their_own(tmp_path: Path) -> None:
     twins = SuiteResult(tuple(SuiteEntry("twin", Verdict.REFUTED, example.result()) for _ in range(3)), 0.99)
-    names = [path.name for path in report.write_suite(twins, tmp_path)]
-    assert names == ["twin-6abe893a.json", "twin-6abe893a-2.json", "twin-6abe893a-3.json", "report.md"]
+    names = [path.name for path in report.write_suite(twins, tmp_path, ("json",))]
+    assert names == ["twin-6abe893a.json", "twin-6abe893a-2.json", "twin-6abe893a-3.json", "suite.json"]
 
 
 def test_the_name_of_a_record_does_not_change_when_audits_follow() -> None:
@@ -106,16 +173,28 @@ def test_no_name_leaves_the_folder_of_the_report(tmp_path: Path) -> None:
         assert name == Path(name).name
         assert len(name) <= 80
     few = SuiteResult(suite.entries[:40:8], 0.99)
-    paths = report.write_suite(few, tmp_path / "report")
+    paths = report.write_suite(few, tmp_path / "report", ("json", "md"))
     assert sorted(paths) == sorted((tmp_path / "report").iterdir())
     assert os.listdir(tmp_path) == ["report"]
-    assert all(load(path) == example.kept() for path in paths[:-1])
+    assert all(load(path) == example.kept() for path in paths[:-2])
 
 
-def test_a_format_is_one_file_and_one_line() -> None:
+def test_a_format_is_one_module_and_one_line() -> None:
     folder = Path(report.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
-    assert {module.__name__.rpartition(".")[2] for module in report.FORMATS.values()} == modules  # type: ignore[attr-defined]
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "single", "places"} | {"html"}
+    assert {made.module for made in report.FORMATS.values()} == modules
+    for made in report.FORMATS.values():
+        module = made.load()
+        assert callable(module.render_result)
+        assert callable(module.render_suite)
+    assert len({made.file for made in report.FORMATS.values()}) == len(report.FORMATS)
+
+
+def test_asking_for_text_loads_no_figures() -> None:
+    heavy = ("matplotlib", "jinja2", "statsmodels")
+    code = f"import sys, dpaudit.report, dpaudit.cli.report; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 # what a suite amounts to
@@ -170,3 +249,10 @@ def test_an_audit_without_a_result_counts_among_all_with_a_p_value_of_one() -> N
     assert adjusted[1:3] == (None, None)
     assert (adjusted[0], adjusted[3]) == pytest.approx((0.004, 0.06))
     assert SuiteResult((), 0.99).holm() == ()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_that_of_statsmodels(seed: int) -> None:
+    drawn = np.random.default_rng(seed)
+    raw = drawn.random(40) ** drawn.integers(1, 200, 40)
+    assert holm(raw.tolist()) == pytest.approx(multipletests(raw, method="holm")[1], rel=1e-12)

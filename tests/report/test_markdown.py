@@ -2,54 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dpaudit.auditing.wording import LIMITS
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.report import json_, markdown, record_names, text
+from dpaudit.auditing.wording import LIMITS, reviewed_lines
+from dpaudit.auditing.wording.officer import page_one
+from dpaudit.auditing.wording.review import CHECKLIST, review
+from dpaudit.report import markdown, record_names
 from tests.golden import example
-from tests.report import hostile
 
 PARSER = MarkdownIt("commonmark").enable("table").enable("strikethrough")
-MARKUP = {
-    "html_inline",
-    "html_block",
-    "link_open",
-    "image",
-    "em_open",
-    "s_open",
-    "code_inline",
-    "hardbreak",
-    "softbreak",
-}
-NUMBERS = range(len(hostile.NAMES))
-
-
-@cache
-def _page(name: str) -> str:
-    return markdown.render_suite(hostile.suite(name))
 
 
 @cache
 def _parsed(page: str) -> tuple[Token, ...]:
     return tuple(PARSER.parse(page))
-
-
-def _flat(page: str) -> list[Token]:
-    tokens: list[Token] = []
-    for token in _parsed(page):
-        tokens += [token, *(token.children or ())]
-    return tokens
-
-
-def _shape(page: str) -> list[str]:
-    """What the page consists of, without its words."""
-    return [token.type + token.tag for token in _flat(page) if token.type not in ("text", "text_special")]
 
 
 def _words(token: Token) -> str:
@@ -61,73 +31,24 @@ def _headings(page: str) -> list[str]:
     return [_words(tokens[i + 1]) for i, token in enumerate(tokens) if token.type == "heading_open"]
 
 
-@cache
-def _alone(name: str) -> str:
-    return markdown.render_result(hostile.result(name))
-
-
-def _squeezed(name: str) -> str:
-    return " ".join(name.split())
-
-
-@pytest.mark.parametrize("name", hostile.NAMES, ids=NUMBERS)
-def test_no_name_becomes_markup(name: str) -> None:
-    found = {token.type for token in _flat(_page(name))}
-    assert not found & MARKUP
-
-
-@pytest.mark.parametrize("name", hostile.NAMES, ids=NUMBERS)
-def test_no_name_changes_the_shape_of_a_page(name: str) -> None:
-    plain = "plain" if name.strip() else name  # an empty heading has no words, and nothing else differs
-    assert _shape(_page(name)) == _shape(_page(plain))
-    assert _shape(_alone(name)) == _shape(_alone(plain))
-
-
-@pytest.mark.parametrize("name", hostile.NAMES, ids=NUMBERS)
-def test_a_name_is_read_as_it_was_cleaned(name: str) -> None:
-    headings = _headings(_page(name))
-    assert headings.count(_squeezed(f"1. {clean(name)}")) == 2  # its account, and how to repeat it
-    assert headings.count(_squeezed(f"2. {clean(name)}")) == 1
-
-
-@pytest.mark.parametrize("name", hostile.NAMES, ids=NUMBERS)
-def test_no_tag_stands_in_the_source(name: str) -> None:
-    page = _page(name)
-    outside = re.sub(r"^(`{3,})\n.*?\n\1$", "", page, flags=re.MULTILINE | re.DOTALL)  # code blocks print as they are
-    assert "<" not in outside
-    assert all(line.isprintable() for line in page.split("\n"))
-
-
-@pytest.mark.parametrize("name", hostile.NAMES, ids=NUMBERS)
-def test_the_table_keeps_its_rows_and_columns(name: str) -> None:
-    tokens = _parsed(_page(name))
-    kinds = [token.type for token in tokens]
-    assert kinds.count("th_open") == 7
-    assert kinds.count("tr_open") == 3
-    assert kinds.count("td_open") == 14
-
-
-@pytest.mark.parametrize("name", hostile.NAMES, ids=NUMBERS)
-def test_the_other_formats_take_every_name(name: str) -> None:
-    lines = text.render_suite(hostile.suite(name)).split("\n")
-    assert len(lines) == 15
-    assert all(line.isprintable() for line in lines)
-    assert json_.render_result(hostile.result(name)).isascii()
-
-
-def test_there_are_enough_hostile_names() -> None:
-    assert len(set(hostile.NAMES)) >= 30
-
-
 def test_a_suite_answers_in_the_order_of_the_questions() -> None:
     headings = _headings(markdown.render_suite(example.suite()))
+    first, second = ((*page_one(each), *review(each)) for each in (example.result(), example.kept()))
+    alike = [part.title for part in first if part in second]
+    assert len(alike) >= 8
     assert headings == [
         "Audit report",
         "What was asked",
         "Verdicts",
         "1. noisy count",
+        "The account",
+        "For the reviewer",
         "2. noisy count, whole noise",
+        "The account",
+        "For the reviewer",
         "3. sparse",
+        "Of every audit here",
+        *alike,
         "What this report does not show",
         "How to repeat it",
         "1. noisy count",
@@ -155,6 +76,32 @@ def test_a_page_says_what_it_does_not_show_and_how_to_repeat_it(page: str) -> No
     assert code.startswith("import dpaudit\n")
 
 
+def test_nothing_of_page_one_or_of_the_review_is_lost() -> None:
+    parts = [(*page_one(each), *review(each)) for each in (example.result(), example.kept())]
+    whole = markdown.render_suite(example.suite())
+    alone = markdown.render_result(example.kept())
+    for part in {part for each in parts for part in each}:
+        lines = [markdown.escape(line) for line in part.lines]
+        assert all(line in whole for line in lines)
+        assert part not in parts[1] or all(line in alone for line in lines)
+
+
+def test_what_is_so_for_every_audit_stands_once() -> None:
+    same = review(example.result())[-1]
+    assert same.title == CHECKLIST
+    page = markdown.render_suite(example.suite())
+    assert [page.count(markdown.escape(line)) for line in same.lines] == [1] * len(same.lines)
+    assert page.count("\n- [ ] ") == len(same.lines)
+
+
+def test_accepted_findings_are_listed_and_marked() -> None:
+    page = markdown.render_suite(example.reviewed_suite())
+    assert "| REFUTED, accepted until 2025-05-01 | not refuted |" in page
+    assert "Accepted findings" in _headings(page)
+    assert all(markdown.escape(line) in page for line in reviewed_lines(example.reviewed_suite().reviewed))
+    assert "Accepted findings" not in _headings(markdown.render_suite(example.suite()))
+
+
 def test_a_fence_outlasts_the_backticks_inside() -> None:
     fence, line, close = markdown.fenced(["echo '``````'"])
     assert fence == close == "`" * 7
@@ -174,6 +121,9 @@ def test_a_fence_outlasts_the_backticks_inside() -> None:
         ("epsilon >= 1", "epsilon >= 1"),
         ("\u202ex", r"\\u202ex"),
         ("two\nlines", r"two\\nlines"),
+        ("@all #1 GH-2 a@b.org", r"@&#8203;all \#&#8203;1 GH&#8203;-2 a@&#8203;b.org"),
+        ("www.x.org https://x.org", r"www\.x.org https\://x.org"),
+        (":x_y: counts:f", r":&#8203;x\_y: counts:f"),
     ],
 )
 def test_escaping(raw: str, escaped: str) -> None:

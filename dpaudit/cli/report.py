@@ -1,0 +1,150 @@
+"""`dpaudit report`: results and suites that are stored already, in any of the formats."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from dpaudit.auditing import AuditResult, SuiteResult
+    from dpaudit.report import Format
+
+NAMES = "html, md, json, junit, sarif, csv, txt, summary"
+SUITE_FILE = "suite.json"
+STANDARD = "-"
+
+
+@click.command("report")
+@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.option(
+    "--format", "formats", default="txt", show_default=True, metavar="NAME[,NAME...]", help=f"One or more of {NAMES}."
+)
+@click.option(
+    "--output",
+    metavar="PATH",
+    help="A file for one format, a folder for several and for html; standard output if not given, or -.",
+)
+def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
+    """Write stored results anew: result files, a suite.json, or a folder of a report, in other formats.
+
+    A file that its own numbers contradict is refused (2). Of a folder that holds a suite.json, this is read; of
+    another, all results in it. Results without a suite are reported as if no violation had been expected of them. A
+    file that was read is never written over.
+    """
+    from dpaudit import report
+    from dpaudit.cli.words import one_line, say
+    from dpaudit.errors import InvalidSpec
+    from dpaudit.report.single import together
+
+    try:
+        chosen = report.formats_of(name.strip() for name in formats.split(","))
+    except InvalidSpec as error:
+        raise InvalidSpec(f"--format: {error}") from None
+    if output == STANDARD:
+        output = None
+    parts: list[AuditResult | SuiteResult] = []
+    read: list[Path] = []
+    wrong = 0
+    for given in results:
+        for path in _files(Path(given)):
+            read.append(path)
+            try:
+                parts.append(_read(path))
+            except InvalidSpec as error:
+                say(f"error: {one_line(error)}")
+                wrong += 1
+    if wrong:
+        return InvalidSpec.exit_code
+    whole = parts[0] if len(parts) == 1 else together(parts)
+    if len(chosen) == 1 and (output is None or not _is_folder(output, chosen[0])):
+        _one(whole, chosen[0], output, read)
+    elif output is None:
+        raise InvalidSpec(f"--format {formats}: several formats need --output, the folder to write them to")
+    else:
+        _several(together(parts), chosen, output, read)
+    return 0
+
+
+def _files(given: Path) -> list[Path]:
+    """The files that an argument stands for."""
+    from dpaudit.auditing.wording.quoting import clean
+    from dpaudit.errors import InvalidSpec
+
+    if not given.is_dir():
+        return [given]
+    if (given / SUITE_FILE).is_file():
+        return [given / SUITE_FILE]
+    found = sorted(path for path in given.glob("*.json") if not path.name.startswith("."))
+    if not found:
+        raise InvalidSpec(f"{clean(given, 200)}: no result in this folder; name a result file, or a folder of a report")
+    return found
+
+
+def _read(path: Path) -> AuditResult | SuiteResult:
+    from dpaudit.auditing.stored import load_either
+
+    return load_either(path)
+
+
+def _is_folder(output: str, made: Format) -> bool:
+    """Whether a path is meant as a folder; for pages of HTML, also one that is not there and has no suffix."""
+    path = Path(output)
+    return path.is_dir() or output.endswith("/") or (made.name == "html" and not path.suffix and not path.exists())
+
+
+def _spare(read: list[Path], written: list[Path]) -> None:
+    """Raises `InvalidSpec` where a file would be written over that was read: it may be the only record."""
+    from dpaudit.auditing.wording.quoting import clean
+    from dpaudit.errors import InvalidSpec
+
+    kept = {path.resolve() for path in read}
+    for path in written:
+        if path.resolve() in kept:
+            found = clean(path, 200)
+            raise InvalidSpec(f"--output: {found} is one of the files that were read; name another place")
+
+
+def _print(text: str) -> None:
+    """The text on standard output, in UTF-8 as in a file, whatever the terminal speaks."""
+    from dpaudit.errors import InvalidSpec
+
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # a reader that has gone
+    except OSError as error:
+        raise InvalidSpec(f"standard output cannot be written ({error.strerror}); name a file with --output") from None
+
+
+def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, read: list[Path]) -> None:
+    from dpaudit import report
+    from dpaudit.auditing.files import write_text
+    from dpaudit.cli.options import writing
+
+    if output is not None:
+        _spare(read, [Path(output)])
+    text = report.render(whole, made)
+    if output is None:
+        _print(text)
+        return
+    with writing("--output", output):
+        write_text(output, text)
+    click.echo(output)
+
+
+def _several(suite: SuiteResult, chosen: tuple[Format, ...], output: str, read: list[Path]) -> None:
+    from dpaudit import report
+    from dpaudit.cli.options import writing
+
+    names: list[str] = [each.file for each in chosen]
+    if "json" in {each.name for each in chosen}:
+        names += filter(None, report.record_names(suite))
+    _spare(read, [Path(output, name) for name in names])
+    with writing("--output", output):
+        paths = report.write_suite(suite, output, [each.name for each in chosen])
+    for path in paths:
+        click.echo(str(path))

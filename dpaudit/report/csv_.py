@@ -1,0 +1,157 @@
+"""CSV: one row an audit, the columns of `COLUMNS`; numbers whole, and no text that a spreadsheet would compute."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Sequence
+
+from dpaudit.auditing.fingerprint import fingerprint
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.auditing.wording import verdict_text
+from dpaudit.auditing.wording.cells import cell
+from dpaudit.certify import Binned
+from dpaudit.report.places import spec_of
+from dpaudit.report.single import alone
+
+COLUMNS = {
+    "audit": "the name of the audit",
+    "verdict": "REFUTED, not refuted, or no verdict",
+    "expected": "the verdict that the author of the spec expects",
+    "as_expected": "yes where the verdict is the expected one, or an accepted finding",
+    "accepted_until": "the last day of the acceptance that covers the finding; empty where there is none",
+    "claim": "the form of the claim",
+    "claimed": "what it promises for the pair of the witness, in the parameter of the next column",
+    "parameter": "epsilon, mu, rho: what the claim and the bound are stated in",
+    "claimed_delta": "the delta of the claim, where its form has one",
+    "relation": "which datasets count as neighbours; empty where the claim does not say",
+    "distance": "how many steps apart the datasets of the witness are",
+    "lower": "the certified lower bound in the parameter of the claim; inf for infinity",
+    "epsilon_lower": "the certified lower bound on epsilon, at delta; empty where there is none",
+    "delta": "the delta of the certificate",
+    "confidence": "the confidence of this audit",
+    "p_value": "at most this is the p-value of the claim; the true one may be smaller",
+    "p_value_holm": "the same, adjusted for all audits of the suite by Holm's method",
+    "epsilon_upper": "an upper bound on epsilon for the pair of the witness, where one is known",
+    "upper_kind": "exact-finite, exact-pair, proved or numeric-upper",
+    "representation": "refuted where the bits of floating-point outputs refute the claim; empty where not looked at",
+    "event": "the witness in words",
+    "likelier_on": "the dataset on which the event is likelier: first or second",
+    "pair": "the name of the pair of datasets",
+    "hits_likelier": "certifying runs in the event, on the dataset where it is likelier; empty for a partition",
+    "runs_likelier": "all certifying runs on that dataset",
+    "hits_other": "certifying runs in the event, on the other dataset",
+    "runs_other": "all certifying runs on the other dataset",
+    "runs_asked": "executions that the audit could spend",
+    "runs_used": "executions that it spent, search included",
+    "seed": "the seed of the audit",
+    "reproducible": "yes where the same seed gives the same counts",
+    "mechanism": "the name of the mechanism",
+    "reference": "where it can be imported from",
+    "digest": "the digest of its source",
+    "commit": "the commit of the tree it was run in, -dirty where that had changes",
+    "version": "the version of dpaudit",
+    "started": "when the audit began",
+    "fingerprint": "the fingerprint of the finding: the same from run to run",
+    "spec_hash": "the hash of the whole question",
+    "source": "the spec file, seen from where dpaudit was called",
+    "record": "the JSON file that holds the whole result",
+    "exit_code": "what the audit adds to the exit code of the suite",
+    "error": "why there is no verdict, or what went wrong beside it",
+}
+
+
+def render_result(result: AuditResult) -> str:
+    """A table of one row."""
+    return render_suite(alone(result))
+
+
+def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """A row for each audit, those without a verdict too."""
+    rows = [
+        row(entry, adjusted, record)
+        for entry, adjusted, record in itertools.zip_longest(suite.entries, suite.holm(), records)
+    ]
+    return table(list(COLUMNS), rows)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A header and rows as CSV (RFC 4180, lines end in a line feed): text quoted, each cell made harmless."""
+    file = io.StringIO()
+    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow([cell(name) for name in header])
+    writer.writerows([cell(value) for value in each] for each in rows)
+    return file.getvalue()
+
+
+def row(entry: SuiteEntry, holm: float | None, record: str | None) -> list[object]:
+    """The values of an entry in the order of `COLUMNS`."""
+    told = {
+        "audit": entry.name,
+        "verdict": "no verdict" if entry.result is None else verdict_text(entry.result.verdict),
+        "expected": verdict_text(entry.expect),
+        "as_expected": entry.as_expected,
+        "accepted_until": entry.accepted.until.isoformat() if entry.covered and entry.accepted else None,
+        "p_value_holm": holm,
+        "source": spec_of(entry),
+        "record": record,
+        "exit_code": entry.exit_code,
+        "error": entry.error,
+    }
+    if entry.result is not None:
+        told |= _answer(entry.result) | _counts(entry.result) | _question(entry.result)
+    return [told.get(name) for name in COLUMNS]
+
+
+def _question(result: AuditResult) -> dict[str, object]:
+    spec, made = result.spec, result.provenance
+    mechanism = spec["mechanism"]
+    return {
+        "claim": spec["claim"]["form"],
+        "claimed_delta": result.claim.to_dict().get("delta"),
+        "relation": spec["claim"]["relation"],
+        "distance": result.distance,
+        "pair": spec["pairs"][result.witness.pair]["name"],
+        "runs_asked": spec["runs"],
+        "seed": spec["seed"],
+        "mechanism": mechanism["name"],
+        "reference": mechanism["reference"],
+        "digest": mechanism["digest"],
+        "commit": made.get("commit"),
+        "version": made.get("version"),
+        "started": made.get("started"),
+        "spec_hash": spec_hash(spec),
+    }
+
+
+def _answer(result: AuditResult) -> dict[str, object]:
+    made, upper = result.certificate, None if result.bracket is None else result.upper
+    found = result.representation
+    bits = None if found is None else "refuted" if found.certificate.refuted else "not refuted"
+    return {
+        "claimed": result.claim.promised(made.delta),
+        "parameter": result.claim.parameter,
+        "lower": made.lower,
+        "epsilon_lower": made.epsilon_lower,
+        "delta": made.delta,
+        "confidence": result.spec["confidence"],
+        "p_value": made.p_value,
+        "epsilon_upper": None if upper is None else upper.epsilon_upper,
+        "upper_kind": None if upper is None else upper.label.value,
+        "representation": bits,
+        "runs_used": result.runs_used,
+        "reproducible": result.reproducible,
+        "fingerprint": fingerprint(result),
+    }
+
+
+def _counts(result: AuditResult) -> dict[str, object]:
+    e, witness = result.evidence, result.witness
+    sides = {"event": str(witness.event), "likelier_on": witness.p_side}
+    runs = {"runs_likelier": e.runs_p, "runs_other": e.runs_q}
+    if isinstance(e, Binned):
+        return {**sides, **runs}
+    return {**sides, **runs, "hits_likelier": e.hits_p, "hits_other": e.hits_q}

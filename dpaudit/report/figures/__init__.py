@@ -1,0 +1,29 @@
+"""Figures of results, suites, histories and studies: matplotlib, as SVG that stands inside a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from dpaudit.auditing.result import AuditResult
+from dpaudit.report.figures.canvas import plain_style
+from dpaudit.report.figures.colours import DARK, LIGHT, STYLE
+from dpaudit.report.figures.distributions import distributions
+from dpaudit.report.figures.drawing import Drawing, save
+from dpaudit.report.figures.growth import growth
+from dpaudit.report.figures.history import history_drawing
+from dpaudit.report.figures.overview import suite_drawing
+from dpaudit.report.figures.power import power
+from dpaudit.report.figures.profile import profile
+from dpaudit.report.figures.tradeoff import tradeoff
+
+__all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "save", "suite_drawing"]
+
+KINDS: tuple[Callable[[AuditResult], Drawing | None], ...] = (distributions, tradeoff, profile, growth, power)
+
+
+def drawings(result: AuditResult) -> tuple[Drawing, ...]:
+    """The figures of a result, those it has numbers for: distributions, trade-off, profile, growth, power."""
+    with plain_style():
+        found = (partial(kind, result)() for kind in KINDS)
+        return tuple(drawing for drawing in found if drawing is not None)

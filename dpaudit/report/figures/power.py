@@ -1,0 +1,57 @@
+"""What the audit could have seen: the least loss it refutes, by the probability of the event that shows it."""
+
+from __future__ import annotations
+
+import math
+
+from dpaudit.auditing.result import POWER, AuditResult
+from dpaudit.auditing.wording.numerals import decimals, exact, up
+from dpaudit.certify import Binned
+from dpaudit.certify.power import MASSES
+from dpaudit.report.figures.drawing import Drawing
+from dpaudit.report.figures.panel import Key, plain_panel
+from dpaudit.report.figures.scales import Scale, padded
+
+TITLE = "What the audit could have seen"
+COLUMNS = ("probability of the event", "least true value that is refuted")
+
+
+def power(result: AuditResult) -> Drawing | None:
+    """The curve of the least parameter that is caught; None where no certifying run was counted."""
+    if not (result.evidence.runs_p and result.evidence.runs_q):
+        return None
+    caught = {mass: result.least_caught(mass) for mass in MASSES}
+    known = [(mass, least) for mass, least in caught.items() if least is not None and math.isfinite(least)]
+    if not known:
+        return None
+    name, promised = result.claim.parameter, result.claim.promised(result.certificate.delta)
+    masses, least = (list(each) for each in zip(*known, strict=True))
+    keys: list[Key] = [
+        ("line", "first", f"a true {name} from here on is refuted, with power {exact(POWER)}"),
+        ("dash", "claim", f"claimed {name}"),
+    ]
+    mass = None if isinstance(result.evidence, Binned) else result.evidence.hits_p / result.evidence.runs_p
+    if mass:
+        keys.append(("diamond", "certified", "the witness, at what it certified"))
+    x = padded([min(MASSES), max(MASSES), *([mass] if mass else [])], log=True, share=0.04)
+    shown = [each for each in (promised, result.certificate.lower if mass else 0.0) if math.isfinite(each)]
+    top = max(*least, *shown, 1e-9)
+    panel = plain_panel(keys, x, Scale(0.0, 1.1 * top))
+    panel.frame("probability of the event on the likelier dataset", name)
+    if math.isfinite(promised):
+        panel.level(promised, "claim", kind="dash")
+    panel.line(masses, least, "first")
+    panel.points(masses, least, "first")
+    if mass:
+        panel.points([mass], [min(result.certificate.lower, panel.y.high)], "certified", shape="D", size=7.0)
+    rows = [
+        (exact(mass), "nothing is" if least is None else f"{name} {up(least, decimals(least, 3))}" if least else "0")
+        for mass, least in caught.items()
+    ]
+    text = (
+        f"The least true {name} that an audit of this size refutes with power {exact(POWER)}, by the probability of "
+        "the event that shows it: the rarer the event, the larger a loss must be to be seen."
+    )
+    if len(known) < len(MASSES):
+        text += " On events rarer than where the line begins, no loss is refuted with that power."
+    return panel.sheet.drawing("power", TITLE, text, COLUMNS, rows)

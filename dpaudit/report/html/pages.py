@@ -1,0 +1,150 @@
+"""The pages: one for a result, and the overview of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording import (
+    NOT_PRIVATE,
+    headline,
+    limits,
+    sections,
+    suite_headline,
+    suite_line,
+    suite_question,
+    verdict_text,
+)
+from dpaudit.auditing.wording.acceptances import reviewed_lines
+from dpaudit.auditing.wording.officer import NOT_SHOWN, RECORD, VERDICT, page_one
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.auditing.wording.review import CHECKLIST, LAYERS, layers, review
+from dpaudit.auditing.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
+from dpaudit.report.html.templating import render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from dpaudit.report.figures import Drawing
+
+REPEAT = "repeat"
+NO_VERDICT = "no verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing as the template takes it: its SVG trusted, its texts not."""
+
+    drawing: Drawing
+
+    @property
+    def svg(self) -> Markup:
+        """The `<svg>` element."""
+        from markupsafe import Markup
+
+        return Markup(self.drawing.svg)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An audit in the overview: the cells of its row, the page it has, and how it stands out."""
+
+    cells: tuple[str, ...]
+    page: str | None
+    tone: str
+
+
+def render_result(
+    result: AuditResult, *, entry: SuiteEntry | None = None, overview: str | None = None, record: str | None = None
+) -> str:
+    """A result as one page that needs no other file.
+
+    `entry` adds what the author of a spec expected; `overview` and `record` are relative links to the page of the
+    suite and to the JSON file of the result.
+    """
+    from dpaudit.report.figures import drawings
+
+    first = {part.title: part for part in page_one(result, entry)}
+    account = sections(result)
+    reviewed = {part.title: part for part in review(result)}
+    return render(
+        "result.html",
+        title=headline(result),
+        name=clean(result.name),
+        verdict=verdict_text(result.verdict),
+        tone=tone(result, entry),
+        representation=result.representation_refuted,
+        verdict_lines=first.pop(VERDICT).lines,
+        not_shown=first.pop(NOT_SHOWN),
+        record_part=first.pop(RECORD),
+        first=tuple(first.values()),
+        pictures=tuple(Picture(each) for each in drawings(result)),
+        account=[part for part in account if part.title != REPEAT],
+        repeating=[part for part in account if part.title == REPEAT],
+        tables=tables(result),
+        open_tables=(COUNTS, CERTIFICATES),
+        layers=layers(result),
+        layers_title=reviewed.pop(LAYERS).title,
+        checklist=reviewed.pop(CHECKLIST),
+        review=tuple(reviewed.values()),
+        overview=overview,
+        record=record,
+        version=clean(result.provenance.get("version", "")),
+    )
+
+
+def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: Sequence[str | None] = ()) -> str:
+    """The overview of a suite; `pages` and `records` are relative links, one an audit, None where it has none."""
+    from dpaudit.report.figures import suite_drawing
+
+    table = audits_table(suite)
+    links = [*pages, *[None] * (len(suite.entries) - len(pages))]
+    kept = [*records, *[None] * (len(suite.entries) - len(records))]
+    rows = [
+        Row(cells, link, tone(entry.result, entry))
+        for cells, link, entry in zip(table.rows, links, suite.entries, strict=True)
+    ]
+    odd = [
+        (*around(suite_line(entry), clean(entry.name)), link)
+        for entry, link in zip(suite.entries, links, strict=True)
+        if not entry.as_expected or entry.error or stands_out(entry)
+    ]
+    return render(
+        "suite.html",
+        title=suite_headline(suite),
+        question=suite_question(suite),
+        table=table,
+        rows=rows,
+        odd=odd,
+        picture=Picture(suite_drawing(suite, links)) if suite.results else None,
+        not_shown=(NOT_PRIVATE, *limits(*suite.results)),
+        accepted=reviewed_lines(suite.reviewed),
+        records=[(cells[0], record) for cells, record in zip(table.rows, kept, strict=True) if record],
+    )
+
+
+def tone(result: AuditResult | None, entry: SuiteEntry | None = None) -> str:
+    """How a verdict is shown: `refuted`, `kept` or `none`; a finding that somebody answers for is `accepted`."""
+    if result is None:
+        return "none"
+    if result.verdict is not Verdict.REFUTED:
+        return "kept"
+    return "accepted" if entry is not None and entry.covered else "refuted"
+
+
+def around(line: str, name: str) -> tuple[str, str, str]:
+    """A line cut into what stands before a name, the name and the rest.
+
+    >>> around("UNEXPECTED   noisy count: epsilon", "noisy count")
+    ('UNEXPECTED   ', 'noisy count', ': epsilon')
+    """
+    return line.partition(name) if name else (line, "", "")
+
+
+def stands_out(entry: SuiteEntry) -> bool:
+    """Whether something beside the verdict wants to be read: bits that give data away, power that was not reached."""
+    return entry.result is not None and (entry.result.representation_refuted or entry.result.power_reached is False)

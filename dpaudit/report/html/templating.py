@@ -1,0 +1,50 @@
+"""The templates: every value is escaped, and no hidden character reaches a page.
+
+Only a drawing's SVG is put in as it is; `dpaudit.report.figures` answers for what stands in it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.auditing.wording.quoting import clean
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE = Path(__file__).parent
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def render(template: str, **values: Any) -> str:
+    """The page that a template makes of these values."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from dpaudit.report.figures.colours import PRINTED, STYLE
+
+    def plain(value: Any) -> Any:
+        """A text without control, bidirectional or invisible characters; markup of our own as it is."""
+        ours = isinstance(value, Markup) or not isinstance(value, str)
+        return value if ours else clean(value, len(value))
+
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+        finalize=plain,
+    )
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    made.globals.update(policy=POLICY, style=Markup(f"{STYLE}\n{PRINTED}\n{style}"))
+    return made

@@ -1,0 +1,137 @@
+"""JUnit XML: a test case for each audit, in the dialect of Jenkins (junit-10.xsd), which CI services read.
+
+A refutation that nobody expected and a known violation that was missed are failures; no verdict, too little power and
+an error beside the verdict are errors; an accepted finding is skipped with its reason; an acceptance that expired is a
+test case of its own, and fails; so does a suite of no audits. The file is green where the exit code is 0, and only
+there. No two test cases of a file have one name in one class: readers take the second for a rerun of the first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording import full_text, suite_headline, suite_line
+from dpaudit.auditing.wording.acceptances import reviewed_line
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.auditing.wording.rules import BROKEN_REPORT, EXPIRED, MISSED, NO_VERDICT, POWERLESS, REFUTED, Rule, flat
+from dpaudit.report.places import inside, spec_of
+from dpaudit.report.single import alone
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+NAME = "dpaudit"
+ACCEPTED = "accepted findings"  # the class of the test cases about them
+LONGEST_S = 1e9  # seconds; a longer time is no time, and would not be a number of XML
+
+
+def render_result(result: AuditResult) -> str:
+    """One result as a suite of one test case."""
+    return render_suite(alone(result))
+
+
+def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """A suite as one `testsuite`, in the order of its audits."""
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    cases = [_case(entry) for entry in suite.entries] or [_nothing(suite_headline(suite))]
+    cases += [_expired(flat(reviewed_line(each)), each.acceptance.finding) for each in suite.reviewed if each.expired]
+    _tell_apart(cases)
+    counts = {"tests": len(cases)}
+    for kind in ("failure", "error", "skipped"):
+        plural = {"failure": "failures", "error": "errors"}.get(kind, kind)
+        counts[plural] = sum(case.find(kind) is not None for case in cases)
+    shared = {key: str(count) for key, count in counts.items()}
+    spent = _seconds(sum(_wall(entry) for entry in suite.entries))
+    root = Element("testsuites", {**{k: v for k, v in shared.items() if k != "skipped"}, "name": NAME, "time": spent})
+    inner = SubElement(root, "testsuite", {**shared, "name": NAME, "time": spent, **_begun(suite)})
+    properties = SubElement(inner, "properties")
+    for name, value in (("suite", suite_headline(suite)), ("exit code", str(suite.exit_code))):
+        SubElement(properties, "property", {"name": name, "value": value})
+    inner.extend(cases)
+    indent(root, " ")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _case(entry: SuiteEntry) -> Element:
+    from xml.etree.ElementTree import Element, SubElement
+
+    case = Element("testcase", {"name": clean(entry.name), "classname": _class(entry), "time": _seconds(_wall(entry))})
+    result, line = entry.result, flat(suite_line(entry))
+    if result is None:
+        _ending(case, "error", NO_VERDICT, line, line)
+        return case
+    if result.verdict is not entry.expect and not entry.covered:
+        rule = REFUTED if result.verdict is Verdict.REFUTED else MISSED
+        _ending(case, "failure", rule, line, full_text(result))
+    elif entry.exit_code or entry.error:
+        _ending(case, "error", POWERLESS if result.power_reached is False else BROKEN_REPORT, line, line)
+    elif entry.covered:
+        SubElement(case, "skipped", {"type": "accepted", "message": line}).text = full_text(result)
+    SubElement(case, "system-out").text = line
+    return case
+
+
+def _ending(case: Element, kind: str, rule: Rule, message: str, whole: str) -> None:
+    from xml.etree.ElementTree import SubElement
+
+    SubElement(case, kind, {"type": f"{rule.id} {rule.name}", "message": message}).text = whole
+
+
+def _nothing(line: str) -> Element:
+    from xml.etree.ElementTree import Element
+
+    case = Element("testcase", {"name": NAME, "classname": NAME, "time": _seconds(0.0)})
+    _ending(case, "error", NO_VERDICT, line, line)
+    return case
+
+
+def _expired(line: str, finding: str) -> Element:
+    from xml.etree.ElementTree import Element
+
+    case = Element("testcase", {"name": clean(finding), "classname": ACCEPTED, "time": _seconds(0.0)})
+    _ending(case, "failure", EXPIRED, line, line)
+    return case
+
+
+def _tell_apart(cases: Sequence[Element]) -> None:
+    """Gives the second test case of a name in a class its number: `noisy count #2`."""
+    taken: set[tuple[str, str]] = set()
+    met: Counter[tuple[str, str]] = Counter()
+    for case in cases:
+        name, group = case.get("name") or "audit", case.get("classname", NAME)
+        told = name
+        while (group, told) in taken:
+            met[group, name] += 1
+            told = f"{name} #{met[group, name] + 1}"
+        taken.add((group, told))
+        case.set("name", told)
+
+
+def _class(entry: SuiteEntry) -> str:
+    """What CI services group by, with points as they expect: the spec file; the mechanism where there is none."""
+    source = spec_of(entry)
+    if source:
+        *folders, file = inside(source) or (NAME,)
+        return clean(".".join([*folders, file.removesuffix(".toml")]))
+    return NAME if entry.result is None else clean(entry.result.spec["mechanism"]["name"]) or NAME
+
+
+def _wall(entry: SuiteEntry) -> float:
+    spent = 0.0 if entry.result is None else entry.result.provenance.get("wall_s", 0.0)
+    return float(spent) if spent <= LONGEST_S else 0.0
+
+
+def _seconds(spent: float) -> str:
+    return f"{spent:.3f}"
+
+
+def _begun(suite: SuiteResult) -> dict[str, str]:
+    """When the first of the audits began, where it is known."""
+    begun = [str(made["started"]) for made in (result.provenance for result in suite.results) if made.get("started")]
+    return {"timestamp": clean(min(begun))} if begun else {}

@@ -1,0 +1,124 @@
+"""A summary for the page of a CI job (`$GITHUB_STEP_SUMMARY`): what needs somebody first, and what to do about it.
+
+It has at most 60 lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording import (
+    NOT_PRIVATE,
+    certified,
+    claimed,
+    evidence_lines,
+    headline,
+    reviewed_lines,
+    sections,
+    suite_headline,
+)
+from dpaudit.auditing.wording.numerals import counted, p_text
+from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
+from dpaudit.auditing.wording.rules import NOTE, flat, reported
+from dpaudit.report.markdown import escape
+from dpaudit.report.single import alone
+
+HEADER = ("audit", "what", "claimed", "certified", "p-value")
+MOST_ROWS, MOST_WITNESSES, MOST_ACCEPTED = 20, 3, 3
+LONGEST_COMMAND = 2_000
+
+# what an entry is, in the order in which somebody should look
+REFUTED, MISSED, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KEPT = (
+    "REFUTED, not expected",
+    "not refuted, though a violation is known",
+    "no verdict",
+    "without the power demanded",
+    "something went wrong beside it",
+    "not refuted, with a representation finding",
+    "REFUTED, accepted",
+    "REFUTED, as expected",
+    "not refuted, as expected",
+)
+ORDER = (REFUTED, MISSED, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KEPT)
+
+
+def render_result(result: AuditResult) -> str:
+    """One result as a suite of one."""
+    return render_suite(alone(result))
+
+
+def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """A suite in at most 60 lines, whatever its size."""
+    ranked = sorted(suite.entries, key=lambda entry: ORDER.index(_what(entry)))
+    blocks = [[f"## {escape(suite_headline(suite))}"]]
+    witnesses = [entry.result for entry in ranked if _what(entry) == REFUTED and entry.result is not None]
+    if witnesses:
+        blocks.append([line for result in witnesses[:MOST_WITNESSES] for line in _witness(result)])
+    if ranked:
+        blocks.append(_table(ranked[:MOST_ROWS]))
+    if len(ranked) > MOST_ROWS:
+        more = Counter(map(_what, ranked[MOST_ROWS:]))
+        told = "; ".join(f"{count:,} {what}" for what, count in more.items())
+        blocks.append([escape(f"and {counted(len(ranked) - MOST_ROWS, 'more audit')}: {told}")])
+    advice = {each.rule: None for each in reported(suite) if each.accepted is None and each.rule.level != NOTE}
+    if advice:
+        cures = [f"- **{escape(rule.short)}** {escape(rule.help)}" for rule in sorted(advice, key=lambda rule: rule.id)]
+        blocks.append(["What to do:", "", *cures])
+    if suite.reviewed:
+        head, *lines = reviewed_lines(suite.reviewed)
+        shown = [f"- {escape(flat(line))}" for line in lines[:MOST_ACCEPTED]]
+        rest = [f"- and {len(lines) - MOST_ACCEPTED:,} more"] if len(lines) > MOST_ACCEPTED else []
+        blocks.append([escape(head), "", *shown, *rest])
+    blocks.append([escape(NOT_PRIVATE)])
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _what(entry: SuiteEntry) -> str:
+    result = entry.result
+    if result is None:
+        return NO_VERDICT
+    if not entry.as_expected:
+        return REFUTED if result.verdict is Verdict.REFUTED else MISSED
+    if result.power_reached is False:
+        return POWERLESS
+    if entry.error or entry.exit_code:
+        return BESIDE
+    if entry.covered:
+        return ACCEPTED
+    if result.verdict is Verdict.REFUTED:
+        return KNOWN
+    return BITS if result.representation_refuted else KEPT
+
+
+def _table(entries: Sequence[SuiteEntry]) -> list[str]:
+    rows = ["| " + " | ".join(map(escape, _row(entry))) + " |" for entry in entries]
+    return ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER), *rows]
+
+
+def _row(entry: SuiteEntry) -> tuple[str, ...]:
+    what = _what(entry)
+    if entry.result is not None and entry.result.representation_refuted and what != BITS:
+        what += "; a representation finding"
+    if entry.covered and entry.accepted is not None:
+        what += f" until {entry.accepted.until.isoformat()}"
+    if entry.error:
+        what += f": {clean(entry.error, LONGEST_DATA)}"
+    if entry.result is None:
+        return clean(entry.name), what, "", "", ""
+    result = entry.result
+    return clean(entry.name), what, claimed(result), certified(result), p_text(result.certificate.p_value)
+
+
+def _witness(result: AuditResult) -> list[str]:
+    """A refutation that nobody expected: what tells the datasets apart, the counts, and how to repeat it."""
+    parts = {part.title: part for part in sections(result)}
+    event, *_ = parts["witness"].lines
+    lines = [event, *evidence_lines(result)[:2]]
+    command = result.provenance.get("command")
+    if command:
+        lines.append(f"repeat: {clean(command, LONGEST_COMMAND)}")
+    return [f"- **{escape(flat(headline(result)))}**", *(f"  - {escape(line)}" for line in lines)]

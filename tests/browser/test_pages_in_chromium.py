@@ -1,0 +1,160 @@
+"""What a reader meets: the pages opened in Chromium, narrow and wide, in the light and in the dark, and printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dpaudit import report
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.report import html
+from tests.browser.chromium import Browser, Tab
+from tests.golden import example
+from tests.report import hostile
+
+pytestmark = pytest.mark.browser
+
+WIDTHS, SCHEMES = (400, 1400), ("light", "dark")
+LEAST_CONTRAST = 4.5  # of text to its ground, WCAG 2 level AA
+CONTRASTS = """(() => {
+  const channel = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const light = rgb => 0.2126 * channel(rgb[0]) + 0.7152 * channel(rgb[1]) + 0.0722 * channel(rgb[2]);
+  const numbers = text => text.match(/[0-9.]+/g).map(Number);
+  const ground = element => {
+    for (let each = element; each; each = each.parentElement) {
+      const found = numbers(getComputedStyle(each).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || element.closest('title, desc, defs')) continue;
+    const style = getComputedStyle(element);
+    const ink = numbers(element.closest('svg') ? style.fill : style.color);
+    const [a, b] = [light(ink), light(ground(element))];
+    found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), walker.currentNode.data.trim()]);
+  }
+  return found.sort((a, b) => a[0] - b[0]).slice(0, 3);
+})()"""
+DRAWINGS = """[...document.querySelectorAll('svg')].map(each => {
+  const box = each.getBoundingClientRect();
+  return [box.width, box.height, box.right];
+})"""
+OUTSIDE = """[...document.querySelectorAll('body *')].filter(each => {
+  const box = each.getBoundingClientRect();
+  return box.width > 0 && box.right > innerWidth + 1 && !each.closest('.scroll, .drawing, pre, .skip, .heard');
+}).map(each => each.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    try:
+        yield browser.tab()
+    finally:
+        browser.close()
+
+
+def suite() -> SuiteResult:
+    """Enough audits for the workers to render them, one without a verdict, and one with a name that does its worst."""
+    many = tuple(SuiteEntry(f"count {number}", Verdict.NOT_REFUTED, example.kept()) for number in range(6))
+    worst = "<script>alert(1)</script>" + "x" * 2_000 + "\u202e"
+    return SuiteResult((*example.suite().entries, *many, *hostile.suite(worst).entries), 0.99)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made, path = suite(), tmp_path_factory.mktemp("pages")
+    html.write_suite(made, path, report.record_names(made), n_jobs=2)
+    return path
+
+
+def pages(folder: Path) -> list[Path]:
+    """The overview, a page with a refutation, one with a bracket, and the hostile one."""
+    names = [name for name in html.page_names(report.record_names(suite())) if name]
+    return [folder / name for name in ("index.html", names[0], names[1], names[-1])]
+
+
+def test_workers_render_what_this_process_renders(folder: Path) -> None:
+    made = suite()
+    records = report.record_names(made)
+    for entry, record, name in zip(made.entries, records, html.page_names(records), strict=True):
+        if entry.result is not None and name is not None:
+            page = html.render_result(entry.result, entry=entry, overview="index.html", record=record)
+            assert (folder / name).read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize("which", range(4), ids=["overview", "refuted", "kept", "hostile"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_page_is_quiet_whole_and_readable(tab: Tab, folder: Path, which: int, width: int, scheme: str) -> None:
+    path = pages(folder)[which]
+    tab.open(path, width=width, scheme=scheme)
+    assert tab.complaints == []
+    assert tab.requests == [path.resolve().as_uri()]
+    assert tab.run("innerWidth") == width
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run(OUTSIDE) == []
+    drawn = tab.run(DRAWINGS)
+    assert len(drawn) >= (1 if which == 0 else 3)
+    assert all(across > 250 and down > 40 for across, down, _ in drawn), drawn
+    assert all(right <= width for _, _, right in drawn), drawn
+    worst = tab.run(CONTRASTS)
+    assert worst[0][0] >= LEAST_CONTRAST, worst
+    assert tab.run(f"matchMedia('(prefers-color-scheme: {scheme})').matches") is True
+
+
+def test_light_and_dark_are_not_the_same(tab: Tab, folder: Path) -> None:
+    grounds = set()
+    for scheme in SCHEMES:
+        tab.open(folder / "index.html", scheme=scheme)
+        grounds.add(tab.run("getComputedStyle(document.body).backgroundColor"))
+    assert len(grounds) == 2
+
+
+def test_a_link_of_the_overview_leads_to_the_page_and_back(tab: Tab, folder: Path) -> None:
+    tab.open(folder / "index.html")
+    target = tab.run("document.querySelector('.audits a').href")
+    assert target == pages(folder)[1].resolve().as_uri()
+    tab.open(pages(folder)[1])
+    assert tab.run("document.querySelector('nav a').href") == (folder / "index.html").resolve().as_uri()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pages_print(tab: Tab, folder: Path, scheme: str) -> None:
+    for path in pages(folder)[:2]:
+        tab.open(path, scheme=scheme)
+        printed = tab.pdf()
+        assert printed.startswith(b"%PDF-")
+        assert re.search(rb"/MediaBox \[0 0 59[45][.0-9]* 84[12]", printed), "not A4 upright"
+        assert len(printed) > 20_000
+
+
+def test_closed_parts_are_printed(tab: Tab, folder: Path) -> None:
+    tab.open(pages(folder)[1])
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    height = tab.run("[...document.querySelectorAll('#numbers ~ details:not([open]) table')].map(t => t.offsetHeight)")
+    tab.call("Emulation.setEmulatedMedia", media="")
+    assert height
+    assert min(height) > 10
+
+
+def test_the_driver_would_notice(tab: Tab, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<!DOCTYPE html><title>x</title><meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\">"
+        "<p style='width:3000px'>wide</p><script>1</script><img src='gone.png'><p style='color:#999'>faint</p>"
+    )
+    tab.open(bad, width=400)
+    assert any("Content Security Policy" in each for each in tab.complaints)
+    assert (tmp_path / "gone.png").as_uri() in tab.requests
+    assert tab.run("document.documentElement.scrollWidth") > 400
+    assert tab.run(OUTSIDE)
+    assert tab.run(CONTRASTS)[0][0] < LEAST_CONTRAST

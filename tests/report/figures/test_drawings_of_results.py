@@ -1,0 +1,297 @@
+"""The figures of a result: which there are, what stands in them, and that they are the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.witness import Witness
+from dpaudit.certify import Binned, CoinFlip, certify
+from dpaudit.certify.power import MASSES
+from dpaudit.certify.sequential import Block, log_wealth
+from dpaudit.claims import PureDP, RenyiDP
+from dpaudit.errors import InvalidSpec
+from dpaudit.events import Event, Partition
+from dpaudit.events.features import Coordinate
+from dpaudit.report.figures import Drawing, drawings, save
+from dpaudit.sampling.outputs import Token
+from tests.golden import example
+
+ALL = ("distributions", "trade-off", "privacy-profile", "bound-against-runs", "power")
+ELEMENTS = {"svg", "title", "desc", "g", "path", "text", "defs", "use", "clipPath", "rect", "a"}
+SVG = "{http://www.w3.org/2000/svg}"
+DIGESTS = """
+import hashlib, sys
+from dpaudit.report.figures import drawings
+from tests.golden import example
+print(hashlib.sha256("".join(each.svg for each in drawings(example.result())).encode()).hexdigest())
+print("matplotlib.pyplot" in sys.modules)
+"""
+
+
+def binned() -> AuditResult:
+    """A Rényi claim with three bins."""
+    edges = (-math.inf, 0.0, 1.0, math.inf)
+    bins = tuple(Event(Coordinate(), (each,)) for each in itertools.pairwise(edges))[::-1]
+    evidence, claim = Binned((500, 300, 200), (200, 300, 500), 1000, 1000), RenyiDP(2.0, 0.1)
+    made = example.result()
+    witness = Witness(0, Partition(Coordinate(), bins), "first", "penalised: bins", 0.3, None)
+    certificate = certify(evidence, claim, 0.999, certifier="binned")
+    spec = {**made.spec, "claim": claim.to_dict(), "certifier": "binned"}
+    half = Binned((250, 150, 100), (100, 150, 250), 500, 500)
+    return replace(
+        made,
+        spec=spec,
+        claim=claim,
+        witness=witness,
+        evidence=evidence,
+        certificate=certificate,
+        trail=(half, evidence),
+    )
+
+
+def anytime(*, stopped: bool) -> AuditResult:
+    """Bets that win, in ten blocks."""
+    made = example.result()
+    event = made.witness.event
+    assert isinstance(event, Event)
+    block = Block(event, "first", 0.18, 0.025, 0.0, CoinFlip(90, 12, 500, 500))
+    spec = {**made.spec, "stopping": "anytime"}
+    evidence = CoinFlip(0, 0, 0, 0) if stopped else made.evidence
+    return replace(made, spec=spec, blocks=(block,) * 10, evidence=evidence, trail=())
+
+
+RESULTS = {
+    "refuted": example.result,
+    "kept": example.kept,
+    "binned": binned,
+    "stopped": lambda: anytime(stopped=True),
+    "spent": lambda: anytime(stopped=False),
+}
+
+
+@lru_cache
+def drawn(name: str) -> dict[str, Drawing]:
+    """The drawings of one of `RESULTS` by their names."""
+    return {each.name: each for each in drawings(RESULTS[name]())}
+
+
+def tree(drawing: Drawing) -> ElementTree.Element:
+    return ElementTree.fromstring(drawing.svg)
+
+
+def test_each_result_has_the_figures_that_it_has_numbers_for() -> None:
+    assert tuple(drawn("refuted")) == ALL
+    assert tuple(drawn("binned")) == ALL
+    assert tuple(drawn("kept")) == tuple(name for name in ALL if name != "bound-against-runs")  # a trail of one
+    assert tuple(drawn("stopped")) == ("distributions", "wealth-against-runs")
+    assert tuple(drawn("spent")) == (*ALL[:3], "wealth-against-runs", "power")
+
+
+def test_a_result_without_numbers_has_no_figures() -> None:
+    none = CoinFlip(0, 0, 0, 0)
+    assert drawings(example.result(histogram=None, evidence=none, trail=())) == ()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_svg_is_small_and_holds_nothing_but_what_is_drawn(name: str) -> None:
+    total = 0
+    for drawing in drawn(name).values():
+        total += len(drawing.svg.encode())
+        tags = {each.tag.removeprefix(SVG) for each in tree(drawing).iter()}
+        assert tags <= ELEMENTS
+        assert not re.search(r"<style|<script|<metadata|<!|<\?|\son\w+=", drawing.svg)
+        assert drawing.svg.count("http") == 1  # the name of its language
+        assert not re.search(r"#[0-9a-fA-F]{6}", drawing.svg), "a colour that is no variable does not turn dark"
+        assert "var(--dp-" in drawing.svg
+    assert total <= 180 * 1024
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_screen_readers_find_a_title_a_description_and_a_table(name: str) -> None:
+    for drawing in drawn(name).values():
+        top = tree(drawing)
+        title, desc = top[0], top[1]
+        assert (title.tag, desc.tag) == (f"{SVG}title", f"{SVG}desc")
+        assert (title.text, desc.text) == (drawing.title, drawing.description)
+        assert top.get("role") == "img"
+        assert top.get("aria-labelledby") == title.get("id")  # the description is one by itself: not told twice
+        assert drawing.rows
+        assert all(len(row) == len(drawing.columns) for row in drawing.rows)
+
+
+def test_identifiers_are_unique_in_a_page_and_every_reference_is_kept() -> None:
+    for name in RESULTS:
+        own = "".join(each.svg for each in drawn(name).values())
+        found = re.findall(r'\bid="([^"]+)"', own)
+        assert len(found) == len(set(found))
+        wanted = set(re.findall(r'href="#([^"]+)"', own)) | set(re.findall(r"url\(#([^)]+)\)", own))
+        assert wanted <= set(found)
+        assert wanted
+
+
+def test_the_same_result_gives_the_same_bytes_whatever_style_the_process_has_chosen() -> None:
+    before = [each.svg for each in drawn("refuted").values()]
+    loud = {"lines.linewidth": 9.0, "font.size": 30.0, "svg.fonttype": "path", "lines.antialiased": False}
+    with matplotlib.rc_context(loud | {"path.sketch": (1.0, 100.0, 2.0), "text.color": "red"}):
+        mine = dict(matplotlib.rcParams)
+        assert [each.svg for each in drawings(example.result())] == before
+        assert dict(matplotlib.rcParams) == mine
+
+
+def test_another_process_draws_the_same_without_pyplot(root: Path) -> None:
+    here = hashlib.sha256("".join(each.svg for each in drawn("refuted").values()).encode()).hexdigest()
+    there = subprocess.run(
+        [sys.executable, "-c", DIGESTS],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=root,
+        env={"PYTHONHASHSEED": "77", "PYTHONPATH": str(root), "MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"},
+    )
+    assert there.stdout.split() == [here, "False"]
+
+
+def test_the_table_of_the_distributions_holds_every_run() -> None:
+    made = example.result()
+    assert made.histogram is not None
+    rows = drawn("refuted")["distributions"].rows
+    for side, runs in ((1, made.histogram.runs_first), (2, made.histogram.runs_second)):
+        assert sum(int(row[side].replace(",", "")) for row in rows) == runs
+    inside = [row[0] for row in rows if row[3]]
+    assert inside == ["above 9.5, at most 10", "above 10, at most 11", "above 11"]
+
+
+def test_the_trade_off_tells_the_counts_and_limits_rounded_away_from_each_other() -> None:
+    made = example.result()
+    ((_, x, n, y, m, low, high),) = drawn("refuted")["trade-off"].rows
+    e = made.evidence
+    assert isinstance(e, CoinFlip)
+    assert [x, n, y, m] == [f"{each:,}" for each in (e.hits_p, e.runs_p, e.hits_q, e.runs_q)]
+    exact_low = proportion_confint(e.hits_p, e.runs_p, alpha=0.001, method="beta")[0]
+    exact_high = proportion_confint(e.hits_q, e.runs_q, alpha=0.001, method="beta")[1]
+    assert exact_low - 2e-6 <= float(low) <= exact_low
+    assert exact_high <= float(high) <= exact_high + 2e-6
+
+
+def test_the_profile_is_certified_downwards_and_claimed_upwards() -> None:
+    made = example.result()
+    rows = drawn("refuted")["privacy-profile"].rows
+    beyond = 0
+    for epsilon, claimed, certified in rows:
+        assert float(claimed) >= made.claim.delta_at(float(epsilon))
+        beyond += float(certified) > float(claimed)
+    assert beyond >= 3  # a loss of 2 where 1 was claimed is seen in the curve
+    kept = drawn("kept")["privacy-profile"].rows
+    assert not any(float(certified) > float(claimed) for _, claimed, certified in kept)
+
+
+def test_the_last_bound_is_the_certificate_and_the_others_are_what_fewer_runs_give() -> None:
+    made = example.result()
+    rows = drawn("refuted")["bound-against-runs"].rows
+    assert [row[0] for row in rows] == [f"{each.runs:,}" for each in made.trail]
+    assert rows[-1][1] == "epsilon >= 1.96"
+    other = example.result(certificate=replace(made.certificate, lower=1.5))
+    assert next(each for each in drawings(other) if each.name == "bound-against-runs").rows[-1][1] == "epsilon >= 1.50"
+    first = certify(made.trail[0], made.claim, 0.999).lower
+    assert 0.0 <= first - float(rows[0][1].removeprefix("epsilon >= ")) < 0.01
+
+
+def test_wealth_is_that_of_the_blocks() -> None:
+    made = anytime(stopped=True)
+    rows = drawn("stopped")["wealth-against-runs"].rows
+    assert rows[0] == ("0", "1")
+    assert rows[-1][0] == "10,000"
+    tens = log_wealth(made.blocks, made.claim)[-1] / math.log(10.0)
+    assert math.log10(float(rows[-1][1].replace(",", ""))) == pytest.approx(tens, abs=0.03)
+    assert "5,000" in drawn("stopped")["wealth-against-runs"].svg  # one over a fifth of a thousandth
+
+
+def test_power_is_rounded_up_and_says_where_nothing_is_seen() -> None:
+    made = example.result()
+    rows = {row[0]: row[1] for row in drawn("refuted")["power"].rows}
+    for mass in MASSES:
+        least, told = made.least_caught(mass), rows[f"{mass!r}".removesuffix(".0")]
+        assert (least is None) == (told == "nothing is")
+        if least is not None:
+            assert least <= float(told.removeprefix("epsilon ")) <= 1.01 * least
+
+
+def test_a_refutation_lies_outside_of_the_region_and_a_kept_claim_inside() -> None:
+    """Read from the picture itself: the mark against the boundary of the claim at the same place."""
+    for name, outside in (("refuted", True), ("kept", False)):
+        drawing = drawn(name)["trade-off"]
+        paths = [each for each in tree(drawing).iter(f"{SVG}path") if "--dp-claim)" in each.get("style", "")]
+        corners = [tuple(map(float, each)) for each in re.findall(r"[ML]\s*([-\d.]+) ([-\d.]+)", paths[0].get("d", ""))]
+        mark = [each for each in tree(drawing).iter(f"{SVG}use") if "--dp-certified)" in each.get("style", "")][-1]
+        x, y = float(mark.get("x", "0")), float(mark.get("y", "0"))
+        left, right = next(both for both in itertools.pairwise(corners) if both[0][0] <= x <= both[1][0])
+        share = (x - left[0]) / (right[0] - left[0])
+        assert (y < left[1] + share * (right[1] - left[1])) is outside
+
+
+def test_limits_of_the_best_of_several_witnesses_have_the_confidence_of_all_together() -> None:
+    made = example.result()
+    several = replace(made, certificate=replace(made.certificate, confidence=1.0 - 0.001 / 3))
+    drawn_now = {each.name: each for each in drawings(several)}
+    for name in ("trade-off", "privacy-profile"):
+        assert "confidence 0.999" in drawn_now[name].description
+        assert "0.9996" not in drawn_now[name].svg
+
+
+def test_an_event_of_words_has_no_curve_of_thresholds_and_no_hit_is_said_to_stand_at_the_edge() -> None:
+    made = example.result()
+    event = Event(Coordinate(), (), (Token("raised ValueError", 7),))
+    words = replace(made, witness=replace(made.witness, event=event), evidence=CoinFlip(90, 0, 10_000, 10_000))
+    drawing = next(each for each in drawings(words) if each.name == "trade-off")
+    assert "search runs" not in drawing.svg
+    assert "no hit at all on the other dataset" in drawing.description
+    assert "no hit" not in drawn("refuted")["trade-off"].description
+
+
+def test_a_claim_of_nothing_is_said_to_lie_below_the_scale() -> None:
+    nothing = replace(example.result(), claim=PureDP(0.0))
+    drawing = next(each for each in drawings(nothing) if each.name == "privacy-profile")
+    assert "claimed: delta is 0, below this scale" in drawing.svg
+
+
+def test_bets_are_not_said_to_have_left_the_runs_that_are_shown_alone() -> None:
+    drawing = drawn("stopped")["distributions"]
+    assert "search runs" not in drawing.title + drawing.description
+    assert "never evidence" in drawing.description
+
+
+def test_a_rare_event_beyond_the_edges_is_said_to_be_further_out() -> None:
+    made = example.result()
+    event = Event(Coordinate(), ((40.0, math.inf),))
+    far = replace(made, witness=replace(made.witness, event=event))
+    drawing = drawings(far)[0]
+    assert "further out" in drawing.svg
+    assert not any(row[3] for row in drawing.rows)
+    assert "further out" not in drawn("refuted")["distributions"].svg
+
+
+def test_an_svg_file_carries_its_colours_and_a_page_drawing_has_no_png(tmp_path: Path) -> None:
+    drawing = drawn("refuted")["power"]
+    text = save(drawing, tmp_path / "new" / "power.svg").read_text()
+    assert ElementTree.fromstring(text).tag == f"{SVG}svg"
+    assert "prefers-color-scheme:dark" in text
+    assert "--dp-paper:#ffffff" in text
+    with pytest.raises(InvalidSpec, match=r"ends in \.svg or \.png"):
+        save(drawing, tmp_path / "power.pdf")
+    with pytest.raises(InvalidSpec, match="drawn for a page alone"):
+        save(drawing, tmp_path / "power.png")
+    assert not (tmp_path / "power.png").exists()

@@ -1,0 +1,283 @@
+"""The pages are valid, whole by themselves, readable without eyes or script, and no name changes what they are."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+
+from dpaudit import report
+from dpaudit.auditing.acceptance import Acceptance, Reviewed
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.report import html
+from dpaudit.report.html.templating import POLICY
+from tests.golden import example
+from tests.report import hostile
+
+SVG = "{http://www.w3.org/2000/svg}"
+LONG = "x" * 100_000
+NAMES = (
+    '"><img src=x onerror=alert(1)>',
+    "</style></title><script>alert(1)</script><!--",
+    "{{ 7 * 7 }} {% raw %} \x1b[31m\u202e\u2066\u200b\x00\x85",
+    "lone \ud800 surrogate",
+    "javascript:alert(1)",
+    "",
+    LONG,
+)
+
+
+def parse(page: str) -> Element:
+    """The page as a tree. The parser raises for anything that is not valid HTML."""
+    return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(page)
+
+
+def text_of(element: Element) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def links(tree: Element) -> list[str]:
+    return [value for each in tree.iter() for key, value in each.attrib.items() if key.split("}")[-1] == "href"]
+
+
+ACCEPTED = Acceptance("cf51a7d0b0ad5991", "noisy count", "the old API, until 2.0", date(2025, 1, 1), date(2025, 9, 1))
+
+
+def suite() -> SuiteResult:
+    """One audit of every kind: as expected, accepted, unexpected, without a verdict; and an acceptance that expired."""
+    made = example.suite()
+    accepted = SuiteEntry("old count", Verdict.NOT_REFUTED, example.result(), accepted=ACCEPTED)
+    surprise = SuiteEntry("kept against expectation", Verdict.REFUTED, example.kept())
+    reviewed = (Reviewed(ACCEPTED, False, True), Reviewed(replace(ACCEPTED, finding="gone"), True, False))
+    return replace(made, entries=(*made.entries, accepted, surprise), reviewed=reviewed)
+
+
+@pytest.fixture(scope="module")
+def refuted() -> str:
+    return html.render_result(example.result(), entry=suite().entries[3], overview="index.html", record="a.json")
+
+
+@pytest.fixture(scope="module")
+def kept() -> str:
+    return html.render_result(example.kept())
+
+
+@pytest.fixture(scope="module")
+def overview() -> str:
+    return html.render_suite(
+        suite(), ("a.html", "b.html", None, "c.html", "d.html"), ("a.json", None, None, None, None)
+    )
+
+
+@pytest.fixture(scope="module", params=["refuted", "kept", "overview"])
+def page(request: pytest.FixtureRequest) -> str:
+    made: str = request.getfixturevalue(request.param)
+    return made
+
+
+def test_pages_are_valid_html(page: str) -> None:
+    assert parse(page).tag == "html"
+
+
+def test_the_strict_parser_would_notice() -> None:
+    with pytest.raises(html5lib.html5parser.ParseError):
+        parse("<!DOCTYPE html><html><head><title>x</title></head><body><p></b></p></body></html>")
+
+
+def test_pages_ask_for_nothing_and_run_nothing(page: str) -> None:
+    tree = parse(page)
+    tags = {str(each.tag).removeprefix(SVG) for each in tree.iter()}
+    assert not tags & {"script", "link", "iframe", "object", "embed", "img", "image", "base", "foreignObject"}
+    for each in tree.iter():
+        for key, value in each.attrib.items():
+            assert not key.startswith("on"), f"{each.tag} {key}"
+            assert key not in ("src", "srcset", "action", "formaction", "ping", "data")
+            assert "url(" not in value.replace("url(#", ""), value
+    assert not re.findall(r"@import|url\(|expression\(", next(tree.iter("style")).text or "")
+    policy = [each.get("content") for each in tree.iter("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+    assert policy == [POLICY]
+    assert "default-src 'none'" in POLICY
+    assert "script-src" not in POLICY
+
+
+def test_links_are_relative_or_lead_to_a_place_on_the_page(page: str) -> None:
+    tree = parse(page)
+    ids = Counter(each.get("id") for each in tree.iter() if each.get("id"))
+    assert max(ids.values()) == 1, ids.most_common(3)
+    for link in links(tree):
+        assert re.fullmatch(r"#[a-z0-9-]+|[a-z0-9-]+\.(html|json)", link), link
+        assert not link.startswith("#") or link[1:] in ids, link
+    for each in tree.iter():
+        named = f"{each.get('aria-labelledby', '')} {each.get('aria-describedby', '')}".split()
+        assert set(named) <= set(ids), named
+
+
+def test_landmarks_headings_and_the_way_to_the_content(page: str) -> None:
+    tree = parse(page)
+    body = next(tree.iter("body"))
+    assert tree.get("lang") == "en"
+    assert [str(each.tag) for each in body] == ["a", "header", "main", "footer"]
+    assert (body[0].get("class"), body[0].get("href")) == ("skip", "#main")
+    assert body[2].get("id") == "main"
+    assert all(each.get("aria-label") for each in tree.iter("nav"))
+    levels = [int(str(each.tag)[1]) for each in tree.iter() if re.fullmatch("h[1-6]", str(each.tag))]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels)), levels
+    assert text_of(next(tree.iter("title")))
+
+
+def test_tables_have_captions_and_scopes(page: str) -> None:
+    tables = list(parse(page).iter("table"))
+    assert tables
+    for table in tables:
+        assert str(table[0].tag) == "caption"
+        assert text_of(table[0])
+        heads = list(table.iter("th"))
+        assert heads
+        assert all(each.get("scope") in ("col", "row") for each in heads)
+        columns = len(next(table.iter("tr")))
+        assert all(len(row) == columns for row in table.iter("tr"))
+
+
+def test_figures_can_be_read_without_eyes(page: str) -> None:
+    figures = list(parse(page).iter("figure"))
+    assert figures
+    for figure in figures:
+        drawn = next(figure.iter(f"{SVG}svg"))
+        assert drawn.get("role") == ("group" if list(drawn.iter(f"{SVG}a")) else "img")  # links must be reached
+        assert text_of(next(drawn.iter(f"{SVG}title")))
+        assert text_of(next(drawn.iter(f"{SVG}desc")))
+        assert list(figure.iter("table")), "no numbers behind the figure"
+        assert not any(each.get("class") == "drawing" and each.get("tabindex") for each in figure.iter("div"))
+
+
+def test_page_one_says_the_verdict_first_and_the_limits_whatever_it_is(refuted: str, kept: str) -> None:
+    for page, verdict in ((refuted, "REFUTED, accepted"), (kept, "not refuted")):
+        tree = parse(page)
+        stamp = next(each for each in tree.iter("p") if each.get("class") == "stamp")
+        assert text_of(stamp) == verdict
+        whole = text_of(next(tree.iter("main")))
+        assert "Not refuted is not private" in whole
+        assert whole.index("What this does not show") < whole.index("The account")
+        assert "Is the unit of privacy the one that the people in the data need?" in whole
+    assert "epsilon is at least 1.96, with confidence 0.999; claimed is 1" in text_of(parse(refuted))
+    assert "That is no proof that the claim holds" in text_of(parse(kept))
+    assert "PINNED" in text_of(parse(kept))
+    assert "accepted until 2025-09-01" in text_of(parse(refuted))
+
+
+def test_counts_are_complete_enough_to_do_the_arithmetic_again(refuted: str) -> None:
+    cells = [[text_of(cell) for cell in row] for row in parse(refuted).iter("tr")]
+    assert ["1", "one leaves", "first", "82,289", "449,701", "0.182986"] in cells
+    assert ["1", "one leaves", "second", "11,206", "450,267", "0.0248875"] in cells
+
+
+def test_the_overview_puts_first_what_wants_to_be_read(overview: str) -> None:
+    tree = parse(overview)
+    heads = [text_of(each) for each in next(each for each in tree.iter("table") if each.get("class")).iter("th")]
+    assert heads[:3] == ["audit", "verdict", "expected"]  # what a narrow screen shows without scrolling
+    stamped = [text_of(each) for each in tree.iter("td") if each.get("class") == "stamped"]
+    assert {each.split(",")[0] for each in stamped} == {"REFUTED", "not refuted", "no verdict"}
+    parts = {each.get("aria-labelledby"): each for each in tree.iter("section")}
+    odd = [text_of(each) for each in parts["attention"].iter("li")]
+    assert len(odd) == 2
+    assert odd[0] == "no verdict sparse: the worker of shard 3 was lost twice"
+    assert odd[1].startswith("UNEXPECTED not refuted kept against expectation: ")
+    assert [each.get("class") for each in parts["audits"].iter("tr")][1:] == [
+        "refuted",
+        "kept",
+        "none",
+        "accepted",
+        "kept",
+    ]
+    assert [each.get("href") for each in parts["audits"].iter("a")] == ["a.html", "b.html", "c.html", "d.html"]
+    assert sum(text_of(each).startswith("EXPIRED gone") for each in parts["accepted"].iter("li")) == 1
+    assert "exit code 3" not in overview
+    assert "exit code 1" in overview
+
+
+@pytest.fixture(scope="module")
+def plain() -> tuple[Counter[Any], Counter[Any]]:
+    both = html.render_result(hostile.result("plain")), html.render_suite(hostile.suite("plain"))
+    return shape(both[0]), shape(both[1])
+
+
+def shape(page: str) -> Counter[Any]:
+    """How often each element stands in the page with which attributes; a drawing counts as one."""
+
+    def walk(element: Element) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield str(element.tag), tuple(sorted(map(str, element.attrib)))
+        if element.tag != f"{SVG}svg":
+            for each in element:
+                yield from walk(each)
+
+    return Counter(walk(parse(page)))
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:12]))
+def test_no_name_changes_the_page(name: str, plain: tuple[Counter[Any], Counter[Any]]) -> None:
+    pages = html.render_result(hostile.result(name)), html.render_suite(hostile.suite(name))
+    for page, usual, most in zip(pages, plain, (300_000, 100_000), strict=True):
+        assert shape(page) == usual
+        assert all(character.isprintable() or character == "\n" for character in page)
+        assert len(page.encode()) <= most
+
+
+def test_sizes(refuted: str) -> None:
+    assert len(refuted.encode()) <= 300_000
+    many = tuple(
+        SuiteEntry(f"audit {number} of a mechanism with a name of usual length", Verdict.NOT_REFUTED, example.kept())
+        for number in range(100)
+    )
+    made = SuiteResult(many, 0.99)
+    records = report.record_names(made)
+    page = html.render_suite(made, html.page_names(records), records)
+    assert len(page.encode()) <= 400_000
+    assert len(list(next(parse(page).iter("tbody")).iter("tr"))) == 100
+
+
+def test_a_folder_of_pages_can_be_moved(tmp_path: Path) -> None:
+    made = suite()
+    records = report.record_names(made)
+    paths = html.write_suite(made, tmp_path, records, n_jobs=1)
+    assert [path.name for path in paths] == ["index.html", *(name for name in html.page_names(records) if name)]
+    assert len(paths) == 5
+    for path in paths:
+        local = {link for link in links(parse(path.read_text(encoding="utf-8"))) if not link.startswith("#")}
+        assert local <= {each.name for each in paths} | {name for name in records if name}
+        assert path == paths[0] or "index.html" in local
+    assert not any(
+        ".json" in path.read_text(encoding="utf-8")
+        for path in html.write_suite(
+            replace(made, entries=made.entries[:1]), tmp_path / "alone", records[:1], n_jobs=1, beside=False
+        )
+    )
+
+
+def test_an_audit_without_a_verdict_is_told_of_and_has_no_page(tmp_path: Path) -> None:
+    made = SuiteResult((SuiteEntry("sparse", Verdict.REFUTED, None, "lost twice", 3),), 0.99)
+    (path,) = html.write_suite(made, tmp_path, (None,))
+    page = path.read_text(encoding="utf-8")
+    assert "lost twice" in page
+    assert "no verdict" in page
+    assert not list(parse(page).iter("figure"))
+    empty = html.render_suite(SuiteResult((), 0.99))
+    assert "0 audits" in text_of(parse(empty))
+
+
+def test_what_a_worker_is_given_can_be_sent_to_it() -> None:
+    entry = suite().entries[3]
+    sent = pickle.loads(pickle.dumps(entry))
+    assert html.render_result(sent.result, entry=sent) == html.render_result(entry.result, entry=entry)  # type: ignore[arg-type]

@@ -1,0 +1,497 @@
+"""JUnit, SARIF, CSV and the summary of a CI job: what each says of every kind of ending."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import numpy as np
+import pytest
+import xmlschema
+
+from dpaudit.auditing.acceptance import Reviewed
+from dpaudit.auditing.fingerprint import fingerprint
+from dpaudit.auditing.result import Finding
+from dpaudit.auditing.stored import load, load_suite
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording import suite_line
+from dpaudit.auditing.wording.rules import EXIT_CODES, RULES, reported
+from dpaudit.events import event_from_dict
+from dpaudit.events.binning import Binning
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import LogRatio, Term
+from dpaudit.report import csv_, json_, junit, sarif, summary
+from dpaudit.report.single import alone, together
+from tests.golden import example
+
+SCHEMAS = Path(__file__).parent / "schemas"
+XSD = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
+SARIF = jsonschema.Draft4Validator(json.loads((SCHEMAS / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8")))
+
+HELD = example.accepted()
+WEAK = replace(example.kept(), spec={**example.kept().spec, "detect": {"epsilon": 1.0001, "mass": 0.001}})
+LOW_BITS = {"feature": {"kind": "lowest-bit", "paths": [[]]}, "intervals": [[-30.0, "inf"]], "tokens": []}
+BITS = replace(
+    example.kept(),
+    spec={**example.kept().spec, "representation": True},
+    representation=Finding(
+        example.result().claim,
+        replace(example.result().witness, event=event_from_dict(LOW_BITS)),
+        example.result().evidence,
+        example.result().certificate,
+    ),
+)
+ENDINGS = {
+    "kept": SuiteEntry("kept", Verdict.NOT_REFUTED, example.kept()),
+    "known": SuiteEntry("known", Verdict.REFUTED, example.result()),
+    "refuted": SuiteEntry("refuted", Verdict.NOT_REFUTED, example.result()),
+    "accepted": SuiteEntry("accepted", Verdict.NOT_REFUTED, example.result(), accepted=HELD),
+    "missed": SuiteEntry("missed", Verdict.REFUTED, example.kept()),
+    "lost": SuiteEntry("lost", Verdict.NOT_REFUTED, None, "a worker was lost twice", 3),
+    "internal": SuiteEntry("internal", Verdict.NOT_REFUTED, None, "internal error: KeyError", 70),
+    "weak": SuiteEntry("weak", Verdict.NOT_REFUTED, WEAK, exit_code=4),
+    "unwritten": SuiteEntry("unwritten", Verdict.NOT_REFUTED, example.kept(), "no space left on device", 2),
+    "accepted, unwritten": SuiteEntry("both", Verdict.NOT_REFUTED, example.result(), "no space", 2, HELD),
+}
+RULE_OF = {
+    "kept": [],
+    "known": [],
+    "refuted": ["DPA001"],
+    "accepted": ["DPA001"],
+    "missed": ["DPA004"],
+    "lost": ["DPA003"],
+    "internal": ["DPA003"],
+    "weak": ["DPA005"],
+    "unwritten": ["DPA008"],
+    "accepted, unwritten": ["DPA001", "DPA008"],
+}
+
+
+def _suite(*names: str, reviewed: tuple[Reviewed, ...] = ()) -> SuiteResult:
+    return SuiteResult(tuple(ENDINGS[name] for name in names), 0.99, reviewed)
+
+
+def _cases(suite: SuiteResult) -> list[ElementTree.Element]:
+    root = ElementTree.fromstring(junit.render_suite(suite))
+    XSD.validate(root)
+    return list(root.iter("testcase"))
+
+
+def _run(suite: SuiteResult) -> dict[str, Any]:
+    stored = json.loads(sarif.render_suite(suite))
+    SARIF.validate(stored)
+    (run,) = stored["runs"]
+    return dict(run)
+
+
+# JUnit
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        ("kept", None),
+        ("known", None),
+        ("refuted", "failure"),
+        ("accepted", "skipped"),
+        ("missed", "failure"),
+        ("lost", "error"),
+        ("internal", "error"),
+        ("weak", "error"),
+        ("unwritten", "error"),
+        ("accepted, unwritten", "error"),
+    ],
+)
+def test_what_a_test_case_ends_with(name: str, ending: str | None) -> None:
+    (case,) = _cases(_suite(name))
+    assert case.get("name") == ENDINGS[name].name
+    found = [each.tag for each in case if each.tag != "system-out"]
+    assert found == ([] if ending is None else [ending])
+    if ending in ("failure", "error"):
+        (_, *_rest) = case
+        assert case[0].get("message") == " ".join(suite_line(ENDINGS[name]).split())
+
+
+def test_a_failure_holds_the_whole_account() -> None:
+    (case,) = _cases(_suite("refuted"))
+    (failure,) = case.findall("failure")
+    assert failure.text == str(example.result())
+    assert failure.get("type") == "DPA001 ClaimRefuted"
+
+
+def test_the_file_is_green_where_the_exit_code_is_zero_and_only_there() -> None:
+    over = Reviewed(example.accepted(fingerprint="0" * 16), expired=True, matched=False)
+    chosen = [names for size in (0, 1, 2) for names in itertools.combinations(ENDINGS, size)]
+    for names, reviewed in itertools.product(chosen, ((), (over,))):
+        suite = _suite(*names, reviewed=reviewed)
+        root = ElementTree.fromstring(junit.render_suite(suite))
+        (inner,) = root
+        bad = int(inner.get("failures", "")) + int(inner.get("errors", ""))
+        assert (bad == 0) is (suite.exit_code == 0), names
+        tags = [each.tag for case in root.iter("testcase") for each in case]
+        assert bad == tags.count("failure") + tags.count("error")
+        assert int(inner.get("skipped", "")) == tags.count("skipped")
+        assert int(inner.get("tests", "")) == len(list(root.iter("testcase")))
+
+
+def test_the_time_is_that_of_the_audits() -> None:
+    root = ElementTree.fromstring(junit.render_suite(example.suite()))
+    assert root.get("time") == "6.500"
+    assert [case.get("time") for case in root.iter("testcase")] == ["3.250", "3.250", "0.000"]
+
+
+def test_no_two_test_cases_have_one_name_in_one_class() -> None:
+    kept, moved = example.kept(), replace(example.kept(), provenance={"source": "audits/more/a.b.toml"})
+    names = ("twin", "twin", "twin #2", "x" * 90 + "1" + "y" * 90, "x" * 90 + "2" + "y" * 90, "")
+    entries = [SuiteEntry(name, Verdict.NOT_REFUTED, kept) for name in names]
+    entries += [
+        SuiteEntry("twin", Verdict.NOT_REFUTED, moved),
+        SuiteEntry("twin", Verdict.NOT_REFUTED, None, "lost", 3, source="audits/more/a.b.toml"),
+        SuiteEntry("", Verdict.NOT_REFUTED, None, "lost", 3, source="/home/somebody/a.toml"),
+    ]
+    cases = [(case.get("classname"), case.get("name")) for case in _cases(SuiteResult(tuple(entries), 0.99))]
+    assert len(set(cases)) == len(cases)
+    assert [name for _, name in cases[:3]] == ["twin", "twin #2", "twin #2 #2"]
+    assert cases[5:] == [
+        ("noisy_count", "audit"),
+        ("audits.more.a.b", "twin"),
+        ("audits.more.a.b", "twin #2"),
+        ("a", "audit"),
+    ]
+
+
+@pytest.mark.parametrize("spent", [math.inf, 1e300, math.nan])
+def test_a_time_that_is_none_is_zero(spent: float) -> None:
+    made = replace(example.kept(), provenance={"wall_s": spent})
+    (case,) = _cases(alone(made))
+    assert case.get("time") == "0.000"
+
+
+# SARIF
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_what_becomes_a_result_of_sarif(name: str) -> None:
+    run = _run(_suite(name))
+    assert [result["ruleId"] for result in run["results"]] == RULE_OF[name]
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
+
+
+def test_every_rule_has_an_id_of_its_own_and_says_what_to_do() -> None:
+    assert [rule.id for rule in RULES] == [f"DPA{number:03}" for number in range(1, len(RULES) + 1)]
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(rule.short and rule.full and rule.help for rule in RULES)
+    assert {rule.level for rule in RULES} == {"error", "warning", "note"}
+
+
+def test_a_result_stands_at_the_line_of_its_mechanism() -> None:
+    run = _run(example.reviewed_suite())
+    places = {
+        result["properties"]["audit"]: result["locations"][0]["physicalLocation"]
+        for result in run["results"]
+        if "properties" in result
+    }
+    assert places["noisy sum"] == {
+        "artifactLocation": {"uri": "library/sums.py", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 12},
+    }
+    assert places["noisy count"]["region"] == {"startLine": 4}
+
+
+def test_without_a_file_it_stands_in_the_spec_and_without_both_in_the_spec_of_the_others() -> None:
+    bare = replace(example.result(), provenance={"source": "audits/a b.toml", "file": None, "line": None})
+    suite = SuiteResult((SuiteEntry("bare", Verdict.NOT_REFUTED, bare), ENDINGS["lost"]), 0.99)
+    places = [result["locations"][0]["physicalLocation"] for result in _run(suite)["results"]]
+    address = {"artifactLocation": {"uri": "audits/a%20b.toml", "uriBaseId": "%SRCROOT%"}, "region": {"startLine": 1}}
+    assert places == [address, address]
+
+
+def test_the_fingerprint_is_the_one_that_acceptances_are_matched_by() -> None:
+    (result,) = _run(_suite("refuted"))["results"]
+    mine = fingerprint(example.result())
+    assert result["partialFingerprints"] == {"dpauditFinding/v1": mine, "primaryLocationLineHash": f"{mine}:1"}
+    found = [each["partialFingerprints"] for each in _run(_suite("lost", "internal"))["results"]]
+    assert found[0] != found[1]
+
+
+def test_code_scanning_has_an_open_error_where_the_exit_code_is_not_zero_and_only_there() -> None:
+    over = Reviewed(example.accepted(fingerprint="0" * 16), expired=True, matched=False)
+    odd = SuiteEntry("odd", Verdict.NOT_REFUTED, example.kept(), exit_code=3)
+    endings = [(), *((each,) for each in (*ENDINGS.values(), odd)), tuple(ENDINGS.values())]
+    for entries, reviewed in itertools.product(endings, ((), (over,))):
+        suite = SuiteResult(entries, 0.99, reviewed)
+        results = json.loads(sarif.render_suite(suite))["runs"][0]["results"]
+        open_ones = [each["ruleId"] for each in results if each["level"] == "error"]
+        assert bool(open_ones) is (suite.exit_code != 0), (entries, open_ones)
+        assert all(each["level"] == "note" for each in results if "suppressions" in each)
+
+
+def test_a_result_keeps_its_fingerprints_whatever_the_seed_and_no_two_have_the_same() -> None:
+    first, missed = example.result(), example.kept()
+    again, other = (replace(each, spec={**each.spec, "seed": 7}) for each in (first, missed))
+    failed = {"feature": {"kind": "coordinate", "path": []}, "intervals": [], "tokens": [{"label": "nan", "code": 1}]}
+    other = replace(other, witness=replace(other.witness, event=event_from_dict(failed)))
+    tracked = []
+    for refuted, held in ((first, missed), (again, other)):
+        entries = (
+            *(SuiteEntry("twin", Verdict.NOT_REFUTED, refuted) for _ in range(2)),
+            SuiteEntry("missed", Verdict.REFUTED, held),
+            *(SuiteEntry("lost", Verdict.REFUTED, None, "lost", 3, source=source) for source in ("a.toml", "b.toml")),
+        )
+        run = _run(SuiteResult(entries, 0.99))
+        tracked.append([each["partialFingerprints"]["primaryLocationLineHash"] for each in run["results"]])
+    assert tracked[0] == tracked[1]
+    assert len(set(tracked[0])) == 5
+    places = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"]]
+    assert places == ["counts.py", "counts.py", "counts.py", "a.toml", "b.toml"]
+
+
+def test_only_an_accepted_finding_is_suppressed() -> None:
+    run = _run(example.reviewed_suite())
+    suppressed = [result for result in run["results"] if "suppressions" in result]
+    assert [result["properties"]["audit"] for result in suppressed] == ["noisy count"]
+    (suppression,) = suppressed[0]["suppressions"]
+    assert suppression["kind"] == "external"
+    assert suppression["status"] == "accepted"
+    assert "the old release, gone in May" in suppression["justification"]
+    assert [result["ruleId"] for result in run["results"]][-2:] == ["DPA007", "DPA006"]
+
+
+def test_an_expired_acceptance_suppresses_nothing() -> None:
+    over = Reviewed(replace(HELD, until=HELD.accepted), expired=True, matched=True)
+    run = _run(_suite("refuted", reviewed=(over,)))
+    assert [result["ruleId"] for result in run["results"]] == ["DPA001", "DPA006"]
+    assert not any("suppressions" in result for result in run["results"])
+
+
+def test_a_finding_on_bits_is_a_result_of_its_own_and_is_accepted_by_itself() -> None:
+    entry = SuiteEntry("bits", Verdict.NOT_REFUTED, BITS)
+    mine = fingerprint(BITS, representation=True)
+    for held, over, count in (
+        (HELD, False, 0),
+        (example.accepted(fingerprint=mine), False, 1),
+        (example.accepted(fingerprint=mine), True, 0),
+    ):
+        suite = SuiteResult((entry,), 0.99, (Reviewed(held, expired=over, matched=True),))
+        result, *rest = _run(suite)["results"]
+        assert [each["ruleId"] for each in rest] == (["DPA006"] if over else [])
+        assert result["ruleId"] == "DPA002"
+        assert result["level"] == ("note" if count else "warning")
+        assert result["partialFingerprints"]["dpauditFinding/v1"] == mine
+        assert len(result.get("suppressions", ())) == count
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "successful"),
+    [
+        (("kept",), 0, True),
+        (("refuted",), 1, True),
+        (("refuted", "lost"), 1, False),
+        (("weak",), 4, True),
+        ((), 5, False),
+    ],
+)
+def test_the_invocation_says_how_the_suite_ended(names: tuple[str, ...], code: int, successful: bool) -> None:
+    (made,) = _run(_suite(*names))["invocations"]
+    assert (made["exitCode"], made["executionSuccessful"]) == (code, successful)
+    assert made["exitCodeDescription"] == EXIT_CODES[code]
+    missing = [each["message"]["text"] for each in made.get("toolExecutionNotifications", ())]
+    told = {
+        "lost": ["no verdict lost: a worker was lost twice"],
+        "": ["Nothing was asked: there are no audits. Nothing was audited."],
+    }
+    assert missing == told.get(names[-1] if names else "", [])
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("src/a.py", "src/a.py"),
+        ("./src/../src/a.py", "src/a.py"),
+        ("../outside/a.py", "a.py"),
+        ("/home/somebody/a.py", "a.py"),
+        (str(Path.cwd() / "src" / "a.py"), "src/a.py"),
+        ("C:\\Users\\somebody\\a.py", "a.py"),
+        ("//host/share/a.py", "a.py"),
+        ("https://example.org/a.py", "https%3A/example.org/a.py"),
+        ("..", "."),
+        ("", "."),
+    ],
+)
+def test_no_address_leads_out_of_the_folder(path: str, address: str) -> None:
+    assert sarif.uri(path) == address
+
+
+# CSV
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_row_holds_numbers_whole() -> None:
+    first, second, third = _rows(csv_.render_suite(example.suite(), ("a.json", "b.json", None)))
+    assert float(first["lower"]) == example.result().certificate.lower
+    assert [first[key] for key in ("hits_likelier", "runs_likelier", "hits_other", "runs_other")] == [
+        "82289",
+        "449701",
+        "11206",
+        "450267",
+    ]
+    assert (first["verdict"], first["as_expected"], first["record"]) == ("REFUTED", "yes", "a.json")
+    assert (second["epsilon_upper"], second["upper_kind"]) == ("1.0", "exact-pair")
+    assert third["error"] == "the worker of shard 3 was lost twice"
+    assert (third["verdict"], third["lower"], third["exit_code"]) == ("no verdict", "", "3")
+
+
+def test_infinity_is_a_word_and_an_acceptance_a_day() -> None:
+    made = replace(example.result(), certificate=replace(example.result().certificate, lower=math.inf))
+    entry = SuiteEntry("x", Verdict.NOT_REFUTED, made, accepted=HELD)
+    (row,) = _rows(csv_.render_suite(SuiteResult((entry,), 0.99)))
+    assert (row["lower"], row["accepted_until"], row["as_expected"]) == ("inf", "2025-05-01", "yes")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a;=1+1", "a;'=1+1"), ("a; @x;-1", "a; '@x;'-1"), ("a;b", "a;b"), (";", ";"), ("=a;\uff1d1", "'=a;'\uff1d1")],
+)
+def test_no_cell_is_computed_where_a_semicolon_parts_them_either(text: str, shown: str) -> None:
+    entry = SuiteEntry(text, Verdict.NOT_REFUTED, None, "x", 3, source="audits/a.toml")
+    (row,) = _rows(csv_.render_suite(SuiteResult((entry,), 0.99)))
+    assert (row["audit"], row["source"]) == (shown, "audits/a.toml")
+
+
+def test_every_column_is_explained() -> None:
+    assert all(csv_.COLUMNS.values())
+    (row,) = _rows(csv_.render_result(example.result()))
+    assert list(row) == list(csv_.COLUMNS)
+
+
+# the summary of a job
+
+
+@pytest.mark.parametrize("copies", [1, 10, 100])
+def test_the_summary_has_at_most_sixty_lines(copies: int) -> None:
+    entries = tuple(ENDINGS.values()) * copies
+    many = tuple(Reviewed(example.accepted(fingerprint=f"{n:016x}"), n % 2 == 0, False) for n in range(copies))
+    text = summary.render_suite(SuiteResult(entries, 0.99, many))
+    assert len(text.splitlines()) <= 60
+    assert text.startswith(f"## {len(entries)} audits: ".replace("1000", "1,000"))
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert rows[0].startswith("| refuted | REFUTED, not expected |")
+    if copies > 1:
+        shown = len(rows)
+        (more,) = [line for line in text.splitlines() if line.startswith("and ")]
+        assert f"and {len(entries) - shown:,} more audits: " in more
+        counts = more.partition(": ")[2].split("; ")
+        assert sum(int(each.split()[0].replace(",", "")) for each in counts) == len(entries) - shown
+
+
+def test_what_needs_somebody_comes_first() -> None:
+    text = summary.render_suite(_suite(*reversed(ENDINGS)))
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert rows == ["refuted", "missed", "internal", "lost", "weak", "both", "unwritten", "accepted", "known", "kept"]
+
+
+def test_what_to_do_stands_once_for_each_kind_of_ending() -> None:
+    text = summary.render_suite(_suite(*ENDINGS))
+    (advice,) = [block for block in text.split("\n\n") if block.startswith("- **The claim is refuted.**")]
+    assert advice.count("\n- **") == 4
+    assert all(
+        rule.help.split(".")[0] in advice for rule in RULES if rule.id in set(itertools.chain(*RULE_OF.values()))
+    )
+    assert "What to do" not in summary.render_suite(_suite("kept", "known", "accepted"))
+
+
+def test_a_representation_finding_comes_before_what_needs_nobody() -> None:
+    many = (*(ENDINGS["kept"],) * 40, SuiteEntry("bits", Verdict.NOT_REFUTED, BITS))
+    text = summary.render_suite(SuiteResult(many, 0.99))
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert rows[0].startswith("| bits | not refuted, with a representation finding |")
+    assert "**The bits of floating-point outputs tell the datasets apart.**" in text
+
+
+def test_a_refutation_shows_its_counts_and_how_to_repeat_it() -> None:
+    text = summary.render_suite(example.reviewed_suite())
+    assert "  - first   82,289 of 449,701 runs in the event (0.183)" in text
+    assert "  - repeat: dpaudit run sums.toml --seed 0" in text
+    assert text.count("the event output") == 1  # not of the accepted one
+
+
+# results that come alone
+
+
+def test_a_result_alone_is_a_suite_that_expects_no_refutation() -> None:
+    assert alone(example.result()).exit_code == 1
+    assert alone(example.kept()).exit_code == 0
+    assert alone(WEAK).exit_code == 4
+
+
+def test_results_together_share_the_error_probability_of_all() -> None:
+    suite = together([example.result(), example.kept()])
+    assert suite.confidence == 0.998
+    assert together([example.suite()]) is not None
+    assert together([example.suite()]) == example.suite()
+
+
+def test_a_record_of_a_suite_beside_it_counts_once() -> None:
+    suite = together([example.result(), example.suite(), example.kept(), example.result()])
+    assert suite == example.suite()
+
+
+def test_a_suite_that_is_given_twice_counts_once() -> None:
+    suite = example.reviewed_suite()
+    assert together([suite, suite]) == suite
+    assert together([example.result(), suite, suite, *suite.results]) == suite
+    both = together([suite, alone(replace(example.kept(), spec={**example.kept().spec, "seed": 1})), suite])
+    assert (len(both.entries), both.confidence) == (5, 0.996)
+
+
+def test_a_learned_score_which_holds_arrays_is_compared_too(tmp_path: Path) -> None:
+    bins = Binning(np.array([0.5, 1.5], np.float32))
+    score = LogRatio((Term(Coordinate(()), bins, (0.5, 0.0, -0.5, 0.0)),))
+    stored = {"feature": score.to_dict(), "intervals": [[0.25, "inf"]], "tokens": []}
+    made = replace(example.result().witness, event=event_from_dict(stored))
+    path = replace(example.result(), witness=made).save(tmp_path / "a.json")
+    suite = together([load(path), load(path), alone(load(path))])
+    assert len(suite.entries) == 1
+
+
+def test_suites_of_one_list_of_accepted_findings_are_one_suite_that_can_be_read_back(tmp_path: Path) -> None:
+    first = example.reviewed_suite()
+    second = SuiteResult(
+        (SuiteEntry("noisy count, whole noise", Verdict.NOT_REFUTED, example.kept()),),
+        0.999,
+        tuple(replace(each, matched=False) for each in first.reviewed),
+    )
+    suite = together([second, first])
+    assert [each.matched for each in suite.reviewed] == [True, False, False]
+    later = together([suite, replace(second, reviewed=(replace(first.reviewed[0], expired=True),))])
+    for number, made in enumerate((suite, later)):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json_.render_suite(made), encoding="utf-8")
+        assert load_suite(path) == made
+    assert len(later.reviewed) == 4
+    assert later.exit_code == 1
+
+
+def test_the_findings_of_a_suite_name_their_entries() -> None:
+    found = reported(example.reviewed_suite())
+    assert [(each.rule.id, each.entry) for each in found] == [
+        ("DPA001", 0),
+        ("DPA001", 1),
+        ("DPA004", 2),
+        ("DPA003", 3),
+        ("DPA007", None),
+        ("DPA006", None),
+    ]

@@ -1,0 +1,184 @@
+"""The file of accepted findings: written to be read in a diff, read strictly, and held against a suite.
+
+A finding is matched by its fingerprint, so neither seed nor runs nor digits matter. An acceptance that has expired
+covers nothing; it is reported, and makes a suite fail until somebody looks at it again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from dpaudit.auditing.acceptance import Acceptance, Reviewed
+from dpaudit.auditing.files import write_text
+from dpaudit.auditing.fingerprint import fingerprint
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteEntry
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.errors import InvalidSpec
+
+DEFAULT = "dpaudit-accepted.toml"
+SCHEMA = "dpaudit.accepted/1"
+LARGEST = 2**22  # bytes; thousands of findings
+LONGEST_REASON = 2000
+FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+HEAD = (
+    "# Findings of dpaudit that somebody reviewed and answers for, until the day that is named.",
+    '# Written by "dpaudit accept"; look at every change of this file as at a change of the code.',
+    "# Written anew each time: give reasons as values, comments are not kept.",
+)
+ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+KEYS = tuple(field.name for field in fields(Acceptance))
+
+
+def read_baseline(path: str | os.PathLike[str]) -> tuple[Acceptance, ...]:
+    """The accepted findings of a file, expired ones too.
+
+    Raises `InvalidSpec` where there is no such file, or anything in it is not as `write_baseline` writes it.
+    """
+    shown = clean(path, 200)
+    try:
+        if Path(path).exists() and not Path(path).is_file():  # a pipe or a device may never end
+            raise InvalidSpec(f"{shown}: not a file; name one that dpaudit accept wrote")
+        if os.stat(path).st_size > LARGEST:
+            raise InvalidSpec(f"{shown}: larger than {LARGEST:,} bytes; this is no file of accepted findings")
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InvalidSpec(f"{shown}: cannot be read ({why}); name a file that dpaudit accept wrote") from None
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        raise InvalidSpec(f"{shown}: not TOML ({clean(error, 200)}); restore it") from None
+    if found.get("schema") != SCHEMA:
+        raise InvalidSpec(f"{shown}: schema must be {SCHEMA!r}, got {clean(repr(found.get('schema')))}")
+    unknown = sorted(set(found) - {"schema", "finding"})
+    if unknown:
+        raise InvalidSpec(f"{shown}: unknown key {clean(unknown[0])!r}; there are schema and [[finding]]")
+    tables = found.get("finding", [])
+    if not isinstance(tables, list):
+        raise InvalidSpec(f"{shown}: finding must be an array of tables, [[finding]]")
+    read = tuple(_acceptance(table, f"{shown}: finding {number}") for number, table in enumerate(tables, start=1))
+    seen: set[str] = set()
+    for number, acceptance in enumerate(read, start=1):
+        if acceptance.fingerprint in seen:
+            raise InvalidSpec(f"{shown}: finding {number}: {acceptance.fingerprint} stands here twice; keep one")
+        seen.add(acceptance.fingerprint)
+    return read
+
+
+def write_baseline(path: str | os.PathLike[str], acceptances: Sequence[Acceptance]) -> Path:
+    """Writes the file whole or not at all, sorted by finding and fingerprint; `read_baseline` reads it back exactly."""
+    ordered = sorted(acceptances, key=lambda each: (each.finding, each.fingerprint))
+    blocks = ["\n".join((*HEAD, f"schema = {quoted(SCHEMA)}"))]
+    for each in ordered:
+        lines = ["[[finding]]"]
+        for key in KEYS:
+            value = getattr(each, key)
+            lines.append(f"{key} = {value.isoformat() if isinstance(value, date) else quoted(value)}")
+        blocks.append("\n".join(lines))
+    return write_text(path, "\n\n".join(blocks) + "\n")
+
+
+def accept(
+    result: AuditResult, *, reason: str, until: date, today: date, representation: bool | None = None
+) -> Acceptance:
+    """The acceptance of a result's finding; of the one on bits where that is all that was refuted, or asked for.
+
+    Raises `InvalidSpec` where nothing is refuted, the reason is empty, or the day is over.
+    """
+    bits = result.verdict is not Verdict.REFUTED and result.representation_refuted
+    chosen = bits if representation is None else representation
+    refuted = result.representation_refuted if chosen else result.verdict is Verdict.REFUTED
+    name = clean(result.name)
+    if not refuted:
+        raise InvalidSpec(f"{name}: not refuted, so there is no finding to accept")
+    kind = "; representation" if chosen else ""
+    acceptance = Acceptance(fingerprint(result, representation=chosen), f"{name}{kind}", reason.strip(), today, until)
+    if until < today:
+        raise InvalidSpec(f"--until {until.isoformat()} is in the past; give a day from {today.isoformat()} on")
+    return _checked(acceptance, "--reason")
+
+
+def merged(acceptances: Sequence[Acceptance], new: Acceptance) -> tuple[tuple[Acceptance, ...], Acceptance | None]:
+    """The acceptances with the new one in the place of the one with its fingerprint, and that one, if there was one."""
+    before = next((each for each in acceptances if each.fingerprint == new.fingerprint), None)
+    return (*(each for each in acceptances if each is not before), new), before
+
+
+def review(
+    entries: Sequence[SuiteEntry], acceptances: Sequence[Acceptance], today: date
+) -> tuple[tuple[SuiteEntry, ...], tuple[Reviewed, ...]]:
+    """The entries with the acceptances that cover them that day, and what became of every acceptance.
+
+    Only a refuted entry is covered, and only by an acceptance that has not expired. The bits of floating-point
+    outputs are a finding of their own: an acceptance of it matches, and covers no verdict.
+    """
+    by_print = {each.fingerprint: each for each in acceptances}
+    matched: set[str] = set()
+    reviewed = []
+    for entry in entries:
+        found, covering = entry.result, None
+        if found is not None and found.verdict is Verdict.REFUTED:
+            covering = by_print.get(fingerprint(found))
+        if covering is not None:
+            matched.add(covering.fingerprint)
+        if found is not None and found.representation_refuted:
+            matched.add(fingerprint(found, representation=True))
+        reviewed.append(replace(entry, accepted=None if covering is None or covering.expired(today) else covering))
+    judged = tuple(Reviewed(each, each.expired(today), each.fingerprint in matched) for each in acceptances)
+    return tuple(reviewed), judged
+
+
+def quoted(text: str) -> str:
+    r"""A basic string of TOML that hides nothing: control, bidirectional and invisible characters as escapes.
+
+    >>> print(quoted('say "no"\x1b\u202e'))
+    "say \"no\"\u001B\u202E"
+    """
+
+    def written(character: str) -> str:
+        if character in ESCAPES:
+            return ESCAPES[character]
+        if character.isprintable():
+            return character
+        return f"\\u{ord(character):04X}" if ord(character) < 0x10000 else f"\\U{ord(character):08X}"
+
+    return f'"{"".join(map(written, text))}"'
+
+
+def _acceptance(table: Any, place: str) -> Acceptance:
+    if not isinstance(table, dict) or set(table) != set(KEYS):
+        raise InvalidSpec(f"{place}: must hold exactly {', '.join(KEYS)}")
+    for key in KEYS[:3]:
+        if not isinstance(table[key], str):
+            raise InvalidSpec(f"{place}: {key} must be a text, got {clean(repr(table[key]))}")
+    for key in KEYS[3:]:
+        if not isinstance(table[key], date) or isinstance(table[key], datetime):
+            raise InvalidSpec(f"{place}: {key} must be a day, as 2026-03-01, got {clean(repr(table[key]))}")
+    return _checked(Acceptance(**table), f"{place}: reason")
+
+
+def _checked(acceptance: Acceptance, place: str) -> Acceptance:
+    """Raises `InvalidSpec` for what nobody could answer for."""
+    reason = acceptance.reason
+    if not reason.strip():
+        raise InvalidSpec(f"{place} must say why the finding is accepted, got nothing")
+    if len(reason) > LONGEST_REASON:
+        raise InvalidSpec(f"{place} must have at most {LONGEST_REASON:,} characters, got {len(reason):,}")
+    if not FINGERPRINT.fullmatch(acceptance.fingerprint):
+        found = clean(repr(acceptance.fingerprint))
+        raise InvalidSpec(f"{place}: its fingerprint must be 16 hexadecimal digits, got {found}")
+    if acceptance.until < acceptance.accepted:
+        days = f"{acceptance.until.isoformat()} is before {acceptance.accepted.isoformat()}"
+        raise InvalidSpec(f"{place}: until {days}, the day it was accepted")
+    try:
+        f"{reason}{acceptance.finding}".encode()
+    except UnicodeEncodeError:
+        raise InvalidSpec(f"{place} must be text that can be written as UTF-8, got {clean(repr(reason))}") from None
+    return acceptance

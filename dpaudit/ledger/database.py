@@ -1,0 +1,275 @@
+"""One SQLite file with several writers: opened, checked, and changed in whole transactions.
+
+Write-ahead log, every commit synced: what a `transaction` has left is on the disk, whatever is killed next, and what
+it has not left never was. Only a file that is empty or says that it is a ledger is written to.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.ledger.problems import PATIENCE_S, LedgerError, told
+
+FOLDER = ".dpaudit"
+APPLICATION = 0x64706175  # "dpau": how the file says what it is
+VERSION = 1  # of the tables; a newer one is refused, as its meaning is not known here
+CHECKED = 16 * 2**20  # bytes up to which a file is checked page by page when it is opened
+
+TABLES = (
+    """CREATE TABLE runs (
+        id TEXT PRIMARY KEY,
+        suite_hash TEXT NOT NULL,
+        suite TEXT NOT NULL,
+        started TEXT NOT NULL,
+        finished TEXT
+    )""",
+    """CREATE TABLE results (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run TEXT,
+        number INTEGER,
+        recorded TEXT NOT NULL,
+        started TEXT,
+        name TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        reference TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        representation TEXT,
+        spec_hash TEXT NOT NULL,
+        pairs TEXT NOT NULL,
+        mechanism TEXT,
+        "commit" TEXT,
+        version TEXT,
+        seed TEXT NOT NULL,
+        runs INTEGER NOT NULL,
+        verdict TEXT NOT NULL,
+        claimed REAL,
+        lower REAL NOT NULL,
+        epsilon_lower REAL,
+        delta REAL NOT NULL,
+        confidence REAL NOT NULL,
+        p_value REAL NOT NULL,
+        content TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        UNIQUE (run, number)
+    )""",
+    """CREATE TABLE failures (
+        run TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        recorded TEXT NOT NULL,
+        name TEXT NOT NULL,
+        error TEXT NOT NULL,
+        exit_code INTEGER NOT NULL,
+        PRIMARY KEY (run, number)
+    )""",
+    """CREATE TABLE shards (
+        run TEXT NOT NULL,
+        audit INTEGER NOT NULL,
+        "call" INTEGER NOT NULL,
+        look INTEGER NOT NULL,
+        stage INTEGER NOT NULL,
+        pair INTEGER NOT NULL,
+        shard INTEGER NOT NULL,
+        runs INTEGER NOT NULL,
+        question TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        content BLOB NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (run, audit, "call", look, stage, pair, shard)
+    )""",
+    "CREATE INDEX results_name ON results (name, id)",
+    "CREATE INDEX results_reference ON results (reference, id)",
+    "CREATE INDEX results_subject ON results (subject, id)",
+    "CREATE INDEX results_fingerprint ON results (fingerprint, id)",
+    "CREATE INDEX results_representation ON results (representation, id)",
+    'CREATE INDEX results_commit ON results ("commit", id)',
+)
+
+
+def default_ledger() -> Path:
+    """Where results are recorded when nothing else is said; the folder is made, ignored by git, with the ledger."""
+    return Path(FOLDER, "ledger.sqlite")
+
+
+class Database:
+    """A ledger file, open. Made where there is none, but for `read_only`, which never changes a file.
+
+    Threads may share it (each transaction is one thread's); a process that forks must open its own. Raises
+    `LedgerError` where the file cannot be opened, is not a ledger, is newer than this dpaudit, or is damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self.read_only = read_only
+        self._lock = threading.RLock()
+        self._connection = self._open()
+        try:
+            with self._translated():
+                self._check()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file; the last one to do so leaves a single file behind."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing: committed and synced at the end, rolled back on any error.
+
+        Writers wait for one another, up to `PATIENCE_S` seconds. One inside another is a part of it. Raises
+        `LedgerWriteFailed` where the disk is full, fails, or another process keeps the file locked.
+        """
+        with self._lock, self._translated():
+            connection = self._connection
+            if _inside(connection):
+                yield connection
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if _inside(connection):  # some errors of SQLite have rolled back already
+                    with suppress(sqlite3.Error):  # what went wrong first is told
+                        connection.execute("ROLLBACK")
+                raise
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """The rows that a query gives, all read before anything else happens."""
+        with self._lock, self._translated():
+            return self._connection.execute(sql, tuple(values)).fetchall()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise told(error, self.path) from error
+
+    def _open(self) -> sqlite3.Connection:
+        if not self.path.is_file():
+            shown = clean(self.path, 200)
+            if self.path.exists():
+                raise LedgerError(f"ledger {shown}: it is not a file; name another one")
+            if self.read_only:
+                raise LedgerError(f"ledger {shown}: there is no such file; name one that dpaudit wrote")
+            self._make_folder()
+        with self._translated():
+            return self._connect_to_read() if self.read_only else self._connect("mode=rwc")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        address = f"file:{quote(os.fsencode(self.path.absolute()))}?{mode}"
+        connection = sqlite3.connect(
+            address, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False, uri=True
+        )
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def _connect_to_read(self) -> sqlite3.Connection:
+        """As a writer that only asks, where that is allowed: others may write meanwhile, and no log is left behind."""
+        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
+            connection = self._connect("mode=rw")
+            connection.execute("PRAGMA query_only = ON")
+            return connection
+        if Path(f"{self.path}-wal").exists():
+            return self._connect("mode=ro")
+        return self._connect("immutable=1")  # no log can be made here, so nobody writes
+
+    def _make_folder(self) -> None:
+        folder = self.path.parent
+        try:
+            fresh = not folder.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            if fresh and folder.name == FOLDER:
+                (folder / ".gitignore").write_text("*\n", encoding="ascii")
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            where = f"ledger {clean(self.path, 200)}: its folder cannot be made ({why})"
+            raise LedgerError(f"{where}; name a file in a folder that can be written") from None
+
+    def _check(self) -> None:
+        """That it is a ledger of this version and whole; an empty file becomes one."""
+        if self._version() == 0 and not self.read_only:
+            self._make_tables()
+        found = self._version()
+        shown = clean(self.path, 200)
+        if found == 0:
+            raise LedgerError(f"ledger {shown}: it is empty; name a ledger that dpaudit wrote")
+        if found > VERSION:
+            raise LedgerError(
+                f"ledger {shown}: its tables are of version {found}, and this dpaudit knows {VERSION}; "
+                "use the newer dpaudit that wrote it"
+            )
+        if not self.read_only:
+            self._use_log()
+            self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("PRAGMA trusted_schema = OFF")
+        if self.path.stat().st_size <= CHECKED:
+            wrong = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(1)")]
+            if wrong != ["ok"]:
+                raise told(_corrupt(wrong[0]), self.path)
+
+    def _version(self) -> int:
+        """The version of the tables; 0 for an empty file. Raises `LedgerError` for a database of something else."""
+        self._connection.execute("BEGIN")  # one state of the file for three questions
+        try:
+            application = self._connection.execute("PRAGMA application_id").fetchone()[0]
+            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        finally:
+            if _inside(self._connection):
+                self._connection.execute("ROLLBACK")
+        if application == APPLICATION and version >= 1:
+            return int(version)
+        if application or version or tables:
+            raise LedgerError(f"ledger {clean(self.path, 200)}: it is a database of something else; name another file")
+        return 0
+
+    def _make_tables(self) -> None:
+        with self.transaction() as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0]:
+                return  # another process was first
+            for table in TABLES:
+                connection.execute(table)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _use_log(self) -> None:
+        """Turns on the write-ahead log; SQLite does not wait by itself for others that do so at this moment."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+
+
+def _inside(connection: sqlite3.Connection) -> bool:
+    return connection.in_transaction
+
+
+def _corrupt(what: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(what)
+    error.sqlite_errorname = "SQLITE_CORRUPT"
+    return error

@@ -1,0 +1,153 @@
+"""The certified bound of a mechanism over time: one point for each recorded result, as a table, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording.cells import cell
+from dpaudit.auditing.wording.numerals import bound, confidence_text, counted, exact
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.auditing.wording.statements import verdict_text
+from dpaudit.certify.certificate import plain
+from dpaudit.errors import InvalidSpec
+from dpaudit.ledger.results import DIRTY, Ledger, Record
+
+SHORT = 12  # digits of a commit in a table
+HEADER = ("date", "commit", "runs", "claimed", "certified", "confidence", "verdict", "source", "asked")
+NOTHING_YET = "no result is recorded in it yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One recorded result of a history, and what changed since the one before it of the same audit.
+
+    `source_changed` is None for the first, and where a source is not known; `question_changed` None for the first.
+    """
+
+    record: Record
+    source_changed: bool | None
+    question_changed: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The point as `--format json` and the figure take it; infinity is the string "inf"."""
+        record = self.record
+        return {
+            "audit": record.name,
+            "reference": record.reference,
+            "fingerprint": record.fingerprint,
+            "started": record.started or record.recorded,
+            "recorded": record.recorded,
+            "commit": record.commit,
+            "version": record.version,
+            "seed": record.seed,
+            "runs": record.runs,
+            "confidence": record.confidence,
+            "claimed": None if record.claimed is None else plain(record.claimed),
+            "lower": plain(record.lower),
+            "epsilon_lower": plain(record.epsilon_lower),
+            "delta": record.delta,
+            "p_value": record.p_value,
+            "verdict": record.verdict,
+            "source_changed": self.source_changed,
+            "question_changed": self.question_changed,
+        }
+
+
+def history(ledger: Ledger, mechanism: str) -> tuple[Point, ...]:
+    """The points of an audit's name, a mechanism's reference or a fingerprint, the oldest first.
+
+    Raises `InvalidSpec` where the ledger has nothing of that name.
+    """
+    records = ledger.find(mechanism)
+    if not records:
+        known = ", ".join(clean(each) for each in ledger.near(mechanism))
+        there = f"there is {known}" if known else NOTHING_YET
+        where = clean(ledger.path, 200)
+        raise InvalidSpec(f"{clean(mechanism)}: no audit, reference or fingerprint in {where}: {there}")
+    before: dict[str, Record] = {}
+    points = []
+    for record in records:
+        last = before.get(record.name)
+        otherwise = None if last is None else _asked(last) != _asked(record)
+        points.append(Point(record, _source_changed(last, record), otherwise))
+        before[record.name] = record
+    return tuple(points)
+
+
+def names(points: Sequence[Point]) -> tuple[str, ...]:
+    """The audits that the points belong to."""
+    return tuple(dict.fromkeys(point.record.name for point in points))
+
+
+def as_table(points: Sequence[Point]) -> str:
+    """The points for people, audit by audit; bounds rounded down."""
+    blocks = []
+    for name in names(points):
+        mine = [point for point in points if point.record.name == name]
+        rows = [HEADER, *map(_row, mine)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        head = f"{clean(name)}: {counted(len(mine), 'result')}, {clean(mine[-1].record.reference)}"
+        lines = [_aligned(row, widths) for row in rows]
+        blocks.append("\n".join([head, *lines]))
+    return "\n\n".join(blocks)
+
+
+def as_csv(points: Sequence[Point]) -> str:
+    """The points as CSV, numbers whole, text that a spreadsheet could compute made harmless."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    dicts = [point.to_dict() for point in points]
+    writer.writerow(dicts[0])
+    for each in dicts:
+        writer.writerow(cell(value) for value in each.values())
+    return file.getvalue().rstrip("\n")
+
+
+def as_json(points: Sequence[Point]) -> str:
+    """The points as a JSON array of objects, ASCII only."""
+    return json.dumps([point.to_dict() for point in points], indent=1, allow_nan=False)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _row(point: Point) -> tuple[str, ...]:
+    record, first = point.record, point.question_changed is None
+    source = {None: "first" if first else "not known", True: "changed", False: "same"}[point.source_changed]
+    above = record.claimed if record.verdict == Verdict.REFUTED.value else None
+    return (
+        (record.started or record.recorded)[:16].replace("T", " "),
+        _short(record.commit),
+        f"{record.runs:,}",
+        "" if record.claimed is None else exact(record.claimed),
+        bound(record.lower, above=above if above is not None and record.lower > above else None),
+        confidence_text(record.confidence),
+        verdict_text(Verdict(record.verdict)),
+        source,
+        {None: "first", True: "otherwise", False: "the same"}[point.question_changed],
+    )
+
+
+def _short(commit: str | None) -> str:
+    if commit is None:
+        return ""
+    tail = DIRTY if commit.endswith(DIRTY) else ""
+    return clean(f"{commit.removesuffix(DIRTY)[:SHORT]}{tail}")
+
+
+def _source_changed(last: Record | None, record: Record) -> bool | None:
+    if last is None or last.mechanism is None or record.mechanism is None:
+        return None
+    return last.mechanism != record.mechanism
+
+
+def _asked(record: Record) -> tuple[Any, ...]:
+    """What a bound depends on beside the mechanism: a bound of more runs is a higher one."""
+    return record.subject, record.pairs, record.runs, record.confidence

@@ -1,0 +1,307 @@
+"""Results in the ledger: recorded once and whole, found by name, reference, fingerprint, subject or commit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, get_type_hints
+
+from dpaudit.auditing.fingerprint import fingerprint, subject
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.ledger.database import Database
+from dpaudit.ledger.problems import LedgerError
+
+DIRTY = "-dirty"  # at the end of the commit of a tree that had changes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One recorded result without its content: what a history is made of.
+
+    `run` and `number` say which run of which suite recorded it, and as which of its audits. `claimed`, `lower` are in
+    the unit of the claim's own parameter, `epsilon_lower` an epsilon at `delta`. `mechanism` is the digest of the
+    source, None where there is none; `pairs` that of the datasets; `representation` the fingerprint of a refuting
+    finding on bits.
+    """
+
+    id: int
+    run: str | None
+    number: int | None
+    recorded: str
+    started: str | None
+    name: str
+    subject: str
+    reference: str
+    fingerprint: str
+    representation: str | None
+    spec_hash: str
+    pairs: str
+    mechanism: str | None
+    commit: str | None
+    version: str | None
+    seed: int
+    runs: int
+    verdict: str
+    claimed: float | None
+    lower: float
+    epsilon_lower: float | None
+    delta: float
+    confidence: float
+    p_value: float
+
+    @property
+    def clean_commit(self) -> str | None:
+        """The commit that the tree was at, where it had no changes."""
+        return None if self.commit is None or self.commit.endswith(DIRTY) else self.commit
+
+
+COLUMNS = tuple(field.name for field in fields(Record))
+TYPES = tuple(get_type_hints(Record).items())
+NOT_RECORDED = "ledger {}: result {}: not what was recorded; restore the ledger from a copy"
+AGREES = """json_extract(content, '$.verdict') IS verdict AND json_extract(content, '$.spec.runs') IS runs AND
+    (json_extract(content, '$.certificate.lower') IS 'inf' OR
+    abs(json_extract(content, '$.certificate.lower') - lower) <= 1e-9 * (1 + abs(lower)))"""
+SELECTED = ", ".join(f'"{name}"' for name in COLUMNS)
+
+
+class Ledger:
+    """The results of a ledger file. The file is made where there is none, but for `read_only`.
+
+    Raises `LedgerError` as `Database` does.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | Database, *, read_only: bool = False) -> None:
+        self.database = path if isinstance(path, Database) else Database(path, read_only=read_only)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.database.path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.database.close()
+
+    def record(self, result: AuditResult, *, run: str | None = None, number: int | None = None) -> int:
+        """Records a result, on the disk when this returns; returns its id.
+
+        A second time for the same `run` and `number` changes nothing and returns the same id. Raises `LedgerError`
+        where another result stands there already, `LedgerWriteFailed` where the disk refuses.
+        """
+        values = _values(result, run, number)
+        with self.database.transaction() as connection:
+            if run is not None and number is not None:
+                found = connection.execute(
+                    "SELECT id, content FROM results WHERE run = ? AND number = ?", (run, number)
+                ).fetchone()
+                if found is not None:
+                    if _evidence(found["content"]) != _evidence(values["content"]):
+                        place = f"ledger {clean(self.path, 200)}: audit {number} of run {clean(run)}"
+                        raise LedgerError(f"{place} has another result already; start a new run")
+                    return int(found["id"])
+            names = ", ".join(f'"{name}"' for name in values)
+            marks = ", ".join("?" * len(values))
+            made = connection.execute(f"INSERT INTO results ({names}) VALUES ({marks})", tuple(values.values()))
+            assert made.lastrowid is not None
+            return made.lastrowid
+
+    def results(
+        self,
+        subject: str | dict[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        commit: str | None = None,
+        latest: bool = False,
+    ) -> list[Record]:
+        """The records that match all that is given, in the order in which they were recorded.
+
+        `subject` is the form of `fingerprint.subject`, or its JSON. `commit` matches from its first digits on, and
+        with "-dirty" those of a tree with changes; `latest` keeps the last record of each name, reference and subject.
+        """
+        where: list[str] = []
+        values: list[Any] = []
+        if subject is not None:
+            where.append("subject = ?")
+            values.append(subject if isinstance(subject, str) else subject_text(subject))
+        if name is not None:
+            where.append("name = ?")
+            values.append(storable(name))
+        if commit is not None:
+            clause, found = _commit(commit)
+            where.append(clause)
+            values += found
+        if latest:
+            ids = "SELECT max(id) FROM results" + (f" WHERE {' AND '.join(where)}" if where else "")
+            where = [f"id IN ({ids} GROUP BY name, reference, subject)"]
+        return self._records(where, values)
+
+    def find(self, mechanism: str) -> list[Record]:
+        """The records of what a person names: an audit, a mechanism's reference, or a fingerprint; in order.
+
+        A name goes before a reference, and a reference before a fingerprint; empty where nothing matches.
+        """
+        for column in ("name", "reference", "fingerprint", "representation"):
+            found = self._records([f"{column} = ?"], [storable(mechanism)])
+            if found:
+                self._check_columns(column, storable(mechanism))
+                return found
+        return []
+
+    def _check_columns(self, column: str, value: str) -> None:
+        """Raises `LedgerError` where what a table shows of a result is not what its content says."""
+        agrees = f"CASE WHEN json_valid(content) THEN {AGREES} ELSE 0 END"
+        query = f"SELECT id FROM results WHERE {column} = ? AND NOT ({agrees}) ORDER BY id LIMIT 1"
+        wrong = self.database.rows(query, (value,))
+        if wrong:
+            raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), wrong[0]["id"]))
+
+    def near(self, mechanism: str, most: int = 5) -> list[str]:
+        """Names and references that hold the text, for a message to somebody who gave one that is not there."""
+        part = storable(mechanism).lower()
+        rows = self.database.rows("SELECT DISTINCT name, reference FROM results ORDER BY name")
+        known = dict.fromkeys(text for row in rows for text in (row["name"], row["reference"]) if text)
+        close = [text for text in known if part in text.lower()]
+        return (close or list(known))[:most]
+
+    def load(self, number: int | Record) -> AuditResult:
+        """The whole result of an id or a record, checked against its own counts as one read from a file.
+
+        Raises `LedgerError` where there is none, or what stands there is not what was recorded.
+        """
+        from dpaudit.auditing.stored import loads
+
+        wanted = number.id if isinstance(number, Record) else number
+        place = f"ledger {clean(self.path, 200)}: result {wanted}"
+        rows = self.database.rows("SELECT content, digest FROM results WHERE id = ?", (wanted,))
+        if not rows:
+            raise LedgerError(f"{place}: there is none; give an id that the ledger holds")
+        content = rows[0]["content"]
+        if digest(content) != rows[0]["digest"]:
+            raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), wanted))
+        return loads(content, place)
+
+    def fail(self, name: str, error: str, exit_code: int, *, run: str, number: int) -> None:
+        """Records that an audit of a run ended without a verdict, and why; the first reason for it stays."""
+        with self.database.transaction() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO failures VALUES (?, ?, ?, ?, ?, ?)",
+                (run, number, now(), storable(name), storable(error), exit_code),
+            )
+
+    def failures(self, run: str) -> dict[int, tuple[str, str, int]]:
+        """Name, reason and exit code of the audits of a run that ended without a verdict, by their number."""
+        rows = self.database.rows("SELECT * FROM failures WHERE run = ? ORDER BY number", (run,))
+        return {row["number"]: (row["name"], row["error"], row["exit_code"]) for row in rows}
+
+    def of_run(self, run: str) -> dict[int, Record]:
+        """The records of a run by the number of their audit."""
+        found = self._records(["run = ?", "number IS NOT NULL"], [run])
+        return {record.number: record for record in found if record.number is not None}
+
+    def _records(self, where: Sequence[str], values: Sequence[Any]) -> list[Record]:
+        condition = f" WHERE {' AND '.join(where)}" if where else ""
+        rows = self.database.rows(f"SELECT {SELECTED} FROM results{condition} ORDER BY id", values)
+        return [self._record(dict(row)) for row in rows]
+
+    def _record(self, row: dict[str, Any]) -> Record:
+        """A row as a record; a value of another type than was written is no record."""
+        with suppress(TypeError, ValueError):
+            row["seed"] = int(row["seed"])
+            Verdict(row["verdict"])
+            if all(isinstance(row[name], kind) for name, kind in TYPES):
+                return Record(**row)
+        raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), row["id"]))
+
+
+def subject_text(subject: dict[str, Any]) -> str:
+    """A subject as the ledger stores it: JSON with sorted keys."""
+    return json.dumps(subject, sort_keys=True, separators=(",", ":"))
+
+
+def storable(text: str) -> str:
+    r"""A text as SQLite can hold it: halves of characters, which are none, as escapes.
+
+    >>> storable("a\ud800b")
+    'a\\ud800b'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def digest(content: str) -> str:
+    """The SHA-256 of a stored content, which SQLite itself would not notice to have changed."""
+    return hashlib.sha256(content.encode("utf-8")).hexdigest()
+
+
+def now() -> str:
+    """This moment in UTC, in seconds, as results write it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _values(result: AuditResult, run: str | None, number: int | None) -> dict[str, Any]:
+    spec, certificate, made = result.spec, result.certificate, result.provenance
+    mechanism = spec["mechanism"]
+    promised = getattr(result.claim, result.claim.parameter, None)
+    claimed = promised if promised is not None else result.claim.promised(certificate.delta)
+    content = result.to_json()
+
+    def told(key: str) -> str | None:
+        return None if made.get(key) is None else storable(str(made[key]))
+
+    return {
+        "run": run,
+        "number": number,
+        "recorded": now(),
+        "started": told("started"),
+        "name": storable(result.name),
+        "subject": subject_text(subject(spec)),
+        "reference": storable(mechanism["reference"] or mechanism["name"]),
+        "fingerprint": fingerprint(result),
+        "representation": fingerprint(result, representation=True) if result.representation_refuted else None,
+        "spec_hash": spec_hash(spec),
+        "pairs": digest(json.dumps(spec["pairs"], sort_keys=True)),
+        "mechanism": mechanism["digest"],
+        "commit": told("commit"),
+        "version": told("version"),
+        "seed": str(spec["seed"]),
+        "runs": spec["runs"],
+        "verdict": result.verdict.value,
+        "claimed": float(claimed),
+        "lower": certificate.lower,
+        "epsilon_lower": certificate.epsilon_lower,
+        "delta": certificate.delta,
+        "confidence": float(spec["confidence"]),
+        "p_value": certificate.p_value,
+        "content": content,
+        "digest": digest(content),
+    }
+
+
+def _evidence(content: str) -> Any:
+    """All of a stored result that two equal audits share."""
+    return {key: value for key, value in json.loads(content).items() if key != "provenance"}
+
+
+def _commit(commit: str) -> tuple[str, list[Any]]:
+    """The condition for a commit, of which either side may have only the first digits."""
+    digits = storable(commit).removesuffix(DIRTY)
+    tail = DIRTY if commit.endswith(DIRTY) else ""
+    bare = f'substr("commit", 1, length("commit") - {len(tail)})'
+    ends = f"\"commit\" LIKE '%{DIRTY}'" if tail else f"\"commit\" NOT LIKE '%{DIRTY}'"
+    match = f"(substr({bare}, 1, length(?)) = ? OR substr(?, 1, length({bare})) = {bare})"
+    return f"({ends} AND length({bare}) >= 4 AND {match})", [digits, digits, digits]

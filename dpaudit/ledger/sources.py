@@ -1,0 +1,188 @@
+"""What a person names as OLD or NEW: a result, a suite, a folder of a report, a ledger, or a commit in a ledger."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpaudit.auditing.change import Half
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.stored import load_either
+from dpaudit.auditing.suite import SuiteResult
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.errors import InvalidSpec
+from dpaudit.ledger.results import DIRTY, Ledger, Record
+
+MAGIC = b"SQLite format 3\x00"
+SUITE = "suite.json"
+GIT_S = 10.0  # seconds that git may take to name a commit
+FEW = 5  # commits that a message names
+
+
+def read_side(named: str, ledger: Path) -> tuple[str, tuple[Half, ...]]:
+    """What was read, in words, and the audits it holds. A path goes before a commit of the same name.
+
+    Raises `InvalidSpec` where it is neither, or a file is none of ours; `LedgerError` for a broken ledger.
+    """
+    if not named.strip():
+        raise InvalidSpec("OLD and NEW must name a result, a suite, a report folder, a ledger or a commit, got nothing")
+    path = Path(named)
+    if path.is_dir():
+        return _folder(path)
+    if path.is_file():
+        return _ledger(path, None) if _is_ledger(path) else (f"file {clean(path, 200)}", _halves(load_either(path)))
+    if not ledger.is_file():
+        raise InvalidSpec(
+            f"{clean(named, 200)}: there is no such file, and no ledger {clean(ledger, 200)} to look a commit up in; "
+            "name a result, a suite, a report folder or a ledger, or give --ledger"
+        )
+    return _ledger(ledger, named)
+
+
+def full_commit(named: str) -> str:
+    """The commit that git means by a name here, in full; the name itself where git knows none or is not there."""
+    asked, tail = named.removesuffix(DIRTY), DIRTY if named.endswith(DIRTY) else ""
+    command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, check=False)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return named
+    digits = found.stdout.strip()
+    return f"{digits}{tail}" if found.returncode == 0 and digits else named
+
+
+def _is_ledger(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False  # the reader of results says why
+
+
+def _folder(path: Path) -> tuple[str, tuple[Half, ...]]:
+    """The suite of a report folder; without one, every result in it."""
+    if (path / SUITE).is_file():
+        return f"suite {clean(path / SUITE, 200)}", _halves(load_either(path / SUITE))
+    files = sorted(path.glob("*.json"))
+    if not files:
+        raise InvalidSpec(f"{clean(path, 200)}: no result (*.json) is in this folder; name a folder of a report")
+    halves = tuple(half for file in files for half in _halves(load_either(file)))
+    return f"{len(files)} results in {clean(path, 200)}", halves
+
+
+def _halves(read: AuditResult | SuiteResult) -> tuple[Half, ...]:
+    if isinstance(read, AuditResult):
+        return (Half(read.name, read),)
+    return tuple(Half(entry.name, entry.result, entry.error) for entry in read.entries)
+
+
+def _ledger(path: Path, commit: str | None) -> tuple[str, tuple[Half, ...]]:
+    """The newest state of every audit in a ledger, or of those recorded at a commit."""
+    with Ledger(path, read_only=True) as ledger:
+        whole = None if commit is None else full_commit(commit)
+        records = ledger.results(commit=whole)
+        if not records and commit is not None and whole is not None:
+            raise InvalidSpec(_no_commit(ledger, commit, whole))
+        if commit is not None:
+            _check_commit(commit, records)
+        suites = _suites(ledger)
+        results = {record: Half(record.name, ledger.load(record)) for record in newest(records, suites)}
+        among = None if commit is None else {record.run for record in records}
+        halves = _with_failures(ledger, results, suites, among)
+        where = f"ledger {clean(path, 200)}"
+        said = where if whole is None else f"commit {clean(whole)} in {where}"
+        return f"{said}: the newest of {len(records)} results", tuple(halves)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Which spec files a run was of, and when it started."""
+
+    files: str
+    started: str
+
+
+def newest(records: Sequence[Record], suites: Mapping[str, Suite]) -> list[Record]:
+    """Of every audit (spec files, name and mechanism) what its newest run recorded; outside runs, of every question.
+
+    Audits of other spec files that share a name and a mechanism are others: none of them hides one of them.
+    """
+    last: dict[Hashable, Record] = {}
+    alone: dict[Hashable, int] = {}
+    for record in records:
+        last[_audit(record, suites)] = record
+        alone[record.name, record.reference, record.subject, record.pairs] = record.id
+    newest_alone = set(alone.values())
+    kept = []
+    for record in records:
+        run = last[_audit(record, suites)].run
+        if record.run == run and (run is not None or record.id in newest_alone):
+            kept.append(record)
+    return kept
+
+
+def _audit(record: Record, suites: Mapping[str, Suite]) -> Hashable:
+    suite = suites.get(record.run or "")
+    return None if suite is None else suite.files, record.name, record.reference
+
+
+def _suites(ledger: Ledger) -> dict[str, Suite]:
+    rows = ledger.database.rows("SELECT id, suite_hash, started FROM runs")
+    return {row["id"]: Suite(row["suite_hash"], row["started"]) for row in rows}
+
+
+def _with_failures(
+    ledger: Ledger, halves: dict[Record, Half], suites: Mapping[str, Suite], runs: set[str | None] | None
+) -> list[Half]:
+    """The audits of a ledger, those whose newest run ended without a verdict among them; `runs` None: of all runs."""
+    by_name: dict[str, list[Record]] = {}
+    for record in halves:
+        by_name.setdefault(record.name, []).append(record)
+    rows = ledger.database.rows(
+        "SELECT run, number, name, recorded, error FROM failures ORDER BY recorded, run, number"
+    )
+    failed: dict[Hashable, tuple[str, list[Half]]] = {}
+    over: set[Record] = set()
+    for row in rows:
+        if runs is not None and row["run"] not in runs:
+            continue
+        suite = suites.get(row["run"])
+        files = None if suite is None else suite.files
+        same = [
+            each for each in by_name.get(row["name"], []) if _audit(each, suites) == (files, each.name, each.reference)
+        ]
+        when = row["recorded"] if suite is None else suite.started
+        if any(each.run != row["run"] and _when(each, suites) > when for each in same):
+            continue
+        key = files, row["name"]
+        if failed.get(key, ("", []))[0] != row["run"]:
+            failed[key] = row["run"], []
+        failed[key][1].append(Half(row["name"], None, row["error"]))
+        if len(same) == 1 and same[0].run != row["run"]:  # of several with one name, none is known to be this one
+            over.add(same[0])
+    lost = [half for _, several in failed.values() for half in several]
+    return [*(half for record, half in halves.items() if record not in over), *lost]
+
+
+def _when(record: Record, suites: Mapping[str, Suite]) -> str:
+    suite = suites.get(record.run or "")
+    return record.recorded if suite is None else suite.started
+
+
+def _check_commit(commit: str, records: Sequence[Record]) -> None:
+    """Raises `InvalidSpec` where the first digits of a commit are those of several."""
+    several = sorted({str(record.commit) for record in records})
+    if len(several) > 1:
+        told = ", ".join(clean(each) for each in several[:FEW])
+        raise InvalidSpec(f"{clean(commit)}: the first digits of {len(several)} commits ({told}); give more of them")
+
+
+def _no_commit(ledger: Ledger, commit: str, whole: str) -> str:
+    known = list(dict.fromkeys(record.commit for record in ledger.results() if record.commit))
+    told = ", ".join(clean(each) for each in known[-FEW:]) or "none"
+    where = clean(ledger.path, 200)
+    if not whole.endswith(DIRTY) and ledger.results(commit=f"{whole}{DIRTY}"):
+        return f'{clean(commit)}: {where} has results of it only with changes in the tree; name "{clean(whole)}{DIRTY}"'
+    return f"{clean(commit)}: neither a file nor a commit with results in {where}; the last commits there: {told}"

@@ -1,0 +1,285 @@
+"""`dpaudit history`, `compare` and `accept`: what is read, what is said, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dpaudit.auditing.fingerprint import fingerprint
+from dpaudit.cli.group import exit_code
+from dpaudit.ledger import sources
+from dpaudit.ledger.baseline import read_baseline
+from dpaudit.ledger.results import Ledger
+from dpaudit.report import json_
+from tests.golden import example
+from tests.ledger import made
+
+Run = Callable[..., tuple[int, str, str]]
+SOUND, LOUD = made.counted(100_000, 50_000), made.counted(200_000, 50_000)
+NAME = "noisy count, whole noise"
+LATER = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project folder of its own, with a ledger of two commits, and files of the same results."""
+    monkeypatch.chdir(tmp_path)
+    with Ledger(".dpaudit/ledger.sqlite") as ledger, ledger.database.transaction():
+        ledger.record(made.at(SOUND, "a" * 40), run="1", number=1)
+        ledger.record(made.at(LOUD, "b" * 40), run="2", number=1)
+        ledger.record(made.at(SOUND, "c" * 40 + "-dirty"), run="3", number=1)
+    SOUND.save("sound.json")
+    LOUD.save("loud.json")
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line as a function."""
+
+    def called(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = exit_code(list(arguments))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return called
+
+
+def test_history_prints_every_result_in_each_form(run: Run) -> None:
+    code, out, _ = run("history", NAME)
+    assert code == 0
+    assert len(out.splitlines()) == 5
+    assert "REFUTED" in out.splitlines()[3]
+    assert len(run("history", NAME, "--format", "csv")[1].splitlines()) == 4
+    assert len(json.loads(run("history", NAME, "--format", "json")[1])) == 3
+    code, _, err = run("history", "nobody")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "nobody: no audit, reference or fingerprint in .dpaudit/ledger.sqlite: there is" in err
+
+
+def test_the_ledger_is_that_of_the_option_then_of_the_project(run: Run, here: Path) -> None:
+    shutil.move(".dpaudit/ledger.sqlite", "mine.sqlite")
+    code, _, err = run("history", NAME)
+    assert code == 2
+    assert "ledger .dpaudit/ledger.sqlite: there is no such file" in err
+    assert run("history", NAME, "--ledger", "mine.sqlite")[0] == 0
+    (here / "pyproject.toml").write_text('[tool.dpaudit]\nledger = "mine.sqlite"\n')
+    assert run("history", NAME)[0] == 0
+    assert run("compare", "a" * 40, "b" * 40)[0] == 1
+
+
+def test_the_figure_is_of_one_audit(run: Run, here: Path) -> None:
+    code, _, err = run("history", NAME, "--figure", "bound.svg")
+    assert (code, err) == (0, "figure: bound.svg\n")
+    assert "<svg" in (here / "bound.svg").read_text(encoding="utf-8")
+    assert run("history", NAME, "--figure", "bound.pdf")[0] == 2
+    assert run("history", NAME, "--figure", "none/bound.svg")[0] == 2
+    with Ledger(".dpaudit/ledger.sqlite") as ledger:
+        ledger.record(made.counted(9, 3, name="other"))
+    code, out, err = run("history", "counts:noisy_count", "--figure", "both.svg")
+    assert (code, out) == (2, "")
+    assert "draws one audit, and counts:noisy_count names 2" in err
+    assert not (here / "both.svg").exists()
+
+
+def test_compare_reads_files_folders_suites_ledgers_and_commits(run: Run, here: Path) -> None:
+    folder, suite = here / "reports", here / "suite"
+    folder.mkdir()
+    suite.mkdir()
+    shutil.copy("sound.json", folder / "a.json")
+    (suite / "suite.json").write_text(json_.render_suite(example.suite()))
+    shutil.copy("loud.json", suite / "ignored.json")  # the suite says what belongs to it
+    for old in ("sound.json", "reports", "a" * 40, "aaaa"):
+        for new in ("loud.json", "b" * 40):
+            code, out, _ = run("compare", old, new)
+            assert (code, "1 audit compared: 1 regression; 1 became refuted" in out) == (1, True)
+    assert run("compare", ".dpaudit/ledger.sqlite", "loud.json")[0] == 1  # the newest of the ledger is sound
+    assert run("compare", "loud.json", ".dpaudit/ledger.sqlite", "--fail-on", "any")[0] == 1
+    assert run("compare", "sound.json", "loud.json", "--fail-on", "never")[0] == 0
+    assert run("compare", "sound.json", "c" * 40 + "-dirty", "--fail-on", "any")[0] == 0
+    code, out, _ = run("compare", "suite", "suite/suite.json")
+    assert (code, out.splitlines()[0]) == (
+        0,
+        "2 audits compared: 0 regressions; 2 same counts, 1 without verdict in both; exit code 0",
+    )
+
+
+def test_a_commit_is_named_as_git_names_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answered(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert command[-2:] == ["--end-of-options", "main^{commit}"]
+        return subprocess.CompletedProcess(command, 0, "b" * 40 + "\n", "")
+
+    monkeypatch.setattr(sources.subprocess, "run", answered)
+    assert sources.full_commit("main") == "b" * 40
+    assert sources.full_commit("main-dirty") == "b" * 40 + "-dirty"
+    code, out, _ = run("compare", "sound.json", "main")
+    assert (code, f"commit {'b' * 40} in ledger" in out) == (1, True)
+
+    def missing(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(sources.subprocess, "run", missing)
+    assert sources.full_commit("main") == "main"
+
+
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        ("", "must name a result, a suite, a report folder, a ledger or a commit, got nothing"),
+        ("nowhere", "neither a file nor a commit with results in .dpaudit/ledger.sqlite; the last commits there: aaaa"),
+        ("c" * 40, 'has results of it only with changes in the tree; name "' + "c" * 40 + '-dirty"'),
+        ("empty", "no result (*.json) is in this folder"),
+        ("odd.json", "not JSON"),
+        ("odd.sqlite", "it is a database of something else"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_a_line(run: Run, here: Path, old: str, said: str) -> None:
+    (here / "empty").mkdir()
+    (here / "odd.json").write_text("{")
+    connection = sqlite3.connect(here / "odd.sqlite")
+    connection.execute("CREATE TABLE mine (a)")
+    connection.close()
+    code, out, err = run("compare", old, "sound.json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_the_first_digits_of_two_commits_name_neither(run: Run) -> None:
+    with Ledger(".dpaudit/ledger.sqlite") as ledger:
+        ledger.record(made.at(LOUD, "aaaab" + "0" * 35), run="4", number=1)
+    code, out, err = run("compare", "sound.json", "aaaa")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "aaaa: the first digits of 2 commits" in err
+    assert run("compare", "sound.json", "aaaab")[0] == 1
+
+
+def _in_run(ledger: Ledger, key: str, files: str, started: str) -> None:
+    with ledger.database.transaction() as connection:
+        connection.execute("INSERT INTO runs VALUES (?, ?, '{}', ?, NULL)", (key, files, started))
+
+
+def test_audits_of_other_spec_files_never_hide_one_another(run: Run) -> None:
+    quiet = made.counted(100_000, 50_000, runs=2_000_000)
+    with Ledger("two.sqlite") as ledger:
+        for key, files, day, result in (
+            ("1", "quick", "1", SOUND),
+            ("2", "nightly", "2", quiet),
+            ("3", "quick", "3", LOUD),
+            ("4", "nightly", "4", quiet),
+        ):
+            _in_run(ledger, key, files, f"2026-01-0{day}")
+            ledger.record(made.at(result, ("a" if day < "3" else "b") * 40), run=key, number=1)
+    code, out, _ = run("compare", "a" * 40, "b" * 40, "--ledger", "two.sqlite")
+    assert (code, out.splitlines()[0]) == (
+        1,
+        "2 audits compared: 1 regression; 1 became refuted, 1 same counts; exit code 1",
+    )
+    with Ledger("two.sqlite") as ledger:  # the newest run of one of the files: neither audit of that name has a verdict
+        _in_run(ledger, "5", "quick", "2026-01-05")
+        ledger.fail(NAME, "the worker was lost", 3, run="5", number=1)
+        ledger.fail(NAME, "the worker was lost twice", 3, run="5", number=2)
+        read = sources.read_side("two.sqlite", ledger.path)[1]
+    assert [(half.error, half.result and half.result.spec["runs"]) for half in read] == [
+        (None, 2_000_000),
+        ("the worker was lost", None),
+        ("the worker was lost twice", None),
+    ]
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])  # in one of them it is another day than in UTC
+def test_a_day_is_that_of_the_clock_here(run: Run, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        today = datetime.now().astimezone().date()
+        assert run("accept", "loud.json", "--reason", "x", "--until", today.isoformat())[0] == 0
+        assert read_baseline("dpaudit-accepted.toml")[0].accepted == today
+        yesterday = (today - timedelta(days=1)).isoformat()
+        assert run("accept", "loud.json", "--reason", "x", "--until", yesterday)[0] == 2
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_an_audit_whose_newest_run_has_no_verdict_lost_it(run: Run) -> None:
+    with Ledger(".dpaudit/ledger.sqlite") as ledger:
+        ledger.fail(NAME, "the worker was lost twice", 3, run="4", number=1)
+        ledger.fail("another", "not installed", 3, run="4", number=2)
+    code, out, _ = run("compare", "sound.json", ".dpaudit/ledger.sqlite")
+    assert code == 1
+    assert "1 audit compared: 1 regression; 1 verdict lost, 1 new; exit code 1" in out
+    assert "now no verdict (the worker was lost twice)" in out
+
+
+def test_the_newest_run_of_an_audit_speaks_for_it(run: Run) -> None:
+    with Ledger(".dpaudit/ledger.sqlite") as ledger:
+        ledger.record(made.counted(100_000, 50_000, epsilon=0.5), run="4", number=1)  # the claim changed
+    code, out, _ = run("compare", "sound.json", ".dpaudit/ledger.sqlite")
+    assert (code, out.splitlines()[0]) == (1, "1 audit compared: 1 regression; 1 became refuted; exit code 1")
+    assert "asked otherwise (claim)" in out
+
+
+def test_accept_writes_a_file_that_a_run_can_use(run: Run, here: Path) -> None:
+    code, out, _ = run("accept", "loud.json", "--reason", "old API", "--until", LATER)
+    assert code == 0
+    assert f"accepted until {LATER}" in out
+    (written,) = read_baseline("dpaudit-accepted.toml")
+    assert (written.fingerprint, written.reason, written.until.isoformat()) == (fingerprint(LOUD), "old API", LATER)
+    code, out, _ = run(
+        "accept", "loud.json", "--reason", "still", "--until", LATER, "--accepted", "dpaudit-accepted.toml"
+    )
+    assert (code, "before, it was accepted until" in out) == (0, True)
+    assert [each.reason for each in read_baseline("dpaudit-accepted.toml")] == ["still"]
+    (here / "pyproject.toml").write_text('[tool.dpaudit]\naccepted = "mine.toml"\n')
+    assert run("accept", "loud.json", "--reason", "x", "--until", LATER)[0] == 0
+    assert len(read_baseline("mine.toml")) == 1
+
+
+def test_accept_takes_a_fingerprint_from_the_ledger(run: Run) -> None:
+    with Ledger(".dpaudit/ledger.sqlite") as ledger:
+        ledger.record(LOUD, run="4", number=1)
+        ledger.record(made.with_bits(made.counted(9, 3, name="bits")), run="4", number=2)
+    bits = fingerprint(made.with_bits(SOUND), representation=True)
+    assert run("accept", bits, "--reason", "x", "--until", LATER)[0] == 0
+    assert [each.finding for each in read_baseline("dpaudit-accepted.toml")] == ["bits; representation"]
+    code, _, err = run("accept", "0" * 16, "--reason", "x", "--until", LATER)
+    assert code == 2
+    assert "no finding of this fingerprint is in .dpaudit/ledger.sqlite" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("sound.json", "--reason", "x", "--until", LATER), "not refuted, so there is no finding to accept"),
+        (("loud.json", "--reason", " ", "--until", LATER), "--reason must say why"),
+        (("loud.json", "--reason", "x", "--until", "2020-01-01"), "--until 2020-01-01 is in the past"),
+        (("loud.json", "--reason", "x", "--until", "tomorrow"), "--until must be a day, as 2026-03-01"),
+        (("none.json", "--reason", "x", "--until", LATER), "there is no such file"),
+        (("loud.json", "--until", LATER), "--reason"),
+        (("loud.json", "--reason", "x", "--until", LATER, "--accepted", "sound.json/a.toml"), "cannot be written"),
+    ],
+)
+def test_accept_refuses_in_a_line_and_writes_nothing(
+    run: Run, here: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, _, err = run("accept", *arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    assert said in err
+    assert not (here / "dpaudit-accepted.toml").exists()
+
+
+def test_a_broken_baseline_is_never_written_over(run: Run, here: Path) -> None:
+    (here / "dpaudit-accepted.toml").write_text("mine")
+    code, _, err = run("accept", "loud.json", "--reason", "x", "--until", LATER)
+    assert code == 2
+    assert "dpaudit-accepted.toml: not TOML" in err
+    assert (here / "dpaudit-accepted.toml").read_text() == "mine"

@@ -1,0 +1,178 @@
+"""Two records held against each other: every kind of change, told in a line, and failing what should fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dpaudit.auditing.change import REGRESSIONS, UNCHANGED, Half, Kind
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.wording.comparisons import change_line, comparison_lines
+from dpaudit.ledger.comparison import change_of, compare, matched, question
+from tests.ledger import made
+from tests.report import hostile
+
+SOUND = made.counted(100_000, 50_000)  # epsilon about 0.69, claimed 1
+LOUDER = made.counted(100_000, 45_000)  # about 0.80
+LOUD = made.counted(200_000, 50_000)  # about 1.39: refuted
+NOTHING = Half("noisy count, whole noise", None, "the worker was lost twice")
+
+
+def kinds(old: AuditResult | Half, new: AuditResult | Half) -> set[Kind]:
+    halves = [made.half(each) if isinstance(each, AuditResult) else each for each in (old, new)]
+    return set(change_of(*halves).kinds)
+
+
+def code(old: AuditResult | Half | None, new: AuditResult | Half | None, fail_on: str = "regression") -> int:
+    sides = [
+        () if each is None else (made.half(each) if isinstance(each, AuditResult) else each,) for each in (old, new)
+    ]
+    return compare(*sides).exit_code(fail_on)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected", "codes"),
+    [
+        (SOUND, SOUND, {Kind.SAME}, (0, 0, 0)),
+        (SOUND, made.counted(100_100, 50_100, seed=1), {Kind.NOISE}, (0, 0, 0)),
+        (SOUND, LOUDER, {Kind.ROSE}, (1, 1, 0)),
+        (LOUDER, SOUND, {Kind.FELL}, (0, 1, 0)),
+        (SOUND, LOUD, {Kind.REFUTED, Kind.ROSE}, (1, 1, 0)),
+        (LOUD, SOUND, {Kind.CLEARED, Kind.FELL}, (0, 1, 0)),
+        (LOUD, made.counted(220_000, 50_000), {Kind.ROSE}, (1, 1, 0)),
+        (SOUND, made.sourced(SOUND, "ff"), {Kind.SOURCE}, (0, 1, 0)),
+        (SOUND, made.sourced(SOUND, None), {Kind.SAME}, (0, 0, 0)),
+        (SOUND, made.sourced(LOUDER, "ff"), {Kind.SOURCE, Kind.ROSE}, (1, 1, 0)),
+        (SOUND, made.counted(100_000, 45_000, runs=2_000_000), {Kind.QUESTION}, (0, 1, 0)),
+        (SOUND, made.counted(200_000, 50_000, runs=2_000_000), {Kind.QUESTION, Kind.REFUTED}, (1, 1, 0)),
+        (SOUND, made.counted(100_000, 50_000, epsilon=0.5), {Kind.QUESTION, Kind.REFUTED}, (1, 1, 0)),
+        (SOUND, made.counted(100_000, 45_000, confidence=0.99), {Kind.QUESTION}, (0, 1, 0)),
+        (SOUND, made.counted(100_000, 45_000, certifier="unconditional"), {Kind.QUESTION}, (0, 1, 0)),
+        (made.counted(1, 1, representation=True), made.with_bits(made.counted(1, 1)), {Kind.BITS}, (1, 1, 0)),
+        (SOUND, NOTHING, {Kind.LOST}, (1, 1, 0)),
+        (NOTHING, SOUND, {Kind.FOUND}, (0, 1, 0)),
+        (NOTHING, LOUD, {Kind.FOUND, Kind.REFUTED}, (1, 1, 0)),
+        (NOTHING, NOTHING, {Kind.NEITHER}, (5, 5, 0)),
+    ],
+)
+def test_every_kind_of_change_and_what_it_fails(
+    old: AuditResult | Half, new: AuditResult | Half, expected: set[Kind], codes: tuple[int, int, int]
+) -> None:
+    assert kinds(old, new) == expected
+    assert tuple(code(old, new, fail_on) for fail_on in ("regression", "any", "never")) == codes
+
+
+def test_what_is_in_one_record_alone_is_new_or_gone_and_nothing_in_common_is_no_success() -> None:
+    assert (code(SOUND, None), code(SOUND, None, "any"), code(SOUND, None, "never")) == (5, 1, 0)
+    assert (code(None, LOUD), code(None, LOUD, "any")) == (5, 1)  # not a regression: it was not asked before
+    assert code(None, None) == 5
+    other = replace(SOUND, spec={**SOUND.spec, "name": "other"})
+    both = compare([made.half(SOUND), made.half(other)], [made.half(SOUND)])
+    assert [change.kind for change in both.changes] == [Kind.GONE, Kind.SAME]
+    assert (both.exit_code("regression"), both.exit_code("any")) == (0, 1)
+
+
+def test_the_kinds_are_all_told_apart() -> None:
+    assert not REGRESSIONS & UNCHANGED
+    assert len({kind.value for kind in Kind}) == len(Kind)
+
+
+def test_parts_of_the_question_are_named() -> None:
+    claim = made.counted(1, 1, epsilon=2.0)
+    assert question(SOUND, claim) == ("claim",)
+    assert question(SOUND, made.counted(1, 1, seed=9, name="other")) == ()
+    assert question(SOUND, made.sourced(SOUND, "ff")) == ()
+    moved = {**SOUND.spec["mechanism"], "parameters": {"scale": 2}}
+    data = [{**SOUND.spec["pairs"][0], "first": {"digest": "0", "value": None}}]
+    changed = made.counted(1, 1, mechanism=moved, pairs=data, runs=300, detect={"epsilon": 2.0, "mass": 0.1})
+    assert question(SOUND, changed) == ("mechanism parameters", "pairs", "runs", "detect")
+
+
+def test_audits_are_matched_by_name_first_and_never_by_guess() -> None:
+    def named(name: str, reference: str = "m:f", epsilon: float = 1.0) -> Half:
+        mechanism = {**SOUND.spec["mechanism"], "reference": reference}
+        return made.half(made.counted(100_000, 50_000, epsilon=epsilon, name=name, mechanism=mechanism))
+
+    def pairs(old: list[Half], new: list[Half]) -> list[tuple[str | None, str | None]]:
+        def told(half: Half | None) -> str | None:
+            return None if half is None else half.name
+
+        return [(told(before), told(after)) for before, after in matched(old, new)]
+
+    a, b, renamed = named("a"), named("b", "m:g"), named("c")
+    assert pairs([a, b], [b, a]) == [("b", "b"), ("a", "a")]
+    assert pairs([a], [named("a", epsilon=2.0)]) == [("a", "a")]  # the claim changed
+    assert pairs([a], [named("a", "m:h")]) == [("a", "a")]  # the mechanism moved
+    assert pairs([a], [renamed]) == [("a", "c")]  # the same question under another name
+    assert pairs([a, named("d")], [renamed]) == [("a", None), ("d", None), (None, "c")]  # it may be either
+    assert pairs([a, a], [a, a]) == [("a", "a"), ("a", "a")]
+    assert pairs([a, a], [a]) == [("a", "a"), ("a", None)]
+    assert pairs([a], [Half("a", None, "lost")]) == [("a", "a")]
+    twice = [named("a", epsilon=2.0), named("a", epsilon=3.0)]
+    assert pairs([a], twice) == [("a", None), (None, "a"), (None, "a")]
+
+
+def test_a_verdict_is_lost_whichever_audit_of_that_name_it_was() -> None:
+    other = made.counted(100_000, 50_000, epsilon=2.0)
+    sides = [made.half(SOUND), made.half(other)], [NOTHING, NOTHING]
+    lost = compare(*sides)
+    assert [change.kind for change in lost.changes] == [Kind.LOST, Kind.LOST]
+    assert lost.exit_code("regression") == 1
+    assert [change.kind for change in compare(*reversed(sides)).changes] == [Kind.FOUND, Kind.FOUND]
+    assert [change.kind for change in compare(sides[1], sides[1]).changes] == [Kind.NEITHER, Kind.NEITHER]
+
+
+def test_audits_of_one_name_are_matched_by_all_that_they_ask_first() -> None:
+    long, louder = made.counted(100_000, 50_000, runs=2_000_000), made.counted(100_000, 45_000, runs=2_000_000)
+    found = compare([made.half(SOUND), made.half(long)], [made.half(louder), made.half(SOUND)])
+    assert [change.kind for change in found.changes] == [Kind.ROSE, Kind.SAME]
+
+
+def test_a_comparison_states_its_false_alarms_in_all() -> None:
+    found = compare(*2 * [[made.half(replace(SOUND, spec={**SOUND.spec, "name": name})) for name in "abc"]])
+    assert (found.held, found.false_alarm) == (0, 0.0)  # equal counts are not held against each other
+    new = [made.half(made.counted(100_100, 50_100, seed=1, name=name)) for name in "abc"]
+    found = compare([made.half(replace(SOUND, spec={**SOUND.spec, "name": name})) for name in "abc"], new)
+    assert (found.held, round(found.false_alarm, 9)) == (3, 0.006)
+    told = "3 bounds were held against the old: one of them rises by chance with probability 0.006 at most"
+    assert any(told in line for line in comparison_lines(found, "any"))
+
+
+def test_the_lines_say_the_numbers_the_limit_and_its_level() -> None:
+    line = change_line(change_of(made.half(SOUND), made.half(made.sourced(LOUDER, "ff"))))
+    assert line.startswith("REGRESSION          noisy count, whole noise: not refuted as before, epsilon >= 0.7")
+    assert "before epsilon >= 0.6" in line
+    assert "rose beyond noise: the old event loses at most 0.7" in line
+    assert "(error probability 0.001); its source changed" in line
+    line = change_line(change_of(made.half(SOUND), made.half(made.counted(200_000, 50_000, runs=2_000_000))))
+    assert "became REFUTED, epsilon >= 1.3" in line
+    assert "asked otherwise (runs), so the bounds alone prove nothing of the mechanism" in line
+    line = change_line(change_of(made.half(SOUND), NOTHING))
+    assert line.startswith("REGRESSION ")
+    assert "now no verdict (the worker was lost twice); before not refuted" in line
+    line = change_line(change_of(made.half(SOUND), made.half(made.counted(100_050, 50_000))))
+    assert "the counts differ although source, question and seed are the same" in line
+
+
+def test_a_comparison_opens_with_what_it_found_and_closes_with_its_rule() -> None:
+    other = replace(SOUND, spec={**SOUND.spec, "name": "other"})
+    found = compare(
+        [made.half(SOUND), made.half(other)], [made.half(LOUD), made.half(other)], old_label="x", new_label="y"
+    )
+    lines = comparison_lines(found, "regression")
+    assert lines[0] == "2 audits compared: 1 regression; 1 became refuted, 1 same counts; exit code 1"
+    assert lines[1:4] == ("old  x", "new  y", "")
+    assert sum("other" in line for line in lines) == 0  # what did not change is only counted
+    assert lines[-3].startswith("A bound rose beyond noise where")
+    assert (
+        comparison_lines(compare([], []), "regression")[-1]
+        == "No audit with a verdict is in both: there was nothing to compare."
+    )
+
+
+def test_no_name_breaks_a_line() -> None:
+    for name in hostile.NAMES:
+        half = made.half(replace(SOUND, spec={**SOUND.spec, "name": name}))
+        for old, new in ((half, None), (None, half), (half, Half(name, None, name))):
+            assert change_line(change_of(old, new)).isprintable()

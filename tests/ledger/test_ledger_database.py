@@ -1,0 +1,226 @@
+"""The ledger file: whole transactions with several writers, kills and full disks, and one line for everything wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpaudit.ledger import database as module
+from dpaudit.ledger.database import APPLICATION, VERSION, Database, default_ledger
+from dpaudit.ledger.problems import LedgerError, LedgerWriteFailed
+from tests.ledger import writers
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script of writers tells."""
+    folder = tmp_path_factory.mktemp("writers")
+    root = Path(__file__).resolve().parents[2]
+    script = subprocess.run(
+        [sys.executable, writers.__file__, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=root,
+        timeout=300,
+    )
+    assert script.returncode == 0, script.stderr
+    told: dict[str, Any] = json.loads(script.stdout)
+    return told
+
+
+def put(database: Database, key: str) -> None:
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO runs VALUES (?, '', '', '', NULL)", (key,))
+
+
+def ids(path: Path) -> list[str]:
+    with Database(path, read_only=True) as database:
+        return [row["id"] for row in database.rows("SELECT id FROM runs ORDER BY rowid")]
+
+
+def refusal(path: Path, *, read_only: bool = False) -> str:
+    with pytest.raises(LedgerError) as caught:
+        Database(path, read_only=read_only)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert message.startswith(f"ledger {path}: ")
+    assert caught.value.exit_code == 2
+    return message
+
+
+def test_eight_writers_at_once_lose_nothing(written: dict[str, Any]) -> None:
+    assert written["at once"] == {str(writer): writers.EACH for writer in range(writers.WRITERS)}
+
+
+def test_what_a_killed_writer_knew_to_be_recorded_is_there(written: dict[str, Any]) -> None:
+    assert len(written["killed"]) == 8
+    assert sum(known for known, _ in written["killed"]) > 0
+    for known, there in written["killed"]:  # the last one may be on the disk before the writer could say so
+        assert known <= there <= known + 1
+
+
+def test_a_disk_that_is_full_at_any_write_is_told_and_leaves_the_ledger_whole(written: dict[str, Any]) -> None:
+    recorded = []
+    for known, there, said in written["full"]:
+        assert known == there
+        assert said.startswith("3 ledger ")
+        assert "what was recorded before is whole" in said
+        assert "\n" not in said
+        recorded.append(there)
+    assert recorded == sorted(recorded)
+    assert recorded[0] == 0 < recorded[-1]
+
+
+def test_a_full_database_takes_more_once_there_is_room(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.sqlite") as database:
+        put(database, "before")
+        pages = database.rows("PRAGMA page_count")[0][0]
+        database.rows(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(LedgerWriteFailed, match="the disk is full; what was recorded before is whole") as caught:
+            put(database, "x" * 10**6)
+        assert caught.value.exit_code == 3
+        database.rows(f"PRAGMA max_page_count = {pages + 1000}")
+        put(database, "after")
+    assert ids(tmp_path / "a.sqlite") == ["before", "after"]
+
+
+def test_a_transaction_is_whole_or_was_not(tmp_path: Path) -> None:
+    def interrupted(database: Database) -> None:
+        with database.transaction():
+            put(database, "inner")  # a part of the outer one
+            raise KeyError
+
+    def twice(database: Database) -> None:
+        with database.transaction():
+            put(database, "twice")
+            put(database, "twice")
+
+    with Database(tmp_path / "a.sqlite") as database:
+        with pytest.raises(KeyError):
+            interrupted(database)
+        with pytest.raises(LedgerError, match="UNIQUE"):
+            twice(database)
+        put(database, "kept")
+        assert [row["id"] for row in database.rows("SELECT id FROM runs")] == ["kept"]
+
+
+def test_every_commit_is_synced_into_a_log(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.sqlite") as database:
+        assert database.rows("PRAGMA synchronous")[0][0] == 2  # FULL
+        assert database.rows("PRAGMA journal_mode")[0][0] == "wal"
+        assert database.rows("PRAGMA busy_timeout")[0][0] == 30_000
+        assert database.rows("PRAGMA user_version")[0][0] == VERSION
+    assert [path.name for path in tmp_path.iterdir()] == ["a.sqlite"]  # and it is one file again
+
+
+def test_threads_share_one_without_mixing_their_transactions(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.sqlite") as database:
+
+        def write(name: str) -> None:
+            for number in range(10):
+                with database.transaction():
+                    put(database, f"{name} {number} a")
+                    put(database, f"{name} {number} b")
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in "xyz"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = ids(tmp_path / "a.sqlite")
+    assert len(found) == 60
+    assert all(a[:-1] == b[:-1] for a, b in zip(found[::2], found[1::2], strict=True))
+
+
+def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.02)
+    path = tmp_path / "a.sqlite"
+    with Database(path) as one, Database(path) as other, one.transaction():
+        with pytest.raises(LedgerWriteFailed, match="another process has kept it locked"):
+            put(other, "b")
+        assert other.rows("SELECT count(*) FROM runs")[0][0] == 0  # readers never wait
+
+
+def test_reading_changes_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with Database(path) as database:
+        put(database, "a")
+    before = path.read_bytes()
+    with Database(path, read_only=True) as database:
+        assert len(database.rows("SELECT * FROM runs")) == 1
+        with pytest.raises(LedgerError, match="read-only"):
+            put(database, "b")
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["a.sqlite"]
+
+
+def test_what_a_killed_process_left_in_the_log_is_read(tmp_path: Path) -> None:
+    live, copy = tmp_path / "live.sqlite", tmp_path / "copy.sqlite"
+    with Database(live) as database:
+        put(database, "a")
+        for tail in ("", "-wal"):  # as a kill leaves them: nothing of it is in the file itself
+            shutil.copy(f"{live}{tail}", f"{copy}{tail}")
+    assert ids(copy) == ["a"]
+
+
+def test_only_ledgers_are_opened_and_nothing_else_is_touched(tmp_path: Path) -> None:
+    text, other, empty = tmp_path / "text", tmp_path / "other", tmp_path / "empty"
+    text.write_text("hello " * 400)
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE mine (a)")
+    connection.close()
+    empty.touch()
+    before = other.read_bytes()
+    for read_only in (True, False):
+        assert "not a ledger (no SQLite database)" in refusal(text, read_only=read_only)
+        assert "a database of something else" in refusal(other, read_only=read_only)
+        assert "it is not a file" in refusal(tmp_path, read_only=read_only)
+    assert other.read_bytes() == before
+    assert text.read_text() == "hello " * 400
+    assert "it is empty" in refusal(empty, read_only=True)
+    assert "there is no such file" in refusal(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+    assert "its folder cannot be made" in refusal(text / "below")
+    with Database(empty) as database:
+        put(database, "a")
+
+
+def test_a_newer_ledger_is_refused_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    Database(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    assert connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
+    connection.close()
+    before = path.read_bytes()
+    assert f"its tables are of version {VERSION + 1}, and this dpaudit knows {VERSION}" in refusal(path)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_ledger_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with Database(path) as database:
+        put(database, "a")
+    damaged = bytearray(path.read_bytes())
+    damaged[4096 : 4096 + 64] = b"\xff" * 64
+    path.write_bytes(damaged)
+    assert "it is damaged; restore a copy" in refusal(path)
+    path.write_bytes(path.read_bytes()[:5000])
+    assert "it is damaged" in refusal(path, read_only=True)
+
+
+def test_the_default_folder_is_kept_out_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not default_ledger().parent.exists()
+    Database(default_ledger()).close()
+    assert Path(".dpaudit", ".gitignore").read_text() == "*\n"
+    assert Path(".dpaudit", "ledger.sqlite").is_file()

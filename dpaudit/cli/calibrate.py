@@ -40,7 +40,7 @@ def command(
     """
     from dpaudit import validate
     from dpaudit.auditing.calibration import CONFIDENCE, FULL_REPEATS, REPEATS, RUNS, calibrate, cases
-    from dpaudit.auditing.result import write_text
+    from dpaudit.auditing.files import write_text
     from dpaudit.auditing.spec import FEWEST_RUNS
     from dpaudit.errors import InvalidSpec
 

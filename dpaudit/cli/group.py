@@ -13,7 +13,22 @@ import click
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import DpAuditError
 
-COMMANDS = ("run", "plan", "validate", "recheck", "verify", "check", "catalogue", "audit-scores", "calibrate")
+COMMANDS = (
+    "run",
+    "plan",
+    "validate",
+    "recheck",
+    "report",
+    "history",
+    "compare",
+    "accept",
+    "sweep",
+    "verify",
+    "check",
+    "catalogue",
+    "audit-scores",
+    "calibrate",
+)
 INTERNAL, TOO_LITTLE_POWER, INTERRUPTED = 70, 4, 130
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +15,8 @@ from dpaudit.cli.words import one_line, say
 
 @click.command("run")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--report", metavar="DIR", help="Write a JSON for each result, and report.md, into DIR.")
+@click.option("--report", metavar="DIR", help="Write a JSON for each result, and a report of them all, into DIR.")
+@click.option("--format", "formats", metavar="NAME,...", help="Formats of the report: json,md,html by default.")
 @click.option("--confidence", type=float, metavar="C", help="Confidence of all audits together.")
 @click.option("--seed", type=int, metavar="N", help="Seed of all randomness.")
 @click.option("--runs", type=float, metavar="N", help="Executions to spend on each audit.")
@@ -21,6 +24,12 @@ from dpaudit.cli.words import one_line, say
 @click.option("--jobs", type=int, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
+@click.option("--ledger", metavar="FILE", help="Record results and shards here; .dpaudit/ledger.sqlite by default.")
+@click.option("--no-ledger", is_flag=True, help="Record nothing: a run that is killed is lost.")
+@click.option("--resume", is_flag=True, help="Go on with the newest run of these specs that was not finished.")
+@click.option(
+    "--accepted", metavar="FILE", help="Findings that were reviewed; dpaudit-accepted.toml where there is one."
+)
 @click.option("--no-progress", is_flag=True, help="Say nothing while the audits run.")
 @click.option("--quiet", is_flag=True, help="Print the closing line only; implies --no-progress.")
 @click.pass_obj
@@ -35,13 +44,21 @@ def command(
     jobs: int | None,
     backend: str | None,
     tags: tuple[str, ...],
+    formats: str | None,
+    ledger: str | None,
+    no_ledger: bool,
+    resume: bool,
+    accepted: str | None,
     no_progress: bool,
     quiet: bool,
 ) -> int:
     """Run the audits of spec files, or of all spec files in a folder.
 
     Options go before the spec, the spec before [tool.dpaudit] in ./pyproject.toml.
+
+    A run that was killed or interrupted goes on with --resume: nothing of it is lost, and nothing is counted twice.
     """
+    from dpaudit.cli.recording import recording
     from dpaudit.cli.suite import Suite, header
     from dpaudit.errors import InvalidSpec
     from dpaudit.sampling import Engine
@@ -49,8 +66,8 @@ def command(
     from dpaudit.spec_file.suite import shared
 
     wished = wishes(runs=runs, confidence=confidence, seed=seed, controls=controls)
-    jobs = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
-    Engine(jobs, backend, supervised=True)  # a bad value is refused once, here, and not by each audit
+    workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
+    Engine(workers, backend, supervised=True)  # a bad value is refused once, here, and not by each audit
     questions: list[Question] = []
     wrong = 0
     for path in find_specs(paths):
@@ -68,12 +85,74 @@ def command(
     posed, together = shared(chosen)
     folder = report if report is not None else wished.settings.report
     overridden = runs is not None or wished.settings.runs is not None
+    if no_ledger and (ledger is not None or resume):
+        raise InvalidSpec(f"--no-ledger and {'--resume' if resume else '--ledger'}: give one of the two")
+    given = {
+        "--report": report,
+        "--format": formats,
+        "--confidence": confidence,
+        "--seed": seed,
+        "--runs": None if runs is None else f"{runs:.15g}",
+        "--controls": controls,
+        "--jobs": jobs,
+        "--backend": backend,
+        "--ledger": ledger,
+        "--accepted": accepted,
+    }
     suite = Suite(
-        posed, together, jobs=jobs, backend=backend, tags=tags, runs_given=overridden, controls=controls, caller=caller
+        posed,
+        together,
+        jobs=workers,
+        backend=backend,
+        tags=tags,
+        runs_given=overridden,
+        controls=controls,
+        caller=caller,
+        again=_again(paths, given, tags, quiet=quiet, no_progress=no_progress),
+        accepted=_accepted(accepted if accepted is not None else wished.settings.accepted),
+        formats=_formats(formats),
     )
     suite.prepare(None if folder is None else Path(folder))
-    if not quiet:
-        click.echo(header(posed, together))
-    finished = suite.run(silent=no_progress or quiet)
+    where = ledger if ledger is not None else wished.settings.ledger
+    options = {"confidence": together, "tags": sorted(tags)}
+    with recording(posed, path=where, wanted=not no_ledger, again=resume, options=options) as kept:
+        suite.recording = kept
+        if not quiet:
+            click.echo(header(posed, together))
+        finished = suite.run(silent=no_progress or quiet)
     suite.tell(finished, quiet=quiet)
     return finished.exit_code
+
+
+def _again(
+    paths: tuple[str, ...], given: dict[str, Any], tags: tuple[str, ...], *, quiet: bool, no_progress: bool
+) -> str:
+    """The command that goes on with this run."""
+    parts = ["dpaudit", "run", *paths]
+    for option, value in given.items():
+        parts += [] if value is None else [option, str(value)]
+    for tag in tags:
+        parts += ["--tag", tag]
+    return shlex.join([*parts, *["--no-progress"] * no_progress, *["--quiet"] * quiet, "--resume"])
+
+
+def _formats(text: str | None) -> tuple[str, ...]:
+    """The formats of a report by name; the usual ones where none is asked for."""
+    from dpaudit.errors import InvalidSpec
+    from dpaudit.report import USUAL, formats_of
+
+    if text is None:
+        return USUAL
+    try:
+        return tuple(each.name for each in formats_of(part.strip() for part in text.split(",")))
+    except InvalidSpec as error:
+        raise InvalidSpec(f"--format: {error}") from None
+
+
+def _accepted(path: str | None) -> Any:
+    """The accepted findings of a file; of the usual one where there is one and none was named."""
+    from dpaudit.ledger.baseline import DEFAULT, read_baseline
+
+    if path is None and not Path(DEFAULT).exists():
+        return ()
+    return read_baseline(DEFAULT if path is None else path)

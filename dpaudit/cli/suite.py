@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import click
 
 from dpaudit import report
 from dpaudit.api import planned_runs
+from dpaudit.auditing.acceptance import Acceptance
 from dpaudit.auditing.pipeline import run_audit
-from dpaudit.auditing.result import AuditResult, SuiteEntry, SuiteResult
+from dpaudit.auditing.provenance import commit_of
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import full_text, suite_headline, suite_line, verdict_text
 from dpaudit.auditing.wording.numerals import confidence_text
 from dpaudit.auditing.wording.quoting import clean
-from dpaudit.cli.group import INTERNAL, TOO_LITTLE_POWER, Caller, internal_error
+from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.progress import Watcher, watching
-from dpaudit.cli.words import duration, one_line, version
-from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.cli.recording import STOPS, CannotResume, Recording, exit_code_of, no_longer
+from dpaudit.cli.words import duration, one_line, say, version
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.ledger.presence import LedgerLost
 from dpaudit.sampling import Engine
 from dpaudit.spec_file import Question
 from dpaudit.spec_file.suite import command
@@ -46,8 +53,13 @@ class Suite:
     runs_given: bool
     controls: int | None
     caller: Caller
+    again: str = ""
+    recording: Recording | None = None
+    accepted: tuple[Acceptance, ...] = ()
+    formats: tuple[str, ...] = report.USUAL
     folder: Path | None = None
     entries: list[SuiteEntry] = field(default_factory=list)
+    unwritten: bool = False
 
     def prepare(self, folder: Path | None) -> None:
         """Makes the folder of the report now: what cannot be written is better known before the runs than after."""
@@ -67,17 +79,32 @@ class Suite:
             with watching(len(self.questions), silent=silent) as watcher:
                 for number, question in enumerate(self.questions, start=1):
                     watcher.audit(number, question.name)
-                    self.entries.append(self._answer(question, watcher))
-                    self._keep()
-                    self._tell(watcher, question)
+                    known = None if self.recording is None else self.recording.recorded(number, question)
+                    if known is not None and self.recording is not None:
+                        self.recording.check(number, question, self.jobs, self.backend)
+                    self.entries.append(known or self._answer(number, question, watcher))
+                    try:
+                        if self.recording is not None and known is None:
+                            self.recording.keep(number, self.entries[-1])
+                    finally:  # what the ledger cannot take is not lost
+                        self._keep()
+                    self._tell(watcher, question, known=known is not None)
         except KeyboardInterrupt:
-            kept = f"; their results are in {self.folder}" if self.folder and self.entries else ""
-            raise KeyboardInterrupt(f"{len(self.entries)} of {len(self.questions)} audits finished{kept}") from None
-        finished = SuiteResult(tuple(self.entries), self.confidence)
+            raise KeyboardInterrupt(self._so_far()) from None
+        except STOPS as error:
+            again = not isinstance(error, LedgerLost)
+            hint = "" if isinstance(error, CannotResume) else f"; {self._so_far(again=again)}"
+            raise type(error)(f"{error}{hint}") from None
+        finished = self._reviewed()
+        self.unwritten = False  # files of single results that could not be written are written now
         if self.folder is not None:
-            with _writing(self._fail):
-                report.write_suite(finished, self.folder)
-        return SuiteResult(tuple(self.entries), self.confidence)
+            with self._writing():
+                report.write_suite(finished, self.folder, self.formats)
+            if self.unwritten:
+                say(f"error: {self.entries[-1].error}")
+        if self.recording is not None and not self.unwritten:
+            self.recording.finish()
+        return replace(finished, entries=self._with_failures(finished))
 
     def tell(self, suite: SuiteResult, *, quiet: bool) -> None:
         """The result on standard output: the whole account of what is not as expected, a line for the rest."""
@@ -88,41 +115,82 @@ class Suite:
                 click.echo(f"\n{full_text(entry.result)}\n" if whole and entry.result else suite_line(entry))
             click.echo()
         click.echo(suite_headline(suite))
-        if self.folder is not None and not quiet:
-            click.echo(f"report: {self.folder / 'report.md'}")
+        if self.folder is not None and not self.unwritten and not quiet:
+            pages = {"md": "report.md", "html": "index.html"}
+            page = next((pages[each] for each in pages if each in self.formats), "")
+            click.echo(f"report: {self.folder / page}")
 
-    def _answer(self, question: Question, watcher: Watcher) -> SuiteEntry:
-        entry = SuiteEntry(question.name, question.expect)
+    def _reviewed(self) -> SuiteResult:
+        """The suite, held against the accepted findings."""
+        finished = SuiteResult(tuple(self.entries), self.confidence)
+        if not self.accepted:
+            return finished
+        from dpaudit.ledger.baseline import review
+
+        entries, reviewed = review(finished.entries, self.accepted, date.today())
+        return replace(finished, entries=entries, reviewed=reviewed)
+
+    def _with_failures(self, finished: SuiteResult) -> tuple[SuiteEntry, ...]:
+        """The entries with what went wrong while the report was written."""
+        pairs = zip(finished.entries, self.entries, strict=True)
+        return tuple(replace(entry, error=own.error, exit_code=own.exit_code) for entry, own in pairs)
+
+    def _so_far(self, *, again: bool = True) -> str:
+        kept = f"; their results are in {self.folder}" if self.folder and self.entries else ""
+        cure = f"; go on with: {self.again}" if self.recording is not None and again else ""
+        return f"{len(self.entries)} of {len(self.questions)} audits finished{kept}{cure}"
+
+    def _answer(self, number: int, question: Question, watcher: Watcher) -> SuiteEntry:
+        entry = SuiteEntry(question.name, question.expect, source=str(question.source))
         try:
-            result = self._result(question, watcher)
-            return replace(entry, result=result, exit_code=TOO_LITTLE_POWER if result.power_reached is False else 0)
+            result = self._result(number, question, watcher)
+            return replace(entry, result=result, exit_code=exit_code_of(result))
+        except STOPS:
+            raise
         except DpAuditError as error:
-            return replace(entry, error=one_line(error), exit_code=error.exit_code)
+            if self.recording is not None and self.recording.left_behind(number):
+                raise no_longer(question, error) from None
+            return replace(entry, error=one_line(self._why(number, error)), exit_code=error.exit_code)
         except Exception as error:
             internal_error(error, self.caller)
             what = f"internal error: {type(error).__name__}: {one_line(error)}"
             return replace(entry, error=what, exit_code=INTERNAL)
 
-    def _result(self, question: Question, watcher: Watcher) -> AuditResult:
+    def _result(self, number: int, question: Question, watcher: Watcher) -> AuditResult:
         question.check_requirements()
         # an engine of its own: what one mechanism imports or breaks is gone with its process
         with Engine(self.jobs, self.backend, supervised=True) as engine:
             description, pairs = engine.describe(question.mechanism, question.pairs)
-            runs = None
-            if question.max_time_s is not None:
+            sources = {} if self.recording is None else engine.sources()  # before any run loads more
+            runs = None if self.recording is None else self.recording.planned(number)
+            if question.max_time_s is not None and runs is None:
                 limit = question.run_timeout_s
                 runs = planned_runs(engine, question.mechanism, pairs, question.max_time_s, question.seed, limit)
             spec = question.spec(description, pairs, runs=runs)
+            if self.recording is not None:
+                engine.keep_in(self.recording.begin(number, spec.to_dict(), sources, runs))
             result = run_audit(spec, engine, progress=watcher)
         if question.upper is not None:
             result = replace(result, upper=question.upper)
         limit = question.max_time_s
         chosen = spec.runs if self.runs_given or limit is not None else None
         repeat = command(question, self.questions, self.tags, runs=chosen, controls=self.controls)
-        known = {"source": str(question.source), "command": repeat, "max_time_s": limit}
+        known: dict[str, Any] = {"source": str(question.source), "command": repeat, "max_time_s": limit}
+        commit = commit_of(question.source.parent)
+        if commit is not None:
+            known["commit"] = commit
+        if self.recording is not None:
+            known["interruptions"] = self.recording.interruptions(number)
         return replace(result, provenance={**result.provenance, **known})
 
-    def _tell(self, watcher: Watcher, question: Question) -> None:
+    def _why(self, number: int, error: DpAuditError) -> str:
+        """What an error says, and what an interruption may have to do with it."""
+        times = 0 if self.recording is None else self.recording.interruptions(number)
+        if not (isinstance(error, UnsoundAudit) and times):
+            return str(error)
+        return f"{error}; it was interrupted, so its runs are those of {times + 1} processes, one after the other"
+
+    def _tell(self, watcher: Watcher, question: Question, *, known: bool) -> None:
         entry = self.entries[-1]
         if entry.result is None:
             watcher.failed(f"no verdict   {question.place}: {entry.error}")
@@ -130,26 +198,31 @@ class Suite:
             watcher.failed(suite_line(entry))
         else:
             expected = "as expected" if entry.as_expected else "NOT as expected"
-            spent = duration(entry.result.provenance["wall_s"])
+            spent = "from the ledger" if known else duration(entry.result.provenance["wall_s"])
             watcher.finished(f"{clean(entry.name)}: {verdict_text(entry.result.verdict)}, {expected}, {spent}")
 
     def _keep(self) -> None:
         """Writes the last result, under the name that it will have in the whole report."""
         entry = self.entries[-1]
-        if self.folder is None or entry.result is None:
+        if self.folder is None or entry.result is None or "json" not in self.formats:
             return
         name = report.record_names(SuiteResult(tuple(self.entries), self.confidence))[-1]
         if name is not None:
-            with _writing(self._fail):
+            with self._writing():
                 report.write(entry.result, self.folder / name)
 
-    def _fail(self, reason: str) -> None:
-        self.entries[-1] = replace(self.entries[-1], error=reason, exit_code=InvalidSpec.exit_code)
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A report that cannot be written, or made, costs the exit code and never a verdict."""
+        try:
+            yield
+        except OSError as error:
+            self.unwritten = True
+            again = "" if self.recording is None else f"; once it can be, {self.again}"
+            self._fail(f"the report could not be written: {error.strerror or error}{again}", InvalidSpec.exit_code)
+        except Exception as error:
+            internal_error(error, self.caller)
+            self._fail(f"the report could not be made: {type(error).__name__}: {one_line(error)}", INTERNAL)
 
-
-@contextlib.contextmanager
-def _writing(failed: Callable[[str], None]) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        failed(f"the report could not be written: {error.strerror or error}")
+    def _fail(self, reason: str, exit_code: int) -> None:
+        self.entries[-1] = replace(self.entries[-1], error=reason, exit_code=exit_code)

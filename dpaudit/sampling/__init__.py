@@ -4,6 +4,7 @@ from dpaudit.sampling.engine import Engine, Probe, Session
 from dpaudit.sampling.fresh import FreshTask
 from dpaudit.sampling.outputs import Column, Outputs, Sample, Token, token
 from dpaudit.sampling.progress import SILENT, Progress
+from dpaudit.sampling.store import ShardStore, StoredShard
 from dpaudit.sampling.streams import Shard, Stage, shards
 from dpaudit.sampling.watch import Watch
 from dpaudit.sampling.worker import Pilot, Reducer
@@ -21,7 +22,9 @@ __all__ = [
     "Sample",
     "Session",
     "Shard",
+    "ShardStore",
     "Stage",
+    "StoredShard",
     "Token",
     "Watch",
     "shards",

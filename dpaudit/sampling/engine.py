@@ -7,7 +7,6 @@ same counts with any number of workers, any backend and any grouping.
 from __future__ import annotations
 
 import os
-import pickle
 import tempfile
 import threading
 import uuid
@@ -22,19 +21,24 @@ from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.sampling import tasks
+from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.fresh import FreshTask, run_fresh
 from dpaudit.sampling.outputs import Outputs
-from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, check_backend
+from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, check_backend, cluster
 from dpaudit.sampling.progress import SILENT, Progress
+from dpaudit.sampling.sending import AsMade, pickled
+from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, run_task
 from dpaudit.sampling.watch import words
-from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Reducer
+from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Reducer, identical
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 LARGEST_PAYLOAD = 1 << 18  # bytes sent with each task; a larger payload goes through a file
+IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
+HERE = (*IN_ONE_PROCESS, "loky")  # pools whose workers are processes of this machine, and ours alone
 Counts = npt.NDArray[np.int64]
 
 
@@ -73,8 +77,10 @@ class Engine:
         self.supervised = supervised
         self.task_runs = None if task_runs is None else validate.whole("task_runs", task_runs, least=1)
         self.progress = progress
+        self.recorder = Recorder()
         self._child = Child()
         self._pools: list[Pool] = []
+        self._clusters: dict[str, Pool] = {}
         self._made: dict[int, tuple[Mechanism, Any]] = {}
 
     def __enter__(self) -> Engine:
@@ -86,11 +92,17 @@ class Engine:
         if kind is not None or self.supervised:
             for pool in self._pools:
                 pool.close()
+        for pool in self._clusters.values():
+            pool.close()
+
+    def keep_in(self, store: ShardStore) -> None:
+        """Stores every shard of the audit to come before it is counted, and takes up those that are stored already."""
+        self.recorder = Recorder(store)
 
     def as_made(self, mechanism: Mechanism) -> Any:
         """The mechanism as it was before this engine first ran it, to be sent to other processes."""
         if id(mechanism) not in self._made:  # held, so that the id stays its own
-            self._made[id(mechanism)] = mechanism, _AsMade.of(mechanism)
+            self._made[id(mechanism)] = mechanism, AsMade.of(mechanism)
         return self._made[id(mechanism)][1]
 
     def describe(
@@ -99,7 +111,7 @@ class Engine:
         """The mechanism's description and the pairs, references resolved where mechanisms may run."""
         if not self.supervised:
             return tasks.describe(mechanism, pairs, seal=False)
-        task = (_pickled((mechanism, pairs)),)
+        task = pickled((mechanism, pairs)), os.getpid()
         try:
             (answer,) = list(self._child.with_threads(1).run(tasks.describe_pickled, [task]))
         except LostWorker:
@@ -109,6 +121,14 @@ class Engine:
         if isinstance(answer, Done):
             raise tasks.as_error(answer)
         return answer  # type: ignore[no-any-return]
+
+    def sources(self, *, late: bool = False) -> dict[str, str]:
+        """Digests of the modules that `describe` loaded, by top-level name; `late`: of files loaded since, by path."""
+        ask = tasks.late_sources if late else tasks.loaded_sources
+        try:
+            return dict(*self._child.with_threads(1).run(ask, [()]))
+        except LostWorker:
+            raise UnsoundAudit("the process ended after its modules were imported; there is no verdict") from None
 
     def session(
         self, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...], seed: int, run_timeout_s: float | None
@@ -132,9 +152,12 @@ class Session:
         self._contents = (mechanism, pairs)
         self._sent = (engine.as_made(mechanism), pairs)  # what runs here leave in it must not travel
         self._file: str | None = None
-        self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
+        self.job = Job(uuid.uuid4().hex, seed, run_timeout_s, driver=os.getpid())
         self.per_run = True
         self.pool_names: list[str] = []
+        self._identity: tuple[Any, ...] = ()
+        self._lost = 0  # workers that died while they ran shards
+        self._makers: set[tuple[int, int]] = set()  # driver and its lost workers, of the runs that search and certify
         self.run_s = 0.0
         self.worked_s = 0.0  # CPU seconds of workers outside this process
         tasks.LOCAL[self.job.key] = self._contents
@@ -158,14 +181,19 @@ class Session:
         each = max(FEWEST_PROBED, runs // (2 * pairs))
         task = tuple(Shard(Stage.PROBE, pair, 0, each) for pair in range(pairs))
         try:
-            first, second = (self._home(task) for _ in range(2))
+            first, second = self._looks(task, self._asked(None))
         except BatchFailed:
             if alone:
                 raise
             return self.probe(min(runs, 16 * pairs), alone=True)
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
-        same = all(_same(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
+        same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
         return Probe(self.run_s, 2 * pairs * each, same, alone, tuple(pilot for _, pilot in first.results))
+
+    @property
+    def one_process(self) -> bool:
+        """Whether all runs that searched and certified were made in one process, the fresh ones apart."""
+        return len(self._makers) <= 1 and all(name in IN_ONE_PROCESS for name in self.pool_names)
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Counts:
         """The reduced outputs of all shards, added up."""
@@ -187,15 +215,20 @@ class Session:
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
+        asked = self._asked([task.sides for task in work])
+        held = asked.held(task.shard for task in work)
+        if len(held) == len(work):
+            return [held[task.shard].result for task in work]
         before = os.times()
         try:
-            payload = self._payload if self._file is not None else _pickled(self._sent)
+            payload = self._payload if self._file is not None else pickled(self._sent)
             job = replace(self.job, payload=payload, own_process=True)
-            return run_fresh(job, work, at_once=self.engine.n_jobs)
+            found = run_fresh(job, work, at_once=self.engine.n_jobs)
         finally:
             after = os.times()
-            self.worked_s += after.children_user + after.children_system
-            self.worked_s -= before.children_user + before.children_system
+            self.worked_s += sum(after[2:4]) - sum(before[2:4])  # of children
+        asked.keep((task.shard, Kept(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
+        return found
 
     def repeats_afresh(self, pilot: Pilot, pair: int) -> bool:
         """Whether the first look of a probe comes out the same in a fresh process; True where it cannot be opened."""
@@ -213,9 +246,14 @@ class Session:
 
     def _run(self, work: list[Shard], reducer: Reducer | None) -> Any:
         """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
-        remaining = list(work)
-        runs = sum(shard.runs for shard in work)
-        for attempt in (1, 2):
+        asked = self._asked(reducer)
+        held = asked.held(work)
+        for shard, kept in held.items():
+            self._take_up(shard, kept)
+            yield shard, kept.result
+        remaining = [shard for shard in work if shard not in held]
+        runs = sum(shard.runs for shard in remaining)
+        for attempt in (1, 2) if remaining else ():
             pool = self._pool(sum(shard.runs for shard in remaining))
             job = self._job_for(pool)
             size = self.engine.task_runs or self._task_runs(runs)
@@ -225,12 +263,16 @@ class Session:
                 for done in pool.run(run_task, calls):
                     if done.error is not None:
                         raise tasks.as_error(done)
+                    asked.keep(kept_of(done, pool.name, asked.driver, self._lost))
                     finished.update(shard for shard, _ in done.results)
+                    if work[0].stage is not Stage.PROBE:
+                        self._makers.add((asked.driver, self._lost))
                     self._learn(done, outside=job.payload is not None)
                     self.engine.progress.advance(sum(shard.runs for shard, _ in done.results))
                     yield from done.results
                 return
             except LostWorker:
+                self._lost += 1
                 remaining = [shard for shard in remaining if shard not in finished]
                 if attempt == 2:
                     shard = remaining[0]
@@ -238,6 +280,40 @@ class Session:
                         f"a worker died twice on the same runs ({shard.stage.name.lower()}, shard {shard.index}): "
                         "the mechanism ended its process, hung past run_timeout_s or ran out of memory; no verdict"
                     ) from None
+
+    def _asked(self, question: Any) -> Asked:
+        """The next call of the audit: what this session asks, and the question that it puts to the outputs."""
+        recorder = self.engine.recorder
+        if recorder.store is not None and not self._identity:
+            self._identity = identity(*self._contents)
+        return recorder.asked(self._identity, self.job.seed, self.job.run_timeout_s, self.job.alone, question)
+
+    def _take_up(self, shard: Shard, kept: Kept) -> None:
+        """A stored shard in place of its runs: as fast as they were, made where they were made."""
+        if shard.stage is not Stage.PROBE:
+            self._makers.add((kept.driver, kept.lost))
+        self.run_s = kept.seconds / max(1, kept.runs)
+        if kept.pool not in self.pool_names:
+            self.pool_names.append(kept.pool)
+        self.engine.progress.advance(shard.runs)
+
+    def _looks(self, task: tuple[Shard, ...], asked: Asked) -> list[Done]:
+        """Two looks of a probe, stored together: from two processes they would not show what a process keeps."""
+        held = [asked.held(task, look=look) for look in (0, 1)]
+        failures = [kept.result.message for kept in held[0].values() if isinstance(kept.result, BatchFailure)]
+        if failures:
+            raise BatchFailed(failures[0])
+        if all(len(each) == len(task) for each in held):
+            return [Done(tuple((part, each[part].result) for part in task), each[task[0]].seconds) for each in held]
+        try:
+            found = [self._home(task) for _ in (0, 1)]
+        except BatchFailed as error:
+            asked.keep([(task[0], Kept(BatchFailure(str(error)), driver=asked.driver))])
+            raise
+        if asked.store is not None and self.engine.supervised:
+            asked.store.loaded(self.engine.sources(late=True))
+        asked.keep_looks([(look, *each) for look in (0, 1) for each in kept_of(found[look], "", asked.driver)])
+        return found
 
     def _home(self, task: tuple[Shard, ...]) -> Done:
         """One task of pilots where the mechanism lives when nothing is parallel."""
@@ -259,8 +335,8 @@ class Session:
 
     def _pool(self, runs: int) -> Pool:
         engine = self.engine
-        if engine.backend is not None and engine.backend not in ("sequential", "threading"):
-            pool: Pool = Joblib(engine.backend, engine.n_jobs)
+        if engine.backend is not None and engine.backend not in IN_ONE_PROCESS:
+            pool: Pool = self._named_pool(engine.backend)
         elif engine.n_jobs == 1 or engine.backend == "sequential":
             pool = self._home_pool(1)
         elif engine.backend == "threading":
@@ -277,6 +353,15 @@ class Session:
             self.pool_names.append(pool.name)
         return pool
 
+    def _named_pool(self, backend: str) -> Pool:
+        engine = self.engine
+        if backend not in engine._clusters:
+            made = cluster(backend, engine.n_jobs)
+            if made is None:
+                return Joblib(backend, engine.n_jobs)
+            engine._clusters[backend] = made
+        return engine._clusters[backend]
+
     def _home_pool(self, threads: int) -> Pool:
         if self.engine.supervised:
             return self.engine._child.with_threads(threads)
@@ -289,15 +374,16 @@ class Session:
         if isinstance(pool, InProcess) or pool.name == "threading" and not self.engine.supervised:
             return self.job
         if self._file is None and self.job.payload is None:
-            payload = _pickled(self._sent)
-            if len(payload) <= LARGEST_PAYLOAD or pool.name not in ("sequential", "threading", "loky"):
+            payload = pickled(self._sent)
+            if len(payload) <= LARGEST_PAYLOAD or pool.name not in HERE:
                 self._payload: bytes | str = payload
             else:
                 handle, self._file = tempfile.mkstemp(prefix="dpaudit-")
                 with os.fdopen(handle, "wb") as file:
                     file.write(payload)
                 self._payload = self._file
-        return replace(self.job, payload=self._payload, own_process=True, supervised=self.engine.supervised)
+        supervised = self.engine.supervised and pool.name in HERE  # a cluster's workers are not ours to silence
+        return replace(self.job, payload=self._payload, own_process=True, supervised=supervised)
 
     def _task_runs(self, runs: int) -> int:
         """Runs of a task: about `TASK_S` of work, and some tasks for each worker."""
@@ -312,49 +398,3 @@ class Session:
         runs = sum(shard.runs for shard, _ in done.results)
         if runs:
             self.run_s = done.seconds / runs
-
-
-class _AsMade:
-    """A pickled mechanism that unpickles to the mechanism."""
-
-    def __init__(self, made: bytes) -> None:
-        self.made = made
-
-    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
-        return pickle.loads, (self.made,)
-
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> Any:
-        """The mechanism itself where it cannot be pickled: that is told when it has to be sent."""
-        import cloudpickle
-
-        try:
-            return cls(cloudpickle.dumps(mechanism))
-        except Exception:
-            return mechanism
-
-
-def _pickled(contents: Any) -> bytes:
-    import cloudpickle
-
-    try:
-        return cloudpickle.dumps(contents)  # type: ignore[no-any-return]
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
-        raise InvalidSpec(
-            f"the mechanism cannot be sent to workers ({error}); build it there with dpaudit.built_by(make), "
-            "or use n_jobs=1"
-        ) from None
-
-
-def _same(first: Pilot, second: Pilot) -> bool:
-    return _digest(first.first) == _digest(second.first) and _digest(first.second) == _digest(second.second)
-
-
-def _digest(outputs: Outputs) -> list[tuple[Any, bytes, bytes]]:
-    return [
-        (path, column.values.tobytes(), b"" if column.codes is None else column.codes.tobytes())
-        for path, column in sorted(outputs.columns.items(), key=lambda item: repr(item[0]))
-    ]
-
-
-__all__ = ["Engine", "Probe", "Session"]

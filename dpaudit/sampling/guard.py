@@ -14,12 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling.outputs import TIMED_OUT, Failure, token
 
 RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen until it rings again
+ORPHAN_S = 1.0  # seconds after which a worker notices that its parent was killed
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
 
 
@@ -151,3 +153,20 @@ def leave_terminal() -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     os.close(null)
+
+
+@cache
+def end_with(parent: int) -> None:
+    """Ends this worker, and what a mechanism has started in its group, when its parent is gone without a word.
+
+    A worker that waits for tasks would wait for ever: it holds both ends of the pipe that they come through.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(ORPHAN_S)
+        if os.getpgid(0) == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="dpaudit-parent", daemon=True).start()

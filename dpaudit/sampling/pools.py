@@ -76,7 +76,8 @@ class Child:
         from joblib.externals.loky import ProcessPoolExecutor
 
         if self._executor is None:
-            self._executor = ProcessPoolExecutor(max_workers=1)
+            # from its first moment: a child that no task reaches would wait for a killed parent for ever
+            self._executor = ProcessPoolExecutor(max_workers=1, initializer=guard.end_with, initargs=(os.getpid(),))
         waiting = [tasks[start : start + self.threads] for start in range(0, len(tasks), self.threads)]
         waiting.reverse()
         flying: set[Future[list[Any]]] = set()
@@ -127,6 +128,15 @@ def check_backend(name: str) -> str:
         known = ", ".join(sorted({*BACKENDS, *EXTERNAL_BACKENDS}))
         raise InvalidSpec(f"backend must be a registered joblib backend ({known}), got {name!r}")
     return name
+
+
+def cluster(name: str, n_jobs: int) -> Pool | None:
+    """The pool of a cluster that is not driven through joblib; None for the other backends."""
+    if name != "dask":
+        return None
+    from dpaudit.sampling.dask_pool import Dask
+
+    return Dask(n_jobs)
 
 
 def _parallel(backend: str, n_jobs: int, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
+import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from dpaudit import errors
@@ -19,6 +23,8 @@ from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.worker import BatchFailed, Job, Reducer, Worker, one_line
 
 _WORKERS = threading.local()
+_OURS: set[str] = set()  # modules of a child before the first of a user's is imported
+_TOLD: set[str] = set()  # modules of a child whose sources were asked for
 LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
 
 
@@ -66,7 +72,7 @@ def worker_for(job: Job) -> Worker:
     known: Worker | None = getattr(_WORKERS, "worker", None)
     if known is None or known.job.key != job.key or known.job.alone != job.alone:
         if job.supervised:
-            _leave_terminal_once()
+            _leave_caller_once(job.driver)
         try:
             known = Worker.start(job, *_unpacked(job))
         except (DpAuditError, guard.Interrupted):
@@ -79,8 +85,9 @@ def worker_for(job: Job) -> Worker:
 
 
 @cache
-def _leave_terminal_once() -> None:
+def _leave_caller_once(parent: int) -> None:
     guard.leave_terminal()
+    guard.end_with(parent)
 
 
 def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]:
@@ -100,9 +107,45 @@ def describe(
     return mechanism.describe(), tuple(SealedPair.seal(pair) if seal else pair for pair in found)
 
 
-def describe_pickled(payload: bytes) -> Any:
-    """`describe` in a child process; errors come back as words."""
-    _leave_terminal_once()
+def loaded_sources() -> dict[str, str]:
+    """Digests of the source files that were loaded since the first description here, by their top-level names.
+
+    What is imported later, by the runs themselves, is not among them: `late_sources` tells.
+    """
+    found: dict[str, Any] = {}
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name in _OURS or not isinstance(file, str):
+            continue
+        _TOLD.add(name)
+        with suppress(OSError):
+            hashed = found.setdefault(name.partition(".")[0], hashlib.sha256())
+            hashed.update(Path(file).read_bytes())
+    return {name: hashed.hexdigest()[:16] for name, hashed in found.items()}
+
+
+def late_sources() -> dict[str, str]:
+    """Digests of the source files that were loaded since `loaded_sources` was called here, by their paths."""
+    files = (
+        getattr(module, "__file__", None)
+        for name, module in list(sys.modules.items())
+        if name not in _OURS and name not in _TOLD
+    )
+    return {os.path.abspath(file): digest_of_file(file) for file in files if isinstance(file, str)}
+
+
+def digest_of_file(file: str) -> str:
+    """The digest of a file as it is now; empty where it cannot be read."""
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+    except OSError:
+        return ""
+
+
+def describe_pickled(payload: bytes, driver: int) -> Any:
+    """`describe` in a child process of the driver; errors come back as words."""
+    _leave_caller_once(driver)
+    _OURS.update(() if _OURS else sys.modules)
     try:
         return describe(*pickle.loads(payload), seal=True)
     except DpAuditError as error:

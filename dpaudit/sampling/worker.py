@@ -6,6 +6,7 @@ calls, each of one side, in random order. So a drift in time never looks like a 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Mechanism, Opened
 from dpaudit.pairs import AdjacentPair, SealedPair, digest
 from dpaudit.pairs.data import private_copy
@@ -71,6 +72,18 @@ class Pilot:
         )
 
 
+def identical(one: Pilot, other: Pilot) -> bool:
+    """Whether two pilots hold the same outputs, bit for bit."""
+    return _bytes_of(one.first) == _bytes_of(other.first) and _bytes_of(one.second) == _bytes_of(other.second)
+
+
+def _bytes_of(outputs: Outputs) -> list[tuple[Any, bytes, bytes]]:
+    return [
+        (path, column.values.tobytes(), b"" if column.codes is None else column.codes.tobytes())
+        for path, column in sorted(outputs.columns.items(), key=lambda item: repr(item[0]))
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What every task of an audit shares; pickled once, opened once in each worker."""
@@ -82,6 +95,7 @@ class Job:
     alone: bool = False  # call a batched mechanism for one run at a time
     own_process: bool = False  # the worker may be ended
     supervised: bool = False  # and silenced, in a process group of its own
+    driver: int = 0  # the process that sends the tasks
 
 
 @dataclass
@@ -312,4 +326,11 @@ def one_line(error: BaseException) -> str:
 
 def _mark(data: Any) -> str | None:
     """A digest that changes when the dataset does; None for what cannot change."""
-    return None if data is None or isinstance(data, int | float | str | bytes | bool) else digest(data)
+    if data is None or isinstance(data, int | float | str | bytes | bool):
+        return None
+    try:
+        return digest(data)
+    except InvalidSpec:  # its classes came by value, from a module that cannot be imported here
+        import cloudpickle
+
+        return hashlib.sha256(cloudpickle.dumps(data)).hexdigest()

@@ -1,0 +1,244 @@
+"""Random SIGKILLs of the driver over resumed audits: nothing lost, nothing counted twice, the same bytes at the end.
+
+A driver is forked from a process that has everything imported, so that kills fall into its work and not into its
+start; it runs the command `dpaudit run` as a shell would. A trigger in the ledger keeps what was ever stored: at the
+end no place was stored twice, and the certified counts are the sum of the stored ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables import print_table as show
+
+KILLS, LONGEST_S = 200, 60.0
+MECHANISMS = """
+import time
+import numpy as np
+
+def noisy(data, rng):
+    time.sleep(0.0001)
+    return data + rng.laplace(scale=1.2)
+
+def both(data, rng):
+    return data + rng.laplace(scale=0.5), "odd" if rng.random() < 0.3 else None
+
+def own(data):
+    time.sleep(0.0001)
+    return data + np.random.default_rng().laplace(scale=3.0)
+"""
+AUDITS = {
+    "per run": 'mechanism = "mechs:noisy"\nruns = 3_000',
+    "refuted": 'mechanism = "mechs:both"\nruns = 3_000\nexpect = "refuted"',
+    "batched": 'mechanism = "dpaudit.catalogue.additive:laplace"\nruns = 200_000',
+    "anytime": 'mechanism = "mechs:noisy"\nruns = 1_500\nstopping = "anytime"',
+    "pairs": 'mechanism = "mechs:noisy"\nruns = 3_000',
+    "its own randomness": 'mechanism = "mechs:own"\nruns = 3_000',
+}
+PAIRS = "pairs = [{ first = 10, second = 9 }, { first = 10, second = 11 }, { first = 3, second = 2 }]"
+LOG = """
+CREATE TABLE kept_log (run TEXT, audit, "call", look, stage, pair, shard, runs, kind, content);
+CREATE TRIGGER kept AFTER INSERT ON shards WHEN new."call" >= 0 BEGIN
+    INSERT INTO kept_log VALUES (new.run, new.audit, new."call", new.look, new.stage, new.pair, new.shard, new.runs,
+                                 new.kind, new.content);
+END;
+"""
+
+
+def run(quick: bool) -> None:
+    """Kills drivers until there were enough, suite after suite, and compares each suite with one left in peace."""
+    wanted, rng, rows = (KILLS // 10 if quick else KILLS), random.Random(6), []
+    killed = suites = wrong = twice = lost = 0
+    phases: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        _write_specs()
+        _preload()
+        started = time.perf_counter()
+        assert _driver(["--report", "peace", "--no-ledger"], None) == 0
+        whole_s = time.perf_counter() - started
+        expected = _records("peace")
+        while killed < wanted:
+            suites += 1
+            ledger, out = f"l{suites}.sqlite", f"out{suites}"
+            _make(ledger)
+            arguments = ["--report", out, "--ledger", ledger]
+            resume: list[str] = []
+            while True:
+                part = rng.uniform(0.02, 0.5) * whole_s if killed < wanted else None
+                if _driver([*arguments, *resume], part) is not None:
+                    break
+                killed += 1
+                phases[_phase(ledger)] += 1
+                begun = _runs(ledger)
+                assert len(begun) <= 1
+                if any(begun):
+                    break  # killed when all was recorded and written: it is held to that
+                resume = ["--resume"] * len(begun)
+            found = _records(out)
+            wrong += sum(found.get(name) != record for name, record in expected.items() if "own" not in name)
+            doubled, missing = _accounted(ledger, out)
+            twice, lost = twice + doubled, lost + missing
+        rows.append([str(killed), str(suites), str(suites * (len(AUDITS) - 1)), str(wrong), str(twice), str(lost)])
+    head = ["kills", "suites", "audits compared", "not byte-identical", "stored twice", "counts not accounted for"]
+    show("SIGKILL of the driver, taken up with --resume", head, rows)
+    show(
+        "What was stored last when the kill came",
+        ["stage", "kills"],
+        [[name, str(n)] for name, n in phases.most_common()],
+    )
+    show("The cost of storing every shard", ["audit", "without, s CPU", "with, s CPU", "ratio"], _cost(quick))
+
+
+def _write_specs() -> None:
+    Path("mechs.py").write_text(MECHANISMS)
+    parts = ['schema = "dpaudit.audit/1"']
+    for name, keys in AUDITS.items():
+        pair = PAIRS if name == "pairs" else "pair = { first = 10, second = 9 }"
+        claim = "" if "catalogue" in keys else f"claim = {{ epsilon = 1.0 }}\n{pair}\n"
+        parts.append(f'[[audit]]\nname = "{name}"\n{claim}{keys}\n')
+    Path("suite.toml").write_text("\n".join(parts))
+
+
+def _preload() -> None:
+    import joblib.externals.loky  # noqa: F401
+    import scipy.special  # noqa: F401
+    import statsmodels.stats.multitest  # noqa: F401
+
+
+def _driver(arguments: list[str], kill_after_s: float | None) -> int | None:
+    """The exit code of a driver; None where it was killed."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        from dpaudit.cli.group import exit_code
+
+        os._exit(exit_code(["run", "suite.toml", "--format", "json", "--jobs", "1", "--quiet", *arguments]))
+    deadline = time.monotonic() + (LONGEST_S if kill_after_s is None else kill_after_s)
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+@contextlib.contextmanager
+def _opened(ledger: str) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(sqlite3.connect(ledger, timeout=30)) as connection, connection:
+        yield connection
+
+
+def _make(ledger: str) -> None:
+    from dpaudit.ledger.database import Database
+
+    Database(ledger).close()
+    with _opened(ledger) as connection:
+        connection.executescript(LOG)
+
+
+def _runs(ledger: str) -> list[bool]:
+    """Of each run in the ledger, whether it is finished."""
+    with _opened(ledger) as connection:
+        return [row[0] is not None for row in connection.execute("SELECT finished FROM runs")]
+
+
+def _phase(ledger: str) -> str:
+    from dpaudit.sampling import Stage
+
+    with _opened(ledger) as connection:
+        row = connection.execute("SELECT stage FROM kept_log ORDER BY rowid DESC LIMIT 1").fetchone()
+    return "nothing yet" if row is None else Stage(row[0]).name.lower()
+
+
+def _records(folder: str) -> dict[str, str]:
+    found = {}
+    for file in Path(folder).glob("*-*.json"):
+        stored: dict[str, Any] = json.loads(file.read_text())
+        del stored["provenance"]
+        found[file.name] = json.dumps(stored)
+    return found
+
+
+def _accounted(ledger: str, out: str) -> tuple[int, int]:
+    """Places stored twice, and audits whose certified counts are not the sum of the stored ones."""
+    from dpaudit.sampling import Stage
+    from dpaudit.sampling.codec import decoded
+
+    with _opened(ledger) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert connection.execute("SELECT count(*) FROM shards").fetchone() == (0,)
+        twice = connection.execute(
+            'SELECT count(*) FROM (SELECT 1 FROM kept_log GROUP BY run, audit, "call", look, stage, pair, shard '
+            "HAVING count(*) > 1)"
+        ).fetchone()[0]
+        lost = 0
+        for number, name in enumerate(AUDITS, start=1):
+            if name == "anytime":
+                continue
+            rows = connection.execute(
+                "SELECT kind, content FROM kept_log WHERE audit = ? AND stage = ?", (number, int(Stage.CERTIFY))
+            ).fetchall()
+            total = np.sum([decoded(kind, content).result[:4] for kind, content in rows], axis=0).tolist()
+            (file,) = Path(out).glob(f"{name.replace(' ', '-')}-*.json")
+            stored = json.loads(file.read_text())
+            sides = ("p", "q") if stored["witness"]["p_side"] == "first" else ("q", "p")
+            evidence = stored["evidence"]
+            lost += [evidence[f"{what}_{side}"] for what in ("runs", "hits") for side in sides] != total
+    return int(twice), lost
+
+
+def _cost(quick: bool) -> list[list[str]]:
+    """CPU seconds of the driver and its workers, of the same audits with a store and without."""
+    from dpaudit import AdjacentPair, AuditSpec, PureDP
+    from dpaudit.auditing import run_audit
+    from dpaudit.catalogue import additive
+    from dpaudit.ledger.database import Database
+    from dpaudit.ledger.shards import LedgerShards
+    from dpaudit.mechanisms import wrap
+    from dpaudit.sampling import Engine
+
+    def per_run(data: int, rng: np.random.Generator) -> float:
+        return data + rng.laplace(scale=1.2)
+
+    ways: dict[str, tuple[Any, dict[str, Any]]] = {
+        "per run, 1,000,000 runs": (wrap(per_run), {"runs": 100_000 if quick else 1_000_000}),
+        "batched, 10,000,000 runs": (additive.laplace, {"runs": 1_000_000 if quick else 10_000_000}),
+        "anytime, 20,000 runs": (additive.laplace, {"runs": 20_000, "stopping": "anytime"}),
+        "small, 20,000 runs": (wrap(per_run), {"runs": 20_000}),
+    }
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, Database(Path(folder, "ledger.sqlite")) as database:
+        for number, (name, (mechanism, keys)) in enumerate(ways.items()):
+            spec = AuditSpec(claim=PureDP(1.0), mechanism=mechanism, pairs=(AdjacentPair(10, 9),), **keys)
+            spent: dict[bool, list[float]] = {False: [], True: []}
+            for turn in range(3):
+                for kept in (False, True):
+                    with Engine(1) as engine:
+                        if kept:
+                            engine.keep_in(LedgerShards(database, f"{name}{turn}", number))
+                        before = time.process_time()
+                        run_audit(spec, engine)
+                        spent[kept].append(time.process_time() - before)
+            without, with_ = (min(spent[kept]) for kept in (False, True))
+            rows.append([name, f"{without:.2f}", f"{with_:.2f}", f"{with_ / without:.3f}"])
+    return rows

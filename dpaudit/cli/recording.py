@@ -1,0 +1,215 @@
+"""The ledger of a `run`: where it is, the run that stands in it, and what of that is there already."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpaudit.auditing.provenance import versions
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.suite import SuiteEntry
+from dpaudit.cli.group import TOO_LITTLE_POWER
+from dpaudit.cli.words import one_line, say
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.ledger.database import Database, default_ledger
+from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.results import Ledger
+from dpaudit.ledger.runs import Run, resume, start, waiting
+from dpaudit.mechanisms import Command
+from dpaudit.sampling import Engine, ShardStore
+from dpaudit.sampling.codec import UnreadableShard
+from dpaudit.sampling.store import ForeignShard
+from dpaudit.spec_file import Question
+
+
+class CannotResume(InvalidSpec):
+    """The run is not the one that was begun."""
+
+
+STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of a whole run, and of no audit
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run of these questions in a ledger, driven by this process."""
+
+    ledger: Ledger
+    run: Run
+    resumed: bool
+
+    def recorded(self, number: int, question: Question) -> SuiteEntry | None:
+        """What the ledger says of an audit of the run that has ended; None where it has not."""
+        entry = SuiteEntry(question.name, question.expect, source=str(question.source))
+        if not self.resumed:
+            return None
+        record = self.ledger.of_run(self.run.id).get(number)
+        if record is not None:
+            result = self.ledger.load(record)
+            self.run.drop(number)  # a kill may have come in between
+            return dataclasses.replace(entry, result=result, exit_code=exit_code_of(result))
+        failure = self.ledger.failures(self.run.id).get(number)
+        if failure is None:
+            return None
+        _, error, code = failure
+        return dataclasses.replace(entry, error=error, exit_code=code)
+
+    def check(self, number: int, question: Question, jobs: int, backend: str | None) -> None:
+        """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
+        begun = self.run.begun(number)
+        try:
+            question.check_requirements()
+            with Engine(jobs, backend, supervised=True) as engine:
+                description, pairs = engine.describe(question.mechanism, question.pairs)
+                spec = question.spec(description, pairs, runs=None if begun is None else begun.runs)
+                sources = engine.sources()
+        except DpAuditError as error:
+            if begun is None:
+                return  # it could not be asked before either
+            raise no_longer(question, error) from None
+        if begun is None:
+            raise CannotResume(
+                f"--resume: audit {question.name!r} could not be asked when it was tried, and now can; "
+                "leave out --resume to begin anew"
+            )
+        with _of_the_whole_run():
+            self.run.check(number, spec.to_dict(), sources)
+
+    def begin(self, number: int, spec: dict[str, Any], sources: dict[str, str], runs: int | None) -> ShardStore:
+        """Where the shards of an audit are kept that begins now, or goes on."""
+        with _of_the_whole_run():
+            return self.run.begin(number, spec, sources, runs)
+
+    def left_behind(self, number: int) -> bool:
+        """Whether an earlier process began the audit, and this one has not taken it up."""
+        return self.run.begun(number) is not None and number not in self.run.driven
+
+    def planned(self, number: int) -> int | None:
+        """The runs that were planned when the audit began; None where it has not, or the spec gives them."""
+        begun = self.run.begun(number)
+        return None if begun is None else begun.runs
+
+    def interruptions(self, number: int) -> int:
+        """How often the audit was interrupted before this process took it up."""
+        begun = self.run.begun(number)
+        return 0 if begun is None else begun.drivers - 1
+
+    def keep(self, number: int, entry: SuiteEntry) -> None:
+        """Records how an audit ended; its shards are needed no longer."""
+        if entry.result is not None:
+            self.ledger.record(entry.result, run=self.run.id, number=number)
+        else:
+            self.ledger.fail(entry.name, entry.error or "", entry.exit_code, run=self.run.id, number=number)
+        self.run.drop(number)
+
+    def finish(self) -> None:
+        """The whole run is recorded."""
+        self.run.finish()
+
+
+def no_longer(question: Question, error: DpAuditError) -> CannotResume:
+    """An audit that had begun and now cannot even be asked."""
+    return CannotResume(f"--resume: audit {question.name!r} had begun and can no longer be asked: {one_line(error)}")
+
+
+@contextmanager
+def _of_the_whole_run() -> Iterator[None]:
+    """A question that is not what it was concerns the whole run, not one audit of it."""
+    try:
+        yield
+    except InvalidSpec as error:
+        raise CannotResume(str(error)) from None
+
+
+@contextmanager
+def recording(
+    questions: Sequence[Question], *, path: str | None, wanted: bool, again: bool, options: dict[str, Any]
+) -> Iterator[Recording | None]:
+    """The ledger for these questions, open: a new run in it, or with `again` the one that was not finished.
+
+    `path` was asked for; without one it is the default, and where that cannot be used the audits run without. Raises
+    `InvalidSpec` or `LedgerError` where what was asked for cannot be had.
+    """
+    if not wanted:
+        yield None
+        return
+    with ExitStack() as opened:
+        try:
+            ledger = opened.enter_context(Ledger(default_ledger() if path is None else Path(path)))
+            run = _run(ledger.database, questions, options, again=again)
+        except LedgerError as error:
+            if path is not None or again:
+                raise
+            say(f"note: {one_line(error)}; this run is not recorded, and cannot be resumed")
+            yield None
+            return
+        opened.callback(run.close)
+        yield Recording(ledger, run, again)
+
+
+def exit_code_of(result: AuditResult) -> int:
+    """The exit code of an audit that has a verdict, apart from the verdict."""
+    return TOO_LITTLE_POWER if result.power_reached is False else 0
+
+
+def _run(database: Database, questions: Sequence[Question], options: dict[str, Any], *, again: bool) -> Run:
+    sources = sorted({str(question.source.resolve()) for question in questions})
+    made = {name: value for name, value in versions().items() if name != "platform"}
+    audits = {question.place: _asked(question) for question in questions}
+    asked = {
+        "dpaudit": made.pop("version"),
+        "options": options,
+        "versions": made,
+        "audits": audits,
+        "order": list(audits),  # an audit is known by its number
+    }
+    if again:
+        return resume(database, sources, asked)
+    left = waiting(database, sources, asked)
+    if left is not None:
+        say(f"note: an unfinished run of the same audits ({left}) is in the ledger; --resume goes on with it")
+    return start(database, sources, asked)
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    """All of a question that decides its answer, as far as it is known before a mechanism is imported."""
+    found = {field.name: getattr(question, field.name) for field in dataclasses.fields(question)}
+    for key in ("source", "name", "tags"):
+        del found[key]
+    mechanism = question.mechanism
+    found["claim"] = question.claim.to_dict()
+    found["expect"] = question.expect.value
+    found["upper"] = None if question.upper is None else question.upper.to_dict()
+    found["mechanism"] = [type(mechanism).__name__, _fields(mechanism)]
+    found["pairs"] = [_pair(pair) for pair in question.pairs]
+    found["programs"] = _programs(mechanism) if isinstance(mechanism, Command) else {}
+    return found
+
+
+def _pair(pair: Any) -> Any:
+    if not hasattr(pair, "record"):
+        return _fields(pair)
+    record = pair.record()
+    return {**record, **{side: {"digest": record[side]["digest"]} for side in ("first", "second")}}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def _programs(command: Command) -> dict[str, dict[str, str]]:
+    """Digests of the files that a command line names: the program, and scripts among its arguments."""
+    found: dict[str, dict[str, str]] = {}
+    for part in command.argv:
+        beside = os.path.join(command.folder or os.curdir, part)
+        file = beside if os.path.isfile(beside) else shutil.which(part) if part == command.argv[0] else None
+        if file is not None:
+            with suppress(OSError):
+                found[part] = {"digest": hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]}
+    return found

@@ -1,0 +1,172 @@
+"""`dpaudit sweep`: an audit at every point of a grid, as a table with figures."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpaudit.cli.options import wishes
+from dpaudit.cli.words import say
+
+if TYPE_CHECKING:
+    from dpaudit.auditing.sweeping import Point, Row
+    from dpaudit.cli.progress import Watcher
+    from dpaudit.spec_file.sweeps import SweepQuestion
+    from dpaudit.sweeps import Sweep
+
+
+@click.command("sweep")
+@click.argument("spec", metavar="SPEC")
+@click.option("--report", metavar="DIR", help="Write the table (CSV), its figures and a page about them into DIR.")
+@click.option("--runs", type=float, metavar="N", help="Executions to spend on each point.")
+@click.option("--seed", type=int, metavar="N", help="Seed of all randomness, instead of those of the spec.")
+@click.option("--confidence", type=float, metavar="C", help="Confidence of each point for itself.")
+@click.option("--jobs", type=int, metavar="N", help="Workers; -1, the default, for all processors.")
+@click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
+@click.option("--ledger", metavar="FILE", help="Record results here, and take from here those that are there already.")
+@click.option("--no-ledger", is_flag=True, help="Record nothing, and run every point.")
+@click.option("--no-progress", is_flag=True, help="Say nothing while the points run.")
+@click.option("--quiet", is_flag=True, help="Print the closing lines only; implies --no-progress.")
+def command(
+    spec: str,
+    report: str | None,
+    runs: float | None,
+    seed: int | None,
+    confidence: float | None,
+    jobs: int | None,
+    backend: str | None,
+    ledger: str | None,
+    no_ledger: bool,
+    no_progress: bool,
+    quiet: bool,
+) -> int:
+    """Run the [sweep] tables of a spec file: an audit at every point of their grids.
+
+    A refuted claim is a row like any other. Ends with 0 where every point has a verdict, and with 3 where one has none.
+    Points that the ledger holds, for the same question and code, are not run again: an interrupted sweep goes on.
+    """
+    from dpaudit.errors import InvalidSpec
+    from dpaudit.sampling import Engine
+    from dpaudit.spec_file.sweeps import read_sweep_file
+
+    if ledger is not None and no_ledger:
+        raise InvalidSpec("--ledger and --no-ledger: give one of the two")
+    wished = wishes(runs=runs, confidence=confidence, seed=seed)
+    workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
+    Engine(workers, backend, supervised=True)  # a bad value is refused once, here, and not by each point
+    questions = read_sweep_file(spec, wished)
+    where = report if report is not None else wished.settings.report
+    folder = None if where is None else _folder(where)
+    code = 0
+    with _ledger(ledger, wished.settings.ledger, no_ledger) as opened:
+        for question in questions:
+            size = question.grid.size
+            if not quiet:
+                click.echo(f"{question.name}: {size:,} point{'' if size == 1 else 's'}")
+            into = None if folder is None else folder if len(questions) == 1 else folder / _slug(question.name)
+            found = _run(question, opened, into, workers, backend, silent=no_progress or quiet)
+            _tell(found, into)
+            code = max(code, found.exit_code)
+    return code
+
+
+def _run(
+    question: SweepQuestion, ledger: Any, folder: Path | None, jobs: int, backend: str | None, *, silent: bool
+) -> Sweep:
+    from dpaudit.auditing.wording.sweeps import sweep_row
+    from dpaudit.cli.progress import watching
+    from dpaudit.sampling import Engine
+    from dpaudit.sweeps import run_sweep
+    from dpaudit.sweeps.page import Growing
+
+    done = 0
+    with watching(question.grid.size, silent=silent) as watcher, Growing(folder) as growing:
+
+        def begins(point: Point) -> None:
+            watcher.audit(point.number, point.name)
+
+        def row_done(row: Row) -> None:
+            nonlocal done
+            done += 1
+            growing.add(row.fields)
+            _say(watcher, row, sweep_row(row.fields))
+
+        try:
+            return run_sweep(
+                question.grid,
+                lambda: Engine(jobs, backend, supervised=True),
+                name=question.name,
+                prove=question.prove,
+                ledger=ledger,
+                progress=watcher,
+                begins=begins,
+                row_done=row_done,
+            )
+        except KeyboardInterrupt:
+            goes_on = "; the same command goes on from there" if ledger is not None else ""
+            raise KeyboardInterrupt(f"{done:,} of {question.grid.size:,} points done{goes_on}") from None
+
+
+def _say(watcher: Watcher, row: Row, line: str) -> None:
+    if row.result is None:
+        watcher.failed(line)
+    else:
+        watcher.finished(line)
+
+
+def _tell(found: Sweep, folder: Path | None) -> None:
+    from dpaudit.cli.options import writing
+
+    click.echo(str(found))
+    if folder is not None:
+        with writing("--report", str(folder)):
+            paths = found.write(folder)
+        click.echo(f"report: {paths[-1]}")
+
+
+@contextlib.contextmanager
+def _ledger(given: str | None, setting: str | None, refused: bool) -> Iterator[Any]:
+    """The ledger that results go to; None where none is wanted, or the default one cannot be written."""
+    if refused:
+        yield None
+        return
+    from dpaudit.errors import DpAuditError
+    from dpaudit.ledger.database import default_ledger
+    from dpaudit.ledger.results import Ledger
+
+    named = given if given is not None else setting
+    try:
+        ledger = Ledger(default_ledger() if named is None else named)
+    except DpAuditError as error:
+        if named is not None:
+            raise
+        say(f"note: nothing is recorded: {error}")
+        yield None
+        return
+    with ledger:
+        yield ledger
+
+
+def _folder(report: str) -> Path:
+    """The folder, made now: what cannot be written is better known before the runs than after."""
+    from dpaudit.errors import InvalidSpec
+
+    folder = Path(report)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidSpec(f"--report: {folder} cannot be made ({error.strerror}); name another folder") from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidSpec(f"--report: {folder} cannot be written to; name another folder")
+    return folder
+
+
+def _slug(name: str) -> str:
+    from dpaudit.report import slug
+
+    return slug(name)

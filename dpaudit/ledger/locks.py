@@ -1,0 +1,67 @@
+"""Who drives a run: a lock of the operating system on a file, gone with its process however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.ledger.problems import LedgerError
+
+_HELD: set[int] = set()
+
+
+class RunLock:
+    """Holds a run; raises `LedgerError` from `take` where another process does, or the file cannot be made."""
+
+    def __init__(self, ledger: Path, run: str) -> None:
+        real = ledger.resolve()  # one lock, by whatever name the ledger is called
+        self.path = real.with_name(f"{real.name}.{run}.lock")
+        self._file: int | None = None
+
+    def take(self) -> bool:
+        """Whether the run is ours now: not where another process holds it."""
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise LedgerError(
+                f"{clean(self.path, 200)}: the lock of the run cannot be made ({why}); make the folder writable"
+            ) from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return False
+        if not self._is(file):  # whoever held it has let go since it was opened, and taken the file away
+            os.close(file)
+            return self.take()
+        self._file = file
+        _HELD.add(file)
+        return True
+
+    def _is(self, file: int) -> bool:
+        """Whether the open file is the one that the name leads to."""
+        try:
+            return os.path.samestat(os.fstat(file), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def free(self) -> None:
+        """Lets go of the run, and of the file."""
+        if self._file is not None:
+            self.path.unlink(missing_ok=True)  # while it is held: whoever opens the name next makes a new file
+            _HELD.discard(self._file)
+            os.close(self._file)
+            self._file = None
+
+
+def _let_go_in_children() -> None:
+    """A process forked from the driver must not hold its run for longer than the driver lives."""
+    for file in _HELD:
+        os.close(file)
+    _HELD.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_children)

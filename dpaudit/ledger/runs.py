@@ -1,0 +1,238 @@
+"""Runs in the ledger: what was asked, how far it is, and who drives it; so that a killed one can be gone on with.
+
+A run that is taken up must be the same run: same audits, same options, same sources, same versions. What of it is
+finished is taken from the ledger, what was under way goes on from its stored shards, the rest begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
+
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.errors import InvalidSpec
+from dpaudit.ledger.database import Database
+from dpaudit.ledger.locks import RunLock
+from dpaudit.ledger.presence import Presence
+from dpaudit.ledger.problems import LedgerError
+from dpaudit.ledger.shards import LedgerShards
+from dpaudit.sampling.canonical import digest_of
+from dpaudit.sampling.tasks import digest_of_file
+
+KEPT_DAYS = 30  # for which an unfinished run is kept
+SOURCES = "module"
+NAMED = {"digest": "content"}  # what a changed key is called
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An audit that has begun: how many processes drove it, its question as it was stored, the runs planned for it."""
+
+    drivers: int
+    spec: dict[str, Any]
+    runs: int | None
+
+
+class Run:
+    """One run of a suite, held by this process until `close`."""
+
+    def __init__(self, database: Database, key: str, state: dict[str, Any], lock: RunLock) -> None:
+        self.database, self.id = database, key
+        self.driven: set[int] = set()  # audits that this process has begun or gone on with
+        self._state, self._lock = state, lock
+        self._presence = Presence(database.path)
+
+    def begun(self, number: int) -> Begun | None:
+        """What is known of an audit that has begun; None where it has not."""
+        found = self._state["begun"].get(str(number))
+        return None if found is None else Begun(found["drivers"], found["spec"], found["runs"])
+
+    def begin(self, number: int, spec: Mapping[str, Any], sources: Mapping[str, str], runs: int | None) -> LedgerShards:
+        """An audit begins, or goes on, with this process as its driver; where its shards are kept.
+
+        `sources` are digests of the modules behind its mechanism. Raises `InvalidSpec` where spec or sources are not
+        what they were when it began.
+        """
+        self._presence.check()
+        self.check(number, spec, sources)
+        drivers = 0 if (before := self.begun(number)) is None else before.drivers
+        shards = LedgerShards(self.database, self.id, number, driver=drivers)
+        for file, digest in shards.sources().items():
+            if digest_of_file(file) != digest:
+                self._refuse(spec, [f"the source {clean(os.path.relpath(file), 200)} is not what it was"])
+        self._state["begun"][str(number)] = {
+            "drivers": drivers + 1,
+            "spec": outlined(spec, sources),
+            "runs": runs,
+        }
+        with self.database.transaction() as connection:
+            connection.execute("UPDATE runs SET suite = ? WHERE id = ?", (_text(self._state), self.id))
+        self.driven.add(number)
+        return shards
+
+    def check(self, number: int, spec: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+        """Raises `InvalidSpec` where an audit that has begun is not the same any more, naming what changed."""
+        before = self.begun(number)
+        changed = [] if before is None else differences(before.spec, outlined(spec, sources))
+        if changed:
+            self._refuse(spec, changed)
+
+    def drop(self, number: int) -> None:
+        """The audit is recorded: its shards are needed no longer. Raises `LedgerLost` where the file is gone."""
+        LedgerShards(self.database, self.id, number).drop()
+        self._presence.check()
+
+    def finish(self) -> None:
+        """All audits of the run are recorded."""
+        with self.database.transaction() as connection:
+            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now().isoformat(), self.id))
+            connection.execute("DELETE FROM shards WHERE run = ?", (self.id,))
+
+        self._presence.check()
+
+    def close(self) -> None:
+        """Lets other processes take the run up."""
+        self._lock.free()
+
+    def _refuse(self, spec: Mapping[str, Any], changed: list[str]) -> NoReturn:
+        name = clean(spec["name"])
+        raise InvalidSpec(f"--resume: audit {name!r}: {'; '.join(changed[:3])}; leave out --resume to begin anew")
+
+
+def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
+    """A new run, and the end of those that nobody has gone on with for `KEPT_DAYS` days."""
+    _drop_old(database)
+    now = _now()
+    key = f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
+    lock = RunLock(database.path, key)
+    lock.take()
+    state = {"asked": _plain(asked), "begun": {}}
+    with database.transaction() as connection:
+        connection.execute(
+            "INSERT INTO runs (id, suite_hash, suite, started) VALUES (?, ?, ?, ?)",
+            (key, suite_hash(sources), _text(state), now.isoformat()),
+        )
+    return Run(database, key, state, lock)
+
+
+def resume(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
+    """The newest unfinished run of these spec files, taken up.
+
+    Raises `InvalidSpec` where there is none or it asked something else, naming what; `LedgerError` where another
+    process drives it.
+    """
+    rows = _unfinished(database, sources)
+    place = f"the ledger {clean(database.path, 200)}"
+    if not rows:
+        raise InvalidSpec(f"--resume: there is no unfinished run of these specs in {place}; leave it out to begin one")
+    asked = _plain(asked)
+    states = [(row["id"], json.loads(row["suite"])) for row in rows]
+    key, state = next((each for each in states if each[1]["asked"] == asked), states[0])
+    changed = differences(state["asked"], asked)
+    if changed:
+        raise InvalidSpec(f"--resume: {'; '.join(changed[:3])}: this is another run; leave out --resume to begin it")
+    lock = RunLock(database.path, key)
+    if not lock.take():
+        raise LedgerError(f"--resume: run {key} in {place} is driven by another process now; wait for it, or end it")
+    (row,) = database.rows("SELECT suite, finished FROM runs WHERE id = ?", (key,))
+    if row["finished"] is not None:
+        lock.free()
+        raise InvalidSpec(f"--resume: run {key} in {place} has been finished by another process; there is nothing left")
+    return Run(database, key, json.loads(row["suite"]), lock)
+
+
+def waiting(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) -> str | None:
+    """The newest unfinished run of the same question that nobody drives; None where there is none."""
+    asked = _plain(asked)
+    for row in _unfinished(database, sources):
+        if json.loads(row["suite"])["asked"] != asked:
+            continue
+        lock = RunLock(database.path, row["id"])
+        if lock.take():
+            lock.free()
+            return str(row["id"])
+    return None
+
+
+def differences(before: Any, now: Any, place: str = "") -> list[str]:
+    """In words, what of a question is not as it was.
+
+    >>> differences({"seed": 0, "audits": {"it": {"runs": 10}}}, {"seed": 1, "audits": {"it": {"runs": 20}}})
+    ['seed was 0 and is 1', 'audits, it, runs was 10 and is 20']
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        found = []
+        for key in [*before, *(key for key in now if key not in before)]:
+            inner = f"{place}, {key}" if place else str(key)
+            if key not in now:
+                found.append(f"{clean(inner)} is gone")
+            elif key not in before:
+                found.append(f"{clean(inner)} is new")
+            else:
+                found += differences(before[key], now[key], inner)
+        return found
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = zip(before, now, strict=True)
+        return [each for k, (old, new) in enumerate(pairs, 1) for each in differences(old, new, f"{place}, {k}")]
+    if before == now:
+        return []
+    *outer, last = place.split(", ")
+    if outer[:1] == [SOURCES]:
+        return [f"the source of {clean(last)} is not what it was"]
+    if last in NAMED:
+        return [f"the {NAMED[last]} of {clean(', '.join(outer))} is not what it was"]
+    return [f"{clean(place)} was {clean(before, 60)} and is {clean(now, 60)}"]
+
+
+def outlined(spec: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
+    """A spec in its stored form with the sources, and without the values of its datasets: their digests say it all."""
+    pairs = [
+        {**pair, **{side: {"digest": pair[side]["digest"]} for side in ("first", "second")}} for pair in spec["pairs"]
+    ]
+    found: dict[str, Any] = _plain({**spec, "pairs": pairs, SOURCES: dict(sources)})
+    return found
+
+
+def suite_hash(sources: Iterable[str]) -> str:
+    """What two runs of the same spec files share, whatever they ask."""
+    return digest_of(sorted(sources))
+
+
+def _unfinished(database: Database, sources: Iterable[str]) -> list[Any]:
+    return database.rows(
+        "SELECT * FROM runs WHERE suite_hash = ? AND finished IS NULL ORDER BY started DESC, id DESC",
+        (suite_hash(sources),),
+    )
+
+
+def _drop_old(database: Database) -> None:
+    limit = (_now() - timedelta(days=KEPT_DAYS)).isoformat()
+    for row in database.rows("SELECT id FROM runs WHERE finished IS NULL AND started < ?", (limit,)):
+        lock = RunLock(database.path, row["id"])
+        if not lock.take():
+            continue  # it takes long, and somebody is at it
+        try:
+            with database.transaction() as connection:
+                connection.execute("DELETE FROM shards WHERE run = ?", (row["id"],))
+                connection.execute("DELETE FROM failures WHERE run = ?", (row["id"],))
+                connection.execute("DELETE FROM runs WHERE id = ?", (row["id"],))
+        finally:
+            lock.free()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    """As JSON gives it back, so that it can be compared with what was stored."""
+    return json.loads(json.dumps(value, default=repr, sort_keys=True))

@@ -1,0 +1,183 @@
+"""What a shard brought home, as bytes and back, bit for bit: arrays as they are, and JSON for paths and labels.
+
+No pickle: a ledger is a file that may come from elsewhere, and to read it must never run anything.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.errors import DpAuditError
+from dpaudit.sampling.outputs import Column, Outputs, Path
+from dpaudit.sampling.worker import Pilot
+
+MAGIC = b"dpaudit shard 1\n"
+LENGTH = 8  # bytes that tell how long the head is
+KINDS = "fiub"  # of arrays: floats, integers, truth values
+
+Array = npt.NDArray[Any]
+
+
+class UnreadableShard(DpAuditError):
+    """Stored bytes are not what was stored. Cure: start again without the stored run."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFailure:
+    """Stands where counts would: a batched call raised, with this message."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one shard came to, with what a later process has to know of how it was made.
+
+    `result` is the counts of a reducer (int64), a `Pilot`, the `Outputs` of a fresh process, or a `BatchFailure`;
+    `seconds` and `runs` are those of the task it was part of, `pool` where that ran, `driver` how many processes had
+    driven the audit before, `lost` how many workers this one had lost.
+    """
+
+    result: Any
+    seconds: float = 0.0
+    runs: int = 0
+    pool: str = ""
+    driver: int = 0
+    lost: int = 0
+
+
+def encoded(kept: Kept) -> tuple[str, bytes]:
+    """(kind, bytes) of a kept shard; raises `TypeError` for what no shard brings home.
+
+    >>> kind, content = encoded(Kept(np.array([1, 2])))
+    >>> kind, decoded(kind, content).result.tolist()
+    ('counts', [1, 2])
+    """
+    arrays: list[Array] = []
+    kind, value = _taken_apart(kept.result, arrays)
+    head = {
+        "kind": kind,
+        "value": value,
+        "arrays": [[array.dtype.str, list(array.shape)] for array in arrays],
+        "task": [kept.seconds, kept.runs, kept.pool, kept.driver, kept.lost],
+    }
+    text = json.dumps(head, allow_nan=False).encode("ascii")
+    parts = [MAGIC, len(text).to_bytes(LENGTH, "little"), text, *(array.tobytes() for array in arrays)]
+    return kind, b"".join(parts)
+
+
+def decoded(kind: str, content: bytes) -> Kept:
+    """The shard again. Raises `UnreadableShard` for bytes that `encoded` did not write for this kind."""
+    try:
+        return _decoded(kind, content)
+    except UnreadableShard:
+        raise
+    except (ValueError, TypeError, KeyError, LookupError, AttributeError, OverflowError, RecursionError):
+        _unreadable()
+
+
+def _decoded(kind: str, content: bytes) -> Kept:
+    start = len(MAGIC) + LENGTH
+    if content[: len(MAGIC)] != MAGIC:
+        _unreadable()
+    end = start + int.from_bytes(content[len(MAGIC) : start], "little")
+    head = json.loads(content[start:end].decode("ascii"))
+    if head["kind"] != kind:
+        _unreadable()
+    arrays: list[Array] = []
+    for name, shape in head["arrays"]:
+        dtype = np.dtype(name)
+        count = int(np.prod(shape, dtype=np.int64)) if shape else 1
+        if dtype.kind not in KINDS or count < 0 or end + count * dtype.itemsize > len(content):
+            _unreadable()
+        arrays.append(np.frombuffer(content, dtype, count, end).reshape(shape).copy())
+        end += count * dtype.itemsize
+    if end != len(content):
+        _unreadable()
+    seconds, runs, pool, driver, lost = head["task"]
+    kept = Kept(None, float(seconds), int(runs), str(pool), int(driver), int(lost))
+    return replace(kept, result=_put_together(kind, head["value"], arrays))
+
+
+# --- the kinds ------------------------------------------------------------------------------------------------------
+
+
+def _taken_apart(result: Any, arrays: list[Array]) -> tuple[str, Any]:
+    if isinstance(result, np.ndarray):
+        _add(result.astype(np.int64, casting="safe", copy=False), arrays)
+        return "counts", None
+    if isinstance(result, Pilot):
+        first, second = _outputs(result.first, arrays), _outputs(result.second, arrays)
+        _add(result.sides, arrays)
+        return "pilot", {"first": first, "second": second, "sizes": [int(size) for size in result.sizes]}
+    if isinstance(result, Outputs):
+        return "outputs", _outputs(result, arrays)
+    if isinstance(result, BatchFailure):
+        return "batch-failed", result.message
+    raise TypeError(f"no shard brings home a {type(result).__name__}")
+
+
+def _put_together(kind: str, value: Any, arrays: list[Array]) -> Any:
+    left = iter(arrays)
+    if kind == "counts":
+        made: Any = next(left)
+        if made.dtype != np.int64:
+            _unreadable()
+    elif kind == "pilot":
+        first, second = _outputs_again(value["first"], left), _outputs_again(value["second"], left)
+        made = Pilot(first, second, next(left), tuple(int(size) for size in value["sizes"]))
+    elif kind == "outputs":
+        made = _outputs_again(value, left)
+    elif kind == "batch-failed":
+        made = BatchFailure(str(value))
+    else:
+        _unreadable()
+    if next(left, None) is not None:
+        _unreadable()
+    return made
+
+
+def _outputs(outputs: Outputs, arrays: list[Array]) -> dict[str, Any]:
+    columns = []
+    for path, column in outputs.columns.items():
+        _add(column.values, arrays)
+        if column.codes is not None:
+            _add(column.codes, arrays)
+        columns.append([[_step(step) for step in path], column.codes is not None])
+    labels = [[int(code), label] for code, label in outputs.labels.items()]
+    return {"runs": int(outputs.runs), "complete": bool(outputs.complete), "columns": columns, "labels": labels}
+
+
+def _outputs_again(value: dict[str, Any], arrays: Any) -> Outputs:
+    columns: dict[Path, Column] = {}
+    runs = int(value["runs"])
+    for path, tokens in value["columns"]:
+        column = Column(next(arrays), next(arrays) if tokens else None)
+        if len(column.values) != runs or (column.codes is not None and len(column.codes) != runs):
+            _unreadable()
+        columns[tuple(_step(step) for step in path)] = column
+    labels = {int(code): str(label) for code, label in value["labels"]}
+    return Outputs(runs, columns, labels, bool(value["complete"]))
+
+
+def _step(step: Any) -> int | str:
+    if type(step) not in (int, str):
+        raise TypeError(f"a path has no step of type {type(step).__name__}")
+    return step  # type: ignore[no-any-return]
+
+
+def _add(array: Array, arrays: list[Array]) -> None:
+    if array.dtype.kind not in KINDS:
+        raise TypeError(f"no shard brings home an array of {array.dtype}")
+    arrays.append(np.ascontiguousarray(array).reshape(array.shape))
+
+
+def _unreadable() -> NoReturn:
+    raise UnreadableShard("a stored shard is damaged or was written by another version; start again without --resume")

@@ -1,0 +1,93 @@
+"""Tasks on the workers of a dask cluster: the one that the program is connected to, or that dask's own settings name.
+
+Where there is neither, a cluster of this machine's processes is made, and ended with the engine. A worker that dies is
+no result: the scheduler puts its tasks on another one as often as it is set to, in a cluster of our own not at all,
+and the engine does so once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from dpaudit.errors import InvalidSpec, MissingRequirement
+from dpaudit.sampling.pools import LostWorker, Task
+
+LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
+
+
+class Dask:
+    """A pool on `distributed.Client`; connected when it first runs something."""
+
+    name = "dask"
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._client: Any = None
+        self._cluster: Any = None
+
+    def run(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
+        client = self._connected()
+        distributed: Any = importlib.import_module("distributed")
+        lost = (
+            distributed.KilledWorker,
+            distributed.client.FutureCancelledError,
+            distributed.comm.CommClosedError,
+        )
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a mechanism may be large, and goes with each task
+            futures = [client.submit(function, *task, pure=False) for task in tasks]
+        try:
+            for future in distributed.as_completed(futures, loop=client.loop):
+                yield future.result()
+                future.release()
+        except lost as error:
+            raise LostWorker(str(error)) from None
+        finally:
+            with suppress(Exception):  # a lost scheduler cancels nothing
+                client.cancel(futures)
+
+    def close(self) -> None:
+        """Ends the cluster that was made here; one that was there stays."""
+        for each in (self._client, self._cluster):
+            if each is not None and self._cluster is not None:
+                with suppress(Exception):
+                    each.close()
+        self._client = self._cluster = None
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            self._client = self._connect()
+        return self._client
+
+    def _connect(self) -> Any:
+        try:
+            distributed: Any = importlib.import_module("distributed")
+        except ImportError:
+            raise MissingRequirement(
+                'backend "dask" needs dask.distributed, which is not installed here: pip install "dpaudit[dask]"'
+            ) from None
+        with suppress(ValueError):  # the program has none
+            return distributed.default_client()
+        settings: Any = importlib.import_module("dask.config")
+        address = settings.get("scheduler-address", None)
+        if address is not None:
+            try:
+                return distributed.Client(address, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise InvalidSpec(f"the dask scheduler at {address} cannot be reached ({error})") from None
+        with settings.set(LOCAL_SETTINGS):
+            self._cluster = distributed.LocalCluster(
+                n_workers=self.n_jobs,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+            )
+            return distributed.Client(self._cluster, set_as_default=False)

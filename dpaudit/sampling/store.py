@@ -1,0 +1,141 @@
+"""Shards that outlive a process: each is stored before it is counted or looked at, and taken up again in its place.
+
+A driver of an audit decides everything from what shards brought home, in the order of its calls. So a second driver
+that is handed the same shards takes the same decisions, asks the same questions at the same places, and comes to the
+same result; what is missing it runs, with the stream that belongs there. A shard that was lost with its process had
+not been seen by anybody: to run it anew chooses nothing.
+
+A place is (call, look, stage, pair, shard). A call is one request of the audit for runs, counted over the whole of it;
+search and certification are different calls and different stages. With each shard stands the digest of the question
+that was put: seed, mechanism, pairs, and the event or tables that reduced its outputs. A shard that answers another
+question than the one that is asked at its place is refused, never used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Protocol
+
+from dpaudit.errors import DpAuditError
+from dpaudit.sampling.canonical import digest_of
+from dpaudit.sampling.codec import Kept, decoded, encoded
+from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.tasks import Done
+
+SIDES = ("first", "second")
+
+
+class ForeignShard(DpAuditError):
+    """A stored shard answers another question. Cure: start again without the stored run."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class StoredShard:
+    """One shard as a store holds it: its place, the digest of its question, and its content."""
+
+    call: int
+    look: int
+    shard: Shard
+    question: str
+    kind: str
+    content: bytes
+
+
+class ShardStore(Protocol):
+    """Keeps the shards of one audit."""
+
+    @property
+    def driver(self) -> int:
+        """How many processes have driven this audit before."""
+
+    def fetch(self, call: int) -> Sequence[StoredShard]:
+        """All shards of a call."""
+
+    def keep(self, shards: Sequence[StoredShard]) -> None:
+        """Stores all of them or none; when it returns they survive a kill. Raises where they would not."""
+
+    def loaded(self, files: Mapping[str, str]) -> None:
+        """Keeps the digests of source files that the first runs have loaded: the next driver must find the same."""
+
+
+class Recorder:
+    """Numbers the calls of one audit and keeps what they bring home; without a store it keeps nothing."""
+
+    def __init__(self, store: ShardStore | None = None) -> None:
+        self.store = store
+        self._calls = 0
+
+    def asked(self, *question: Any) -> Asked:
+        """The next call, with the question that it puts."""
+        if self.store is None:
+            return Asked(None, 0, "", {})
+        call, self._calls = self._calls, self._calls + 1
+        held = {(each.look, *_place(each.shard)): each for each in self.store.fetch(call)}
+        return Asked(self.store, call, digest_of(*question), held)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call: what is held of it already, and where the rest goes."""
+
+    store: ShardStore | None
+    call: int
+    question: str
+    _held: Mapping[tuple[int, int, int, int], StoredShard]
+
+    @property
+    def driver(self) -> int:
+        """How many processes have driven the audit before this one."""
+        return 0 if self.store is None else self.store.driver
+
+    def held(self, work: Iterable[Shard], *, look: int = 0) -> dict[Shard, Kept]:
+        """Those of the shards that are stored. Raises `ForeignShard` where another question was put there."""
+        found: dict[Shard, Kept] = {}
+        for shard in work:
+            each = self._held.get((look, *_place(shard)))
+            if each is None:
+                continue
+            if each.shard != shard or each.question != self.question:
+                raise ForeignShard(
+                    f"a stored shard ({shard.stage.name.lower()}, pair {shard.pair}, shard {shard.index}) answers "
+                    "another question than is asked now; start again without --resume"
+                )
+            found[shard] = decoded(each.kind, each.content)
+        return found
+
+    def keep(self, found: Iterable[tuple[Shard, Kept]], *, look: int = 0) -> None:
+        """Stores what came back, before anybody looks at it."""
+        self.keep_looks([(look, shard, kept) for shard, kept in found])
+
+    def keep_looks(self, found: Sequence[tuple[int, Shard, Kept]]) -> None:
+        """Stores several looks at once: all of them or none."""
+        if self.store is not None and found:
+            self.store.keep(
+                [StoredShard(self.call, look, shard, self.question, *encoded(kept)) for look, shard, kept in found]
+            )
+
+
+def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
+    """What a session runs, in words and numbers that are the same in every process: names, parameters, digests."""
+    names = [field.name for field in fields(mechanism)] if is_dataclass(mechanism) else ["name"]
+    held = [(name, getattr(mechanism, name, None)) for name in names]
+    plain = [each for each in held if isinstance(each[1], str | int | float | None)]
+    records = [pair.record() for pair in pairs]
+    digests = [[record["name"], record["distance"], *(record[side]["digest"] for side in SIDES)] for record in records]
+    return type(mechanism).__qualname__, plain, digests
+
+
+def kept_of(done: Done, pool: str, driver: int, lost: int = 0) -> list[tuple[Shard, Kept]]:
+    """The shards of a task that came back, each with the time and the place of the task."""
+    runs = sum(shard.runs for shard, _ in done.results)
+    return [(shard, Kept(result, done.seconds, runs, pool, driver, lost)) for shard, result in done.results]
+
+
+def _place(shard: Shard) -> tuple[int, int, int]:
+    return int(shard.stage), shard.pair, shard.index
+
+
+__all__ = ["Asked", "ForeignShard", "Kept", "Recorder", "ShardStore", "StoredShard", "identity", "kept_of"]

@@ -5,19 +5,20 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.auditing import AuditResult, AuditSpec, repeat_witness, run_audit
+from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, repeat_witness, run_audit
 from dpaudit.auditing.rechecking import recompute, repeated
 from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms import wrap
+from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import restored
+from dpaudit.pairs.strategies import drawn_pairs, is_strategy
 from dpaudit.sampling import Engine, Probe
 from dpaudit.verify.bracket import Bracket
 from dpaudit.verify.upper import UpperBound
@@ -30,7 +31,7 @@ def audit(
     mechanism: Any,
     *,
     pair: Any = None,
-    pairs: Iterable[Any] | None = None,
+    pairs: Any = None,
     claim: Claim | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -55,8 +56,9 @@ def audit(
 
     `mechanism` is `f(data, rng)` or `f(data)` for one run, `dpaudit.batched(f)`, `dpaudit.built_by(make)`,
     `dpaudit.command([...])` or a name "module:function". `pair` is (first, second) or an `AdjacentPair`,
-    `pairs` several of them: the best is found on search runs and certified on fresh ones. The claim is
-    `claim`, or `epsilon` with `delta`; `relation` says who is a neighbour of whom, and is then checked.
+    `pairs` several of them: the best is found on search runs and certified on fresh ones. A Hypothesis strategy that
+    draws pairs stands for the first of them that it draws from `seed`. The claim is `claim`, or `epsilon` with `delta`;
+    `relation` says who is a neighbour of whom, and is then checked.
     `runs` caps all executions; `max_time_s` (seconds) sets it from a short probe instead. `run_timeout_s`
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
 
@@ -77,36 +79,96 @@ def audit(
     >>> result.verdict.value, result.epsilon_lower > 1.6
     ('REFUTED', True)
     """
+    question = pose(
+        mechanism,
+        pair=pair,
+        pairs=pairs,
+        claim=claim,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        max_time_s=max_time_s,
+        upper=upper,
+        runs=runs,
+        run_timeout_s=run_timeout_s,
+        confidence=confidence,
+        seed=seed,
+        stopping=stopping,
+        certifier=certifier,
+        sequential_share=sequential_share,
+        certify_pairs=certify_pairs,
+        representation=representation,
+        detect=detect,
+        controls=controls,
+    )
+    with Engine(n_jobs, backend) as engine:
+        return question.answer(engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One audit as Python asks it, checked as far as that goes before anything runs; made by `pose`.
+
+    `options` are further fields of `AuditSpec`: runs, confidence, seed and the like.
+    """
+
+    mechanism: Mechanism
+    claim: Claim
+    pairs: tuple[AdjacentPair, ...]
+    max_time_s: float | None
+    upper: UpperBound | None
+    options: dict[str, Any]
+
+    def answer(self, engine: Engine, *, name: str = "", description: Description | None = None) -> AuditResult:
+        """The result, on this engine; `name` is the audit's own, `description` what is told of the mechanism.
+
+        Raises `UnsoundAudit` where there is no verdict.
+        """
+        options = dict(self.options)
+        if self.max_time_s is not None:
+            limit, timeout_s = validate.positive("max_time_s", self.max_time_s), options["run_timeout_s"]
+            options["runs"] = planned_runs(engine, self.mechanism, self.pairs, limit, options["seed"], timeout_s)
+        spec = AuditSpec(
+            claim=self.claim,
+            mechanism=self.mechanism,
+            pairs=self.pairs,
+            name=name,
+            description=_described(self.mechanism, engine) if description is None else description,
+            **options,
+        )
+        result = run_audit(spec, engine)
+        result = result if self.upper is None else replace(result, upper=self.upper)
+        return replace(result, provenance={**result.provenance, "max_time_s": self.max_time_s})
+
+
+def pose(
+    mechanism: Any,
+    *,
+    pair: Any,
+    pairs: Any,
+    claim: Claim | None,
+    epsilon: float | None,
+    delta: float,
+    relation: Relation | str | None,
+    max_time_s: float | None,
+    upper: UpperBound | None,
+    **options: Any,
+) -> Question:
+    """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
     stated = _claim(claim, epsilon, delta, relation)
     if upper is not None and not isinstance(upper, UpperBound):
         raise InvalidSpec(f"upper must be a dpaudit.UpperBound, got {upper!r}")
-    adjacent = _pairs(pair, pairs)
+    adjacent = _pairs(pair, pairs, options["seed"])
     for each in adjacent:
         each.check(stated.relation)
-    wrapped = wrap(mechanism)
-    with Engine(n_jobs, backend) as engine:
-        if max_time_s is not None:
-            limit = validate.positive("max_time_s", max_time_s)
-            runs = planned_runs(engine, wrapped, adjacent, limit, seed, run_timeout_s)
-        spec = AuditSpec(
-            claim=stated,
-            mechanism=wrapped,
-            pairs=adjacent,
-            runs=runs,
-            confidence=confidence,
-            seed=seed,
-            stopping=stopping,  # type: ignore[arg-type]
-            certifier=certifier,  # type: ignore[arg-type]
-            sequential_share=sequential_share,
-            certify_pairs=certify_pairs,
-            representation=representation,
-            detect=detect,  # type: ignore[arg-type]
-            controls=controls,
-            run_timeout_s=run_timeout_s,
-        )
-        result = run_audit(spec, engine)
-    result = result if upper is None else replace(result, upper=upper)
-    return replace(result, provenance={**result.provenance, "max_time_s": max_time_s})
+    return Question(wrap(mechanism), stated, adjacent, max_time_s, upper, options)
+
+
+def _described(mechanism: Mechanism, engine: Engine) -> Description | None:
+    """A function is described from its source, here; what must be made or imported first, where mechanisms may run."""
+    if not engine.supervised or isinstance(mechanism, PerRun | Batched):
+        return None
+    return engine.describe(mechanism, ())[0]
 
 
 def bracket(
@@ -180,6 +242,13 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
     return load_stored(path)
 
 
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
+    """The suite stored in a suite.json; raises `InvalidSpec` where it is none or contradicts its own results."""
+    from dpaudit.auditing.stored import load_suite as load_stored
+
+    return load_stored(path)
+
+
 def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> AuditResult:
     """The result with its certificate computed again from the stored counts.
 
@@ -213,8 +282,11 @@ def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
     )
 
 
-def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
-    """Writes a report; the suffix chooses the format (.json, .md, .txt)."""
+def write_report(result: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:
+    """Writes a report, whole or not at all; the suffix chooses the format.
+
+    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt. Raises `InvalidSpec` for another suffix.
+    """
     from dpaudit.report import write
 
     return write(result, path)
@@ -265,13 +337,15 @@ def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: R
     return PureDP(epsilon, word) if delta == 0 else ApproximateDP(epsilon, delta, word)
 
 
-def _pairs(pair: Any, pairs: Iterable[Any] | None) -> tuple[AdjacentPair, ...]:
+def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:
     if (pair is None) == (pairs is None):
         raise InvalidSpec("an audit needs datasets: either pair=(first, second) or pairs=[...]")
     if pairs is None:
         return (AdjacentPair.of(pair),)
+    if is_strategy(pairs):
+        return drawn_pairs(pairs, validate.whole("seed", seed, least=0))
     if not isinstance(pairs, Iterable):
-        raise InvalidSpec(f"pairs must be a sequence of pairs, got {type(pairs).__name__}")
+        raise InvalidSpec(f"pairs must be a sequence of pairs, or a strategy of them, got {type(pairs).__name__}")
     found = tuple(AdjacentPair.of(each, f"pair {index}") for index, each in enumerate(pairs))
     if not found:
         raise InvalidSpec("pairs must hold at least one pair of datasets, got none")

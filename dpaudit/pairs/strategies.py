@@ -1,0 +1,103 @@
+"""Hypothesis strategies as a source of pairs: the first few that a strategy draws from a seed, always the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.pairs.data import digest
+from dpaudit.pairs.pair import AdjacentPair
+
+PAIRS = 12  # pairs of one strategy: more of them would leave each too few search runs
+TRIES = 10  # draws for each pair that is wanted; strategies repeat themselves, and draw equal datasets
+
+
+def is_strategy(value: Any) -> bool:
+    """Whether this is a Hypothesis strategy; Hypothesis is loaded by whoever made it, or it is none.
+
+    >>> is_strategy([([1], [])])
+    False
+    """
+    strategies = sys.modules.get("hypothesis.strategies")
+    return strategies is not None and isinstance(value, strategies.SearchStrategy)
+
+
+def drawn_pairs(strategy: Any, seed: int, count: int = PAIRS) -> tuple[AdjacentPair, ...]:
+    """`count` different pairs that a strategy of (first, second) or of `AdjacentPair` draws from a seed.
+
+    They are spread over its draws, from the simplest on. The same seed draws the same pairs with one version of
+    Hypothesis, whatever else is loaded; no database of examples is read or written, and nothing random but the draws
+    is touched. Two equal datasets are no pair and are left out; a strategy that has fewer different pairs gives fewer.
+    Raises `InvalidSpec` where it draws something else, or no pair at all.
+    """
+    found: dict[tuple[str, str], Any] = {}
+    for value in _draws(strategy, seed, TRIES * count):
+        if not isinstance(value, AdjacentPair) and not (isinstance(value, list | tuple) and len(value) == 2):
+            raise InvalidSpec(
+                f"a strategy of pairs must draw (first, second) or dpaudit.AdjacentPair, it drew {value!r:.200}"
+            )
+        first, second = value.open() if isinstance(value, AdjacentPair) else value
+        key = digest(first), digest(second)
+        if key[0] != key[1]:
+            found.setdefault(key, value)
+    if not found:
+        raise InvalidSpec("the strategy of pairs drew none of two different datasets; change the strategy")
+    values = list(found.values())
+    step = max(1.0, (len(values) - 1) / max(1, count - 1))
+    chosen = [values[round(step * number)] for number in range(min(count, len(values)))]
+    return tuple(AdjacentPair.of(value, f"drawn pair {number}") for number, value in enumerate(chosen, start=1))
+
+
+def _draws(strategy: Any, seed: int, most: int) -> list[Any]:
+    from hypothesis.errors import HypothesisException
+
+    hypothesis: Any = import_module("hypothesis")
+    drawn: list[Any] = []
+    quiet = hypothesis.settings(
+        max_examples=most,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        backend="hypothesis",
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+
+    def keep(value: Any) -> None:
+        drawn.append(value)
+
+    try:
+        with _nothing_borrowed():
+            hypothesis.seed(seed)(quiet(hypothesis.given(strategy)(keep)))()
+    except HypothesisException as error:
+        raise InvalidSpec(f"the strategy of pairs cannot be drawn from ({type(error).__name__}: {error})") from None
+    except Exception as error:  # of a function that the strategy calls
+        raise InvalidSpec(
+            f"the strategy of pairs raised {type(error).__name__}: {error!s:.200}; "
+            "its example() shows where, outside of an audit"
+        ) from None
+    return drawn
+
+
+@contextmanager
+def _nothing_borrowed() -> Iterator[None]:
+    """Hypothesis mixes in constants that stand in the modules loaded so far: one test would draw other than all."""
+    from hypothesis.internal.conjecture import providers
+
+    module: Any = providers
+    home: Any = module.HypothesisProvider
+    if not hasattr(module, "CONSTANTS_CACHE") or not hasattr(home, "_local_constants"):
+        yield  # a version that does no such thing
+        return
+    held, cache, none = home.__dict__["_local_constants"], module.CONSTANTS_CACHE, module.Constants()
+    home._local_constants = property(lambda provider: none)
+    module.CONSTANTS_CACHE = type(cache)(1024)
+    try:
+        yield
+    finally:
+        home._local_constants = held
+        module.CONSTANTS_CACHE = cache

@@ -1,0 +1,218 @@
+"""The door of a test suite: the fixture `audit`, the marker `dpaudit`, and options that start with --dpaudit.
+
+A claim that is refuted fails its test with the witness, the counts and the command that repeats it. Loading this
+costs a test session next to nothing: what audits is loaded by the first audit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Generator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpaudit.pytest_plugin.profiles import PROFILES, Plan, plan, settings_of
+from dpaudit.pytest_plugin.records import Records
+
+if TYPE_CHECKING:
+    from dpaudit.pytest_plugin.auditor import Auditor
+
+ACCEPTED = "dpaudit-accepted.toml"  # where `dpaudit accept` writes, as nothing light can ask it
+MARKER = (
+    "dpaudit(runs, confidence, seed, epsilon, ..., expect): what the audits of this test are given, by the keywords of "
+    "dpaudit.audit; every test that uses the fixture audit has the marker, so that -m dpaudit selects them"
+)
+
+
+class Session:
+    """What one process knows of the session: its plan, where the report goes, and what its tests have audited."""
+
+    def __init__(self, plan: Plan, folder: Path | None, baseline: Path | None, shared: bool) -> None:
+        self.plan = plan
+        self.folder = folder  # of the report
+        self.baseline = baseline  # the file of accepted findings
+        self.shared = shared  # by several processes, of which this is one that runs tests
+        self.modules: tuple[ModuleType, ...] | None = None
+
+
+STATE = pytest.StashKey[Session]()
+AUDITED = pytest.StashKey[list[dict[str, Any]]]()
+ATTEMPTS = pytest.StashKey[int]()
+FEWEST = 200  # runs of an audit, as nothing light can ask it
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the command line."""
+    group = parser.getgroup("dpaudit", "audits of differentially private mechanisms")
+    told = ", ".join(f"{name} {profile.runs:,} runs" for name, profile in PROFILES.items())
+    group.addoption("--dpaudit-profile", choices=tuple(PROFILES), help=f"how much an audit may spend: {told} (dev)")
+    group.addoption("--dpaudit-seed", type=_seed, metavar="N", help="the seed of every audit, whatever its test says")
+    group.addoption("--dpaudit-runs", type=_runs, metavar="N", help="the runs of every audit, whatever its test says")
+    group.addoption("--dpaudit-report", metavar="DIR", help="write each result, and a report of all, into DIR")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settles the plan of the session; a folder that cannot be made is told before the runs, not after."""
+    config.addinivalue_line("markers", MARKER)
+    given, settings = config.option, settings_of(config.rootpath)
+    mine = getattr(config, "workerinput", None)  # of a process that gets its tests from another
+    settled = plan(
+        profile=given.dpaudit_profile,
+        runs=given.dpaudit_runs,
+        seed=given.dpaudit_seed,
+        settings=settings,
+        fresh=None if mine is None else mine.get("dpaudit_seed"),
+    )
+    folder = None
+    if given.dpaudit_report is not None:
+        if not given.dpaudit_report:
+            raise pytest.UsageError("--dpaudit-report: must name a folder, got an empty name")
+        folder = Path(os.path.abspath(config.invocation_params.dir / given.dpaudit_report))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise pytest.UsageError(f"--dpaudit-report: {folder} cannot be made ({error.strerror})") from None
+        if not os.access(folder, os.W_OK):
+            raise pytest.UsageError(f"--dpaudit-report: {folder} cannot be written to; name another folder")
+    usual = config.rootpath / ACCEPTED
+    baseline = config.rootpath / settings["accepted"] if "accepted" in settings else usual if usual.is_file() else None
+    config.stash[STATE] = Session(settled, folder, baseline, shared=mine is not None)
+    if mine is None:
+        config.pluginmanager.register(Ending(config), "dpaudit-ending")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Every process of a shared session gets the one seed that its header tells (a hook of pytest-xdist)."""
+    node.workerinput["dpaudit_seed"] = node.config.stash[STATE].plan.usual["seed"]
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What a second session needs to be the same."""
+    return f"dpaudit: {config.stash[STATE].plan.line}"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks every test that uses the fixture."""
+    if "audit" in getattr(item, "fixturenames", ()) and item.get_closest_marker("dpaudit") is None:
+        item.add_marker("dpaudit")
+
+
+@pytest.fixture
+def audit(request: pytest.FixtureRequest) -> Auditor:
+    """Audits a mechanism, `audit(mechanism, pair=..., epsilon=...)`; the test fails where its claim is refuted.
+
+    The keywords are those of dpaudit.audit, and expect="refuted" for a violation that is known. The mechanism runs in
+    a process of its own: what the test has changed in other modules (mocks) is there as it was.
+    """
+    from dpaudit.pytest_plugin.auditor import Auditor, Place
+
+    state, config, node = request.config.stash[STATE], request.config, request.node
+    marks = list(node.iter_markers("dpaudit"))
+    if any(mark.args for mark in marks):
+        pytest.fail("the marker dpaudit takes keywords only: @pytest.mark.dpaudit(runs=100_000)", pytrace=False)
+    if state.modules is None:
+        state.modules = tuple(_modules(request))
+    place = Place(
+        test=str(node.nodeid),
+        command=f"pytest {shlex.quote(str(config.cwd_relative_nodeid(node.nodeid)))}",
+        root=config.rootpath,
+        modules=state.modules,
+        shared=state.shared,
+        folder=state.folder,
+        shown=config.option.dpaudit_report,
+        baseline=state.baseline,
+    )
+    marked = tuple(mark.kwargs for mark in reversed(marks))
+    node.stash[ATTEMPTS] = attempt = node.stash.get(ATTEMPTS, 0) + 1
+    return Auditor(
+        place,
+        state.plan,
+        marked,
+        attempt=attempt,
+        audited=node.stash.setdefault(AUDITED, []),
+        patches=request.getfixturevalue("monkeypatch") if "monkeypatch" in request.fixturenames else None,
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Sends what a test has audited along with its report, to whichever process makes the summary."""
+    report = yield
+    audited = item.stash.get(AUDITED, [])
+    if audited:  # all so far: a plugin that runs tests again may throw the report of a try away
+        report.dpaudit = list(audited)  # type: ignore[attr-defined]
+    return report
+
+
+class Ending:
+    """The hooks of the one process that hears of all tests: it ends the session with a report and a summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.state = config.stash[STATE]
+        self.records = Records()
+        self.problems: tuple[str, ...] = ()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes in what a test has audited, here or in another process."""
+        self.records.add(getattr(report, "dpaudit", ()), report.outcome)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Writes the report; a session whose report is lost, or whose acceptances have expired, is no success."""
+        if not self.records.all:
+            return
+        from dpaudit.pytest_plugin.ending import expired, write_report
+
+        if self.config.pluginmanager.hasplugin("dsession"):
+            self.records.sort()  # processes end their tests in any order
+        problems = expired(self.state.baseline)
+        if self.state.folder is not None:
+            problems += write_report(self.records, self.state.folder, self.state.baseline)
+        lost = bool(self.records.retried) or any(record.problem for record in self.records.all)
+        if (problems or lost) and session.exitstatus == 0:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        self.problems = problems
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """What was audited, what came out, and the chance of a false alarm that it cost."""
+        if not self.records.all:
+            return
+        from dpaudit.pytest_plugin.ending import summary_lines
+
+        terminalreporter.section("dpaudit")
+        for line in summary_lines(self.records, self.state.plan, self.state.folder, self.problems):
+            terminalreporter.write_line(line)
+
+
+def _modules(request: pytest.FixtureRequest) -> set[ModuleType]:
+    """The modules that pytest has imported in its own way: those of the tests, and every conftest."""
+    tests = {getattr(item, "module", None) for item in request.session.items}
+    plugins = request.config.pluginmanager.get_plugins()
+    ours = {each for each in plugins if Path(getattr(each, "__file__", None) or "").name == "conftest.py"}
+    return {module for module in tests | ours if isinstance(module, ModuleType)}
+
+
+def _whole(text: str, least: int) -> int:
+    """A whole number of an option, `200000`, `200_000` or `2e5`."""
+    try:
+        number = int(float(text) if "e" in text.lower() else text)
+        whole = number >= least and ("e" not in text.lower() or number == float(text))
+    except (ValueError, OverflowError):  # no number, or one without end
+        whole = False
+    if not whole:
+        raise argparse.ArgumentTypeError(f"must be a whole number from {least:,} on, got {text!r}")
+    return number
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _runs(text: str) -> int:
+    return _whole(text, FEWEST)

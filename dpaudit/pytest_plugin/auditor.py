@@ -1,0 +1,302 @@
+"""The fixture `audit` as a value: the call of the library, with the defaults of the session and its own ending."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.pytest_plugin.carrying import by_value, check_patches
+from dpaudit.pytest_plugin.profiles import Plan
+from dpaudit.pytest_plugin.records import Record
+
+if TYPE_CHECKING:
+    from dpaudit.auditing import AuditResult, SuiteEntry
+    from dpaudit.auditing.acceptance import Acceptance
+    from dpaudit.mechanisms import Description
+    from dpaudit.spec_file import Settings
+
+EXPECTATIONS = ("not-refuted", "refuted")
+CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs")  # of each, one says it all
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an audit stands: its test, the command that repeats it, and the modules that only this process has."""
+
+    test: str
+    command: str  # without the options
+    root: Path
+    modules: tuple[ModuleType, ...]
+    shared: bool  # other processes run tests of the session at the same time
+    folder: Path | None  # of the report
+    shown: str | None  # that folder as the command line names it
+    baseline: Path | None  # the file of accepted findings
+
+
+@dataclass(slots=True, repr=False)
+class Auditor:
+    """Audits like `dpaudit.audit`, never in this process, and raises `ClaimRefuted` for a refutation.
+
+    `expect="refuted"` is for a violation that the author of the test knows of: then finding nothing is the failure.
+    Everything else that can be said is a keyword of `dpaudit.audit`, or of the marker `dpaudit`.
+    """
+
+    place: Place
+    plan: Plan
+    marked: tuple[dict[str, Any], ...]  # keywords of the markers, the outermost first
+    number: int = 0
+    attempt: int = 1  # at this test, where it is run again
+    audited: list[dict[str, Any]] = field(default_factory=list)
+    patches: Any = None  # pytest's monkeypatch of the test
+
+    def __repr__(self) -> str:
+        return f"<the fixture audit of {self.place.test}>"
+
+    def __call__(self, mechanism: Any, *, expect: str | None = None, **keywords: Any) -> AuditResult:
+        """The result. Raises `ClaimRefuted`, `AssertionError` for a violation not found or power not reached,
+        `UnsoundAudit` where there is no verdict, and `InvalidSpec` for a question that cannot be asked."""
+        __tracebackhide__ = True
+        from dpaudit.errors import DpAuditError
+
+        self.number += 1
+        try:
+            entry, failure = self._audited(mechanism, expect, keywords)
+        except DpAuditError as error:
+            failure = error
+        if failure is not None:
+            raise failure.with_traceback(None) from None
+        assert entry.result is not None
+        return entry.result
+
+    def _audited(
+        self, mechanism: Any, expect: str | None, keywords: dict[str, Any]
+    ) -> tuple[SuiteEntry, Exception | None]:
+        """What became of one audit, recorded; and what the test is to raise."""
+        from dpaudit import errors
+        from dpaudit.auditing import SuiteEntry, Verdict
+        from dpaudit.spec_file.settings import read_settings
+
+        said, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
+        number = "" if self.number == 1 else f" #{self.number}"
+        entry = SuiteEntry(
+            f"{self.place.test}{number}", Verdict.REFUTED if expected == "refuted" else Verdict.NOT_REFUTED
+        )
+        record = Record(
+            key=os.urandom(8).hex(),
+            test=self.place.test,
+            attempt=self.attempt,
+            number=self.number,
+            name=entry.name,
+            expect=expected,
+            confidence=float(self.plan.usual["confidence"]),
+        )
+        try:
+            settings, acceptances = read_settings(self.place.root), _acceptances(self.place.baseline)
+            asked = self.plan.settle(said)
+            record = replace(record, confidence=_number(asked["confidence"], record.confidence))
+            entry = replace(entry, result=self._result(mechanism, asked, said, entry.name, settings))
+            entry = _reviewed(entry, acceptances)
+        except errors.DpAuditError as error:
+            self._keep(replace(record, error=str(error), exit_code=error.exit_code))
+            raise
+        except Exception as error:
+            self._keep(replace(record, error=f"internal error: {type(error).__name__}: {error}", exit_code=70))
+            raise
+        record = self._stored(entry, record, settings.ledger)
+        self._keep(record)
+        return entry, _failure(
+            entry, None if record.file is None else os.path.join(self.place.shown or "", record.file)
+        )
+
+    def _result(
+        self, mechanism: Any, asked: dict[str, Any], said: dict[str, Any], name: str, settings: Settings
+    ) -> AuditResult:
+        from dpaudit.api import pose
+        from dpaudit.auditing.provenance import commit_of
+        from dpaudit.mechanisms import wrap
+        from dpaudit.sampling import Engine
+
+        arguments = _arguments(mechanism, asked)
+        backend, workers = arguments.pop("backend"), arguments.pop("n_jobs")
+        if "n_jobs" not in said:
+            workers = 1 if self.place.shared else workers if settings.jobs is None else settings.jobs
+        question = pose(**{**arguments, "mechanism": wrap(mechanism)})
+        # a process of its own: what one mechanism leaves behind in it is gone before the next test
+        with (
+            by_value(self.place.modules, (question.mechanism, question.pairs)),
+            Engine(workers, backend, supervised=True) as engine,
+        ):
+            check_patches(self.patches, self.place.modules, question.mechanism)
+            result = question.answer(engine, name=name, description=_described(question.mechanism, name))
+        known: dict[str, Any] = {"command": self._command(result, said), "source": self.place.test.partition("::")[0]}
+        if (
+            self.place.folder is not None or settings.ledger is not None
+        ):  # git may have much to look at: only for a result that outlives the session
+            known["commit"] = commit_of(self.place.root)
+        return replace(
+            result, provenance={**result.provenance, **{key: value for key, value in known.items() if value}}
+        )
+
+    def _command(self, result: AuditResult, said: dict[str, Any]) -> str:
+        """The command that repeats the audit: with what the test does not say itself."""
+        options = ""
+        if self.plan.seed is not None or "seed" not in said:
+            options += f" --dpaudit-seed {result.spec['seed']}"
+        timed = said.get("max_time_s") is not None
+        if self.plan.runs is not None or "runs" not in said or timed:
+            options += f" --dpaudit-runs {result.spec['runs']}"
+        return f"{self.place.command}{options}"
+
+    def _stored(self, entry: SuiteEntry, record: Record, ledger: str | None) -> Record:
+        """The record of a result, which is written at once where a report or a ledger is wanted."""
+        result = entry.result
+        assert result is not None
+        record = replace(
+            record,
+            verdict=result.verdict.value,
+            as_expected=entry.as_expected,
+            exit_code=4 if result.power_reached is False else 0,
+            accepted=entry.accepted.fingerprint if entry.covered and entry.accepted else None,
+            bits_refuted=result.representation_refuted,
+        )
+        problem = _recorded(result, self.place.root, ledger)
+        if self.place.folder is None:
+            return replace(record, problem=problem)
+        from dpaudit import report
+        from dpaudit.auditing import SuiteResult
+
+        (file,) = report.record_names(SuiteResult((entry,), record.confidence))
+        assert file is not None
+        if file in {each["file"] for each in self.audited}:  # the result of the try before stays
+            file = f"{file.removesuffix('.json')}-{self.attempt}.json"
+        try:
+            report.write(result, self.place.folder / file)
+        except OSError as error:  # the verdict stands all the same; the session will not count as a success
+            return replace(record, problem=f"the result could not be written: {error.strerror or error}")
+        return replace(record, file=file, problem=problem)
+
+    def _keep(self, record: Record) -> None:
+        self.audited.append(record.to_dict())
+
+
+def _described(mechanism: Any, name: str) -> Description | None:
+    """What is told of a function that no module holds as it is: it belongs to this audit, and to no other.
+
+    Closures, lambdas, partial functions and methods of the same name may differ in what they hold, which no
+    description shows; a finding on one of them must never stand for a finding on another. None: as usual.
+    """
+    from dpaudit.mechanisms import Batched, PerRun
+
+    if not isinstance(mechanism, PerRun | Batched):
+        return None
+    description = mechanism.describe()
+    if inspect.isfunction(mechanism.function) and description.reference is not None:
+        return description
+    return replace(description, name=f"{name}: {description.name}", reference=None)
+
+
+def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
+    """What the test is to raise for a result; None where all is as expected."""
+    from dpaudit.auditing.wording.assertion import missed_lines, refuted_lines, weak_lines
+    from dpaudit.errors import ClaimRefuted
+
+    result = entry.result
+    assert result is not None
+    if not entry.as_expected:
+        from dpaudit.auditing import Verdict
+
+        if result.verdict is Verdict.REFUTED:
+            return ClaimRefuted("\n".join(refuted_lines(result, file)))
+        return AssertionError("\n".join(missed_lines(result)))
+    if result.power_reached is False:
+        return AssertionError("\n".join(weak_lines(result)))
+    return None
+
+
+# --- what a test and its markers say -------------------------------------------------------------------------------
+
+
+def _merged(marked: Sequence[dict[str, Any]], keywords: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of the markers and of the call, the innermost last; a claim there replaces one farther out.
+
+    >>> _merged([{"epsilon": 1.0, "runs": 500}], {"claim": "c"})
+    {'runs': 500, 'claim': 'c'}
+    """
+    said: dict[str, Any] = {}
+    for each in (*marked, keywords):
+        for group in (CLAIMS, DATASETS):
+            if any(key in each for key in group):
+                said = {key: value for key, value in said.items() if key not in group}
+        if "claim" in each:
+            said.pop("delta", None)
+        said.update({key: value for key, value in each.items() if key != "expect"})
+    return said
+
+
+def _expected(marked: Sequence[dict[str, Any]], expect: str | None) -> str:
+    from dpaudit.errors import InvalidSpec
+
+    said = [each["expect"] for each in marked if "expect" in each] + ([] if expect is None else [expect])
+    found = said[-1] if said else EXPECTATIONS[0]
+    if found not in EXPECTATIONS:
+        raise InvalidSpec(f"expect must be 'not-refuted' or 'refuted', got {found!r}")
+    return str(found)
+
+
+def _arguments(mechanism: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """Every keyword of `dpaudit.audit` with its value. Raises `InvalidSpec` for one that it does not have."""
+    from dpaudit.api import audit
+    from dpaudit.errors import InvalidSpec
+
+    signature = inspect.signature(audit)
+    unknown = [key for key in asked if key not in signature.parameters or key == "mechanism"]
+    if unknown:
+        known = ", ".join(key for key in signature.parameters if key != "mechanism")
+        raise InvalidSpec(f"audit has no keyword {unknown[0]!r}; it has: expect, {known}")
+    bound = signature.bind(mechanism, **asked)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _number(value: Any, otherwise: float) -> float:
+    return float(value) if isinstance(value, float) and 0.0 < value < 1.0 else otherwise
+
+
+def _recorded(result: AuditResult, root: Path, ledger: str | None) -> str | None:
+    """Records the result in the ledger that [tool.dpaudit] names; why that failed, where it did."""
+    if ledger is None:
+        return None
+    from dpaudit.errors import DpAuditError
+    from dpaudit.ledger.results import Ledger
+
+    try:
+        with Ledger(root / ledger) as opened:
+            opened.record(result)
+    except DpAuditError as error:
+        return str(error)
+    return None
+
+
+def _acceptances(baseline: Path | None) -> tuple[Acceptance, ...]:
+    """The accepted findings that the project keeps; read before anything runs, so that no verdict is lost to them."""
+    if baseline is None:
+        return ()
+    from dpaudit.ledger.baseline import read_baseline
+
+    return read_baseline(baseline)
+
+
+def _reviewed(entry: SuiteEntry, acceptances: tuple[Acceptance, ...]) -> SuiteEntry:
+    """The entry with the accepted finding that covers it."""
+    if not acceptances:
+        return entry
+    from dpaudit.ledger.baseline import review
+
+    entries, _ = review((entry,), acceptances, date.today())
+    return entries[0]

@@ -1,0 +1,124 @@
+"""The end of a test session: the report of all its audits, and the lines of the terminal summary."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpaudit.pytest_plugin.profiles import Plan
+from dpaudit.pytest_plugin.records import Record, Records
+
+if TYPE_CHECKING:
+    from dpaudit.auditing import SuiteEntry, SuiteResult
+
+MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary names one by one
+
+
+def write_report(records: Records, folder: Path, baseline: Path | None) -> tuple[str, ...]:
+    """Writes the report of a session from the results that its tests have stored; the reason where that fails."""
+    from dpaudit import report
+
+    try:
+        with warnings.catch_warnings():  # those of a library that draws are no matter of the session's filters
+            warnings.simplefilter("ignore")
+            report.write_suite(suite_of(records, folder, baseline), folder)
+    except Exception as error:  # the tests have their outcomes, whatever became of the report
+        why = getattr(error, "strerror", None) or str(error)
+        return (f"the report could not be written: {type(error).__name__}: {why}",)
+    return ()
+
+
+def suite_of(records: Records, folder: Path, baseline: Path | None) -> SuiteResult:
+    """The session's audits as a suite: their results from the folder, the accepted findings held against them."""
+    from dpaudit.auditing import SuiteResult
+    from dpaudit.ledger.baseline import read_baseline, review
+
+    acceptances = () if baseline is None else read_baseline(baseline)
+    entries, reviewed = review([_entry(record, folder) for record in records.all], acceptances, date.today())
+    return SuiteResult(tuple(entries), max(0.0, 1.0 - records.spent), reviewed)
+
+
+def _entry(record: Record, folder: Path) -> SuiteEntry:
+    from dpaudit.api import load
+    from dpaudit.auditing import SuiteEntry, Verdict
+    from dpaudit.errors import DpAuditError
+
+    expect = Verdict.REFUTED if record.expect == "refuted" else Verdict.NOT_REFUTED
+    entry = SuiteEntry(
+        record.name,
+        expect,
+        error=record.error or record.problem,
+        exit_code=record.exit_code or 3,
+        source=record.test.partition("::")[0],
+    )
+    if record.file is None:
+        return entry
+    try:
+        result = load(folder / record.file)
+    except (DpAuditError, OSError) as error:
+        return replace(entry, error=f"its result cannot be read back: {error}", exit_code=3)
+    if result.verdict.value != record.verdict:
+        again = f"its result, {record.verdict}, was written over by the same test in another process"
+        return replace(entry, error=again, exit_code=3)
+    return replace(entry, result=result, error=None, exit_code=record.exit_code)
+
+
+def expired(baseline: Path | None) -> tuple[str, ...]:
+    """The accepted findings whose last day is over, a line each; the reason where the file cannot be read."""
+    if baseline is None:
+        return ()
+    from dpaudit.auditing.acceptance import Reviewed
+    from dpaudit.auditing.wording.acceptances import reviewed_line
+    from dpaudit.errors import DpAuditError
+    from dpaudit.ledger.baseline import read_baseline
+
+    try:
+        kept = read_baseline(baseline)
+    except DpAuditError as error:
+        return (str(error),)
+    today = date.today()
+    return tuple(reviewed_line(Reviewed(each, True, False)) for each in kept if each.expired(today))
+
+
+def summary_lines(kept_records: Records, plan: Plan, folder: Path | None, problems: Sequence[str]) -> list[str]:
+    """What the terminal summary says of the audits of a session."""
+    from dpaudit.auditing.wording.numerals import counted, p_text
+
+    records = kept_records.all
+    refuted = sum(record.verdict == "REFUTED" for record in records)
+    kept = sum(record.verdict == "NOT_REFUTED" for record in records)
+    odd = sum(record.verdict is not None and not record.as_expected for record in records)
+    lines = [
+        f"{counted(len(records), 'audit')}: {refuted} refuted, {kept} not refuted, "
+        f"{len(records) - refuted - kept} without verdict; "
+        + ("every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"),
+        f"chance of a false alarm: at most {p_text(kept_records.spent)} for all of them together; {plan.line}",
+    ]
+    bits = sum(record.bits_refuted for record in records)
+    if bits:
+        lines.append(f"{counted(bits, 'representation finding')}: the bits of outputs tell datasets apart")
+    accepted = [f"accepted finding: {record.name} ({record.accepted})" for record in records if record.accepted]
+    told = [f"{record.name}: {record.problem}" for record in records if record.problem]
+    again = kept_records.retried
+    told += [f"{each.name}: {_found(each)}, and its test was run again: what was found stands" for each in again]
+    silent = [f"{each.name}: {_found(each)}, but its test did not fail" for each in kept_records.swallowed]
+    for named in (accepted, silent, [*problems, *told]):
+        lines += named[:MOST_NAMED]
+        if len(named) > MOST_NAMED:
+            lines.append(f"... and {len(named) - MOST_NAMED} more")
+    if folder is not None:
+        lines.append(f"report: {folder}")
+    return lines
+
+
+def _found(record: Record) -> str:
+    """What an audit came to, for a line of the summary."""
+    if record.verdict is None:
+        return "no verdict"
+    if record.as_expected:
+        return "less power than it demands"
+    return "refuted" if record.verdict == "REFUTED" else "the violation it expects was not found"

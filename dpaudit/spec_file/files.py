@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
@@ -14,12 +14,13 @@ def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
     """The spec files under the given files and folders, each once, in the order of their names within a folder.
 
     In a folder, a TOML file with neither `schema` nor `audit` is somebody else's and is left out; so are hidden
-    folders and pyproject.toml. Raises `InvalidSpec` where a path does not exist or a file is not valid TOML.
+    folders, pyproject.toml and sweeps, which have a command of their own. Raises `InvalidSpec` where a path does not
+    exist or a file is not valid TOML.
     """
     seen: dict[Path, Path] = {}
     for given in map(Path, paths):
         if given.is_dir():
-            found = [file for file in _toml_files(given) if {"schema", "audit"} & read_toml(file).keys()]
+            found = [file for file in _toml_files(given) if _of_audits(read_toml(file).keys())]
         elif given.exists():
             found = [given]
         else:
@@ -27,6 +28,10 @@ def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
         for file in found:
             seen.setdefault(file.resolve(), file)
     return tuple(seen.values())
+
+
+def _of_audits(keys: Collection[str]) -> bool:
+    return bool({"schema", "audit"} & set(keys)) and ("sweep" not in keys or "audit" in keys)
 
 
 def _toml_files(folder: Path) -> Iterator[Path]:

@@ -18,6 +18,8 @@ class Settings:
     seed: int | None = None
     jobs: int | None = None
     report: str | None = None
+    ledger: str | None = None
+    accepted: str | None = None
 
 
 def read_settings(folder: Path) -> Settings:
@@ -45,4 +47,4 @@ def read_settings(folder: Path) -> Settings:
         validate.open_probability(f"{place}.confidence", found.confidence)
     if found.seed is not None:
         validate.whole(f"{place}.seed", found.seed, least=0)
-    return Settings(found.runs, found.confidence, found.seed, found.jobs, found.report)
+    return Settings(found.runs, found.confidence, found.seed, found.jobs, found.report, found.ledger, found.accepted)

@@ -89,6 +89,20 @@ class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "floats"
 
 
+Certifier = Literal["coin-flip", "unconditional", "binned"]
+
+
+class SweptClaimTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim of a sweep; a text stands for the value of the parameter of that name."""
+
+    epsilon: Annotated[float | str | None, Meta(description="at least 0")] = None
+    delta: Annotated[float | str | None, Meta(description="in [0, 1]")] = None
+    mu: Annotated[float | str | None, Meta(description="Gaussian DP")] = None
+    order: Annotated[float | str | None, Meta(description="Rényi DP, with epsilon; above 1")] = None
+    rho: Annotated[float | str | None, Meta(description="zero-concentrated DP")] = None
+    xi: Annotated[float | str | None, Meta(description="zero-concentrated DP, with rho; left out: 0")] = None
+
+
 class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     """One audit: a claim about a mechanism, on adjacent pairs."""
 
@@ -132,11 +146,55 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = []
 
 
+class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """An audit at every point of a grid: a list is an axis, a single value is the same at all points."""
+
+    mechanisms: Annotated[
+        str | list[str],
+        Meta(description="module:attribute; a module of the catalogue without colon stands for all its entries"),
+    ]
+    name: Annotated[Words, Meta(description="what the page calls the sweep")] = "sweep"
+    parameters: Annotated[
+        dict[str, Any] | list[dict[str, Any]],
+        Meta(description="keywords of the mechanisms: lists of values to combine, or a list of combinations"),
+    ] = {}
+    claims: Annotated[
+        SweptClaimTable | list[SweptClaimTable] | None,
+        Meta(description="left out: the catalogue entry's own; a text is the value of the parameter of that name"),
+    ] = None
+    relation: Annotated[
+        Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
+        Meta(description="how the datasets differ; left out: none stated, none checked"),
+    ] = None
+    pairs: Annotated[
+        PairEntry | list[PairEntry] | None,
+        Meta(description="{ first, second }, or module:function that makes them; each is a point of its own"),
+    ] = None
+    runs: Annotated[float | int | list[float | int] | None, Meta(description="executions to spend on a point")] = None
+    certifiers: Annotated[
+        Certifier | list[Certifier] | None, Meta(description="left out: the one that suits the form of the claim")
+    ] = None
+    selectors: Annotated[
+        Literal["penalised"] | list[Literal["penalised"]], Meta(description="how the event is chosen")
+    ] = "penalised"
+    stopping: Annotated[
+        Literal["fixed", "anytime"] | list[Literal["fixed", "anytime"]],
+        Meta(description="anytime: stop as soon as the claim is refuted"),
+    ] = "fixed"
+    seeds: Annotated[int | list[int] | None, Meta(description="of all randomness; several repeat every point")] = None
+    confidence: Annotated[float | None, Meta(description="of each point for itself")] = None
+    run_timeout_s: Annotated[float | None, Meta(description="seconds after which one run counts as hanging")] = None
+    prove: Annotated[bool, Meta(description="also bound every question from above, by proof and exact loss")] = False
+
+
 class Document(Struct, frozen=True, forbid_unknown_fields=True):
     """A spec file of dpaudit."""
 
     schema: Literal["dpaudit.audit/1"]
     audit: list[AuditTable] = []
+    sweep: Annotated[
+        SweepTable | list[SweepTable], Meta(description="in a file of its own; `dpaudit sweep` runs it")
+    ] = []
 
 
 class SettingsTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,6 +205,8 @@ class SettingsTable(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int | None = None
     jobs: int | None = None
     report: str | None = None
+    ledger: str | None = None
+    accepted: str | None = None
 
 
 Table = TypeVar("Table", bound=Struct)
@@ -154,10 +214,30 @@ Table = TypeVar("Table", bound=Struct)
 
 def read_audits(raw: dict[str, Any], place: str) -> list[AuditTable]:
     """The audits of a spec file. Raises `InvalidSpec` naming place, audit and key."""
+    if "sweep" in raw:
+        also = "; keep the audits in a file of their own" if "audit" in raw else ""
+        raise InvalidSpec(f"{place}: it holds a [sweep], which `dpaudit sweep {place}` runs{also}")
     audits = raw.get("audit", [])
     convert({**raw, "audit": []} if isinstance(audits, list) else raw, Document, place)
     places = (f"{place}: audit {_called(each, number)}" for number, each in enumerate(audits, start=1))
     return [convert(each, AuditTable, where) for each, where in zip(audits, places, strict=True)]
+
+
+def read_sweeps(raw: dict[str, Any], place: str) -> list[SweepTable]:
+    """The sweeps of a spec file, in its order. Raises `InvalidSpec` naming place, sweep and key."""
+    if "sweep" not in raw:
+        runs = f"; `dpaudit run {place}` runs its audits" if "audit" in raw else ""
+        raise InvalidSpec(f"{place}: it holds no [sweep]{runs}")
+    if "audit" in raw:
+        raise InvalidSpec(f"{place}: it holds both [[audit]] and [sweep]; keep each in a file of its own")
+    convert({**raw, "sweep": []}, Document, place)
+    given = raw["sweep"] if isinstance(raw["sweep"], list) else [raw["sweep"]]
+    several = len(given) > 1
+    places = (
+        f"{place}: sweep {_called(each, number)}" if several else f"{place}: sweep"
+        for number, each in enumerate(given, 1)
+    )
+    return [convert(each, SweepTable, where) for each, where in zip(given, places, strict=True)]
 
 
 def convert(raw: Any, into: type[Table], place: str) -> Table:
@@ -190,6 +270,7 @@ _CURVES = ("profile", "trade_off")
 _TABLES: dict[str, type[Struct]] = {
     "mechanism": CommandTable,
     "claim": ClaimTable,
+    "claims": SweptClaimTable,
     "pair": PairTable,
     "pairs": PairTable,
     "detect": DetectTable,
@@ -246,6 +327,8 @@ def _choices(key: str) -> tuple[str, ...]:
         "expect": ("refuted", "not-refuted"),
         "stopping": ("fixed", "anytime"),
         "certifier": ("coin-flip", "unconditional", "binned"),
+        "certifiers": ("coin-flip", "unconditional", "binned"),
+        "selectors": ("penalised",),
         "label": ("proved", "exact-finite", "exact-pair", "numeric-upper"),
         "arithmetic": ("exact rational", "balls", "reals", "floats"),
         "relation": ("add_or_remove_one", "replace_one", "replace_special", "local"),

@@ -21,10 +21,10 @@ from dpaudit.certify import smallest_caught
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair
-from dpaudit.spec_file import read_spec
+from dpaudit.spec_file import find_specs, read_spec
 
 ROOT = Path(__file__).parents[2] / "audits"
-SPECS = sorted(ROOT.rglob("*.toml"))
+SPECS = sorted(find_specs([ROOT]))
 CATALOGUE = "dpaudit.catalogue."
 
 CORE = {

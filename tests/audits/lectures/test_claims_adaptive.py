@@ -20,6 +20,7 @@ from audits.lectures.claims.adaptive import REUSED, STATEMENTS, proved_factor, r
 from audits.lectures.claims.adaptive_information import geometric_count, randomised_response
 from audits.lectures.claims.simulations import Example, Holdout, best_of, final_queries, holdouts
 from audits.lectures.claims.statement import Statement
+from dpaudit.spec_file import find_specs
 
 AUDITS = Path(__file__).parents[3] / "audits"
 SIX_DEVIATIONS = 6.0  # exceeded with probability 2e-9
@@ -37,7 +38,7 @@ def test_the_check_finds_what_is_known(statement: Statement) -> None:
 def test_names_are_their_own_and_the_audits_are_there() -> None:
     names = [statement.name for statement in STATEMENTS]
     assert len(set(names)) == len(names) == 28
-    paths = AUDITS.rglob("*.toml")
+    paths = find_specs([AUDITS])
     written = {table["name"] for path in paths for table in tomllib.loads(path.read_text("utf-8"))["audit"]}
     assert {name for statement in STATEMENTS for name in statement.audits} <= written
 

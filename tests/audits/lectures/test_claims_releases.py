@@ -15,6 +15,7 @@ from scipy import stats
 from audits.lectures.claims import attacks, attacks_inference, releases
 from audits.lectures.claims.statement import Statement
 from dpaudit.catalogue.attacks.reconstruction import least_squares
+from dpaudit.spec_file import find_specs
 
 AUDITS = Path(__file__).parents[3] / "audits"
 ALL = (*releases.STATEMENTS, *attacks.STATEMENTS)
@@ -34,7 +35,7 @@ def test_the_check_of_a_release_finds_what_is_known(statement: Statement) -> Non
 def test_statements_on_releases_have_names_of_their_own_and_audits_that_are_there() -> None:
     assert len(BY_NAME) == len(ALL) == 16
     written = {
-        table["name"] for path in AUDITS.rglob("*.toml") for table in tomllib.loads(path.read_text("utf-8"))["audit"]
+        table["name"] for path in find_specs([AUDITS]) for table in tomllib.loads(path.read_text("utf-8"))["audit"]
     }
     assert {name for statement in ALL for name in statement.audits} <= written
 

@@ -10,6 +10,7 @@ import pytest
 
 from audits.lectures.claims.selection import STATEMENTS
 from audits.lectures.claims.statement import Statement, Truth
+from dpaudit.spec_file import find_specs
 
 AUDITS = Path(__file__).parents[3] / "audits"
 BY_NAME = {statement.name: statement for statement in STATEMENTS}
@@ -30,7 +31,7 @@ def test_the_check_finds_what_is_known(statement: Statement, truths: dict[str, T
 
 def test_names_are_their_own_and_the_audits_are_there() -> None:
     assert len(BY_NAME) == len(STATEMENTS) == 8
-    paths = AUDITS.rglob("*.toml")
+    paths = find_specs([AUDITS])
     written = {table["name"] for path in paths for table in tomllib.loads(path.read_text("utf-8"))["audit"]}
     assert {name for statement in STATEMENTS for name in statement.audits} <= written
 

@@ -1,0 +1,311 @@
+"""The grid of a sweep: every combination of mechanism, parameters, claim, pair and procedure, in a fixed order.
+
+A combination that cannot be asked (a parameter that the mechanism does not have, a certifier that is not for the claim)
+is a point with the reason. What is wrong in the grid itself (a word that nothing knows, no mechanism) is an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import numbers
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.auditing.known import CATALOGUE, entry_of
+from dpaudit.auditing.spec import CERTIFIERS, FEWEST_RUNS, SELECTORS, STOPPING, AuditSpec
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.catalogue import Entry
+from dpaudit.claims import Claim, PureDP, Relation
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
+from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.pairs import AdjacentPair, SealedPair
+
+LARGEST_GRID = 100_000  # points: beyond that a grid is a slip, such as a list of runs given as a list of seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What a sweep varies; a point for every combination, the last axis fastest.
+
+    `mechanisms` are what `dpaudit.audit` takes. `parameters` are the combinations of their keywords. A claim or pair of
+    None is the catalogue entry's own; a function is called with the parameters of the point. A certifier of None is
+    the one that suits the claim. Each point is certified at `confidence` for itself.
+
+    Raises `InvalidSpec` for an empty axis, an unknown word or a number out of range.
+    """
+
+    mechanisms: tuple[Any, ...]
+    parameters: tuple[Mapping[str, Any], ...] = ({},)
+    claims: tuple[Any, ...] = (None,)
+    pairs: tuple[Any, ...] = (None,)
+    runs: tuple[int, ...] = (1_000_000,)
+    certifiers: tuple[str | None, ...] = (None,)
+    selectors: tuple[str, ...] = ("penalised",)
+    stopping: tuple[str, ...] = ("fixed",)
+    seeds: tuple[int, ...] = (0,)
+    confidence: float = 0.999
+    run_timeout_s: float | None = None
+    folder: str | None = None  # heads the import path of mechanisms given as text
+    relation: Relation | None = None
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        for name in ("mechanisms", *AXES):
+            if not getattr(self, name):
+                raise InvalidSpec(f"{name} must hold at least one value, got none")
+        put("runs", tuple(validate.whole("runs", each, least=FEWEST_RUNS) for each in self.runs))
+        put("seeds", tuple(validate.whole("seeds", each, least=0) for each in self.seeds))
+        for name, known in (("certifiers", CERTIFIERS), ("selectors", SELECTORS), ("stopping", STOPPING)):
+            for each in getattr(self, name):
+                if each is not None or name != "certifiers":
+                    validate.one_of(name, each, known)
+        put("parameters", tuple({key: plain_number(value) for key, value in each.items()} for each in self.parameters))
+        put("confidence", validate.open_probability("confidence", self.confidence))
+        for name in ("mechanisms", *AXES):
+            _check_once(name, getattr(self, name))
+        if self.size > LARGEST_GRID:
+            raise InvalidSpec(f"a sweep has at most {LARGEST_GRID:,} points, got {self.size:,}; give shorter lists")
+
+    @property
+    def size(self) -> int:
+        """The number of points."""
+        return len(self.mechanisms) * math.prod(len(getattr(self, name)) for name in AXES)
+
+
+AXES = ("parameters", "claims", "pairs", "runs", "certifiers", "selectors", "stopping", "seeds")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One question of a sweep, or the reason (`error`) why it cannot be asked.
+
+    `parameters` are the keywords that were given, `pair` may still be one that only a worker opens.
+    """
+
+    number: int
+    name: str
+    parameters: Mapping[str, Any]
+    runs: int
+    certifier: str | None
+    selector: str
+    stopping: str
+    seed: int
+    confidence: float
+    run_timeout_s: float | None = None
+    mechanism: Mechanism | None = None
+    claim: Claim | None = None
+    pair: Any = None
+    error: str | None = None
+
+    @property
+    def entry(self) -> Entry | None:
+        """The entry of the catalogue that the mechanism is; None where it is none."""
+        try:
+            return None if self.mechanism is None else entry_of(self.mechanism)
+        except DpAuditError:
+            return None
+
+    def spec(self, description: Description, pairs: tuple[AdjacentPair | SealedPair, ...]) -> AuditSpec:
+        """The question as the pipeline takes it. Raises `InvalidSpec` where it cannot be asked."""
+        assert self.mechanism is not None
+        assert self.claim is not None
+        return AuditSpec(
+            claim=self.claim,
+            mechanism=self.mechanism,
+            pairs=pairs,
+            runs=self.runs,
+            confidence=self.confidence,
+            seed=self.seed,
+            name=self.name,
+            stopping=self.stopping,  # type: ignore[arg-type]
+            selector=self.selector,  # type: ignore[arg-type]
+            certifier=self.certifier,  # type: ignore[arg-type]
+            run_timeout_s=self.run_timeout_s,
+            description=description,
+        )
+
+
+def points(grid: Grid) -> Iterator[Point]:
+    """Every point of the grid, in its order, numbered from 1.
+
+    >>> from dpaudit.catalogue.additive import laplace
+    >>> [point.claim.epsilon for point in points(Grid((laplace,), ({"epsilon": 0.5}, {"epsilon": 2.0})))]
+    [0.5, 2.0]
+    """
+    number = 0
+    for mechanism, parameters in itertools.product(grid.mechanisms, grid.parameters):
+        for claim, pair in itertools.product(grid.claims, grid.pairs):
+            asked = _asked(grid, mechanism, parameters, claim, pair)
+            procedures = itertools.product(grid.runs, grid.certifiers, grid.selectors, grid.stopping, grid.seeds)
+            for runs, certifier, selector, stopping, seed in procedures:
+                number += 1
+                yield replace(
+                    asked,
+                    number=number,
+                    runs=runs,
+                    certifier=certifier,
+                    selector=selector,
+                    stopping=stopping,
+                    seed=seed,
+                )
+
+
+def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any, pair: Any) -> Point:
+    """What the points of one mechanism, claim and pair share."""
+    name = _name(mechanism)
+    given = dict(parameters)
+    try:
+        wrapped = _wrapped(mechanism, given, grid.folder)
+        name = wrapped.name
+        entry = entry_of(wrapped)
+        bound = getattr(wrapped, "parameters", given) if entry is None else entry.bound
+        given = dict(bound) if isinstance(bound, Mapping) else given
+        _check_plain(given)
+        values = given if entry is None else entry.values()
+        promised = _claim(claim, values, entry, grid.relation)
+        between = _pair(pair, values, entry)
+        if isinstance(between, AdjacentPair):
+            between.check(promised.relation)
+    except DpAuditError as error:
+        return _point(grid, name, given, error=str(error))
+    except Exception as error:  # a mechanism of the user's own kind: only its own points are without an answer
+        return _point(grid, name, given, error=f"making the question failed with {failure(error)}")
+    return _point(grid, name, given, mechanism=wrapped, claim=promised, pair=between)
+
+
+def _point(grid: Grid, name: str, given: Mapping[str, Any], **asked: Any) -> Point:
+    told = {key: value if _plain(value) else _kind(value) for key, value in given.items()}
+    return Point(0, name, told, 0, None, "", "", 0, grid.confidence, grid.run_timeout_s, **asked)
+
+
+def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> Mechanism:
+    if not isinstance(mechanism, str):
+        return wrap(mechanism, parameters)
+    module, colon, attribute = mechanism.partition(":")
+    if not (module and colon and attribute):
+        raise InvalidSpec(f"a mechanism reads module:attribute, got {mechanism!r}")
+    if not mechanism.startswith(CATALOGUE):
+        return Imported(mechanism, parameters, folder)
+    found = import_reference(mechanism)
+    if not isinstance(found, Entry):
+        raise InvalidSpec(f"mechanism {mechanism!r} is no entry; `dpaudit catalogue` lists them")
+    return found.with_parameters(parameters)
+
+
+def _claim(stated: Any, parameters: Mapping[str, Any], entry: Entry | None, relation: Relation | None) -> Claim:
+    claim: Any = stated
+    if callable(claim) and not hasattr(claim, "max_probability"):
+        claim = _called("claim", claim, parameters)
+    if isinstance(claim, numbers.Real):
+        claim = PureDP(validate.not_negative("claim", claim), relation)
+    if claim is None:
+        if entry is None:
+            raise InvalidSpec("an audit needs a claim; only entries of the catalogue bring their own")
+        claim = entry.claim()
+        if relation is not None:
+            claim = replace(claim, relation=relation)
+    if not hasattr(claim, "max_probability") or isinstance(claim, type):
+        raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
+    return claim  # type: ignore[no-any-return]
+
+
+def _pair(pair: Any, parameters: Mapping[str, Any], entry: Entry | None) -> Any:
+    if hasattr(pair, "resolve"):  # it is made where mechanisms may run
+        return pair
+    if callable(pair):
+        pair = _called("pair", pair, parameters)
+    if pair is None:
+        if entry is None:
+            raise InvalidSpec("an audit needs a pair of datasets; only entries of the catalogue bring their own")
+        return entry.pair
+    return AdjacentPair.of(pair)
+
+
+def _called(what: str, make: Callable[[Mapping[str, Any]], Any], parameters: Mapping[str, Any]) -> Any:
+    try:
+        return make(dict(parameters))
+    except DpAuditError:
+        raise
+    except Exception as error:  # a user's function: whatever it does, only its own points are without an answer
+        raise InvalidSpec(f"making the {what} failed with {failure(error)}") from None
+
+
+def _name(mechanism: Any) -> str:
+    if isinstance(mechanism, str):
+        return mechanism.partition(":")[2] or mechanism
+    return str(getattr(mechanism, "name", None) or getattr(mechanism, "__qualname__", type(mechanism).__name__))
+
+
+def _check_once(name: str, values: Sequence[Any]) -> None:
+    """A value that stands twice on an axis would count one point twice. Raises `InvalidSpec`."""
+    seen: set[Any] = set()
+    for each in values:
+        key = json.dumps(each, sort_keys=True) if isinstance(each, Mapping) and _plain(each) else each
+        try:
+            known = key in seen
+            seen.add(key)
+        except TypeError:  # it cannot be hashed: datasets, arrays
+            continue
+        if known:
+            raise InvalidSpec(f"{name} holds the same value twice, {clean(repr(each), 200)}; leave one of the two out")
+
+
+def failure(error: BaseException) -> str:
+    """What went wrong in a user's code, on one line; an exception may even be one that cannot be printed.
+
+    >>> failure(ValueError("no such\\ncity")), failure(ValueError())
+    ('ValueError: no such\\\\ncity', 'ValueError')
+    """
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text cannot be printed"
+    return f"{type(error).__name__}: {clean(text, 400)}" if text else type(error).__name__
+
+
+def _plain(value: Any) -> bool:
+    """Whether a result can store the value."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _kind(value: Any) -> str:
+    return f"<{type(value).__qualname__}>"
+
+
+def plain_number(value: Any) -> Any:
+    """A number of numpy as Python's own, so that results can store it; anything else as it is."""
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
+
+
+def _check_plain(given: Mapping[str, Any]) -> None:
+    """Parameters stand in results, as JSON, which has no NaN."""
+    for key, value in given.items():
+        if not _plain(value):
+            what = "numbers, texts, and lists or tables of them"
+            raise InvalidSpec(
+                f"parameters.{key}: a sweep records its parameters, so they must be {what}, got {_kind(value)}; "
+                "give functools.partial(function, ...) for others"
+            )
+        if not _finite(value):
+            raise InvalidSpec(f"parameters.{key} must be finite, got {clean(repr(value), 200)}")
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return all(_finite(each) for each in inner)
+
+
+__all__ = ["AXES", "LARGEST_GRID", "Grid", "Point", "failure", "plain_number", "points"]

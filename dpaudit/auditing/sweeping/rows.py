@@ -1,0 +1,236 @@
+"""One row of a sweep's table: what was asked, what came out, and what is known of the truth.
+
+Contract: a column never changes its meaning, every row has all columns, and nothing is estimated: what is not known is
+None. Bounds, claim and truth of a row are told at one and the same delta, that of the certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpaudit.auditing.fingerprint import fingerprint
+from dpaudit.auditing.known import known_upper
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.spec import spec_hash
+from dpaudit.auditing.sweeping.above import Above
+from dpaudit.auditing.sweeping.grid import Point
+from dpaudit.auditing.verdict import Verdict
+from dpaudit.claims import Claim
+from dpaudit.errors import InvalidSpec
+from dpaudit.pairs import AdjacentPair
+from dpaudit.verify.upper import Arithmetic, UpperBound
+
+PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
+COLUMNS: dict[str, str] = {
+    "point": "number of the point in the grid, from 1",
+    "mechanism": "name of the mechanism",
+    "reference": "module:attribute; empty where it cannot be imported again",
+    "broken": "whether the catalogue lists it as broken; empty for other mechanisms",
+    "pair": "name of the pair of datasets",
+    "distance": "how many steps apart the datasets are",
+    "form": "form of the claim",
+    "claim": "the claim in words",
+    "parameter": "the claim's own parameter: epsilon, mu, rho",
+    "claimed": "its claimed value; empty for a claim that is a curve",
+    "claimed_epsilon": "epsilon that the claim allows this pair at delta",
+    "runs": "executions that the audit may spend",
+    "confidence": "of this point alone",
+    "certifier": "how the counts are turned into a bound",
+    "selector": "how the event is chosen",
+    "stopping": "fixed or anytime",
+    "seed": "of all randomness",
+    "verdict": "REFUTED or NOT_REFUTED; empty where there is none",
+    "lower": "certified lower bound on the claim's own parameter",
+    "epsilon_lower": "certified lower bound on epsilon at delta",
+    "delta": "the delta that epsilon_lower, claimed_epsilon, true_epsilon, upper and proved are at",
+    "p_value": "of the claim, on the fresh runs",
+    "ceiling": "the bound that all hits on one side would have given",
+    "true_loss": "exact loss of the pair in the claim's own parameter, by the catalogue's formula, in floats",
+    "true_epsilon": "the same as an epsilon at delta",
+    "exact_epsilon": "epsilon of the pair at delta where a rigorous computation encloses it closely: its upper end",
+    "proved": "epsilon proved for all inputs at delta, by a proof that was checked or a whole replay",
+    "upper": "least upper bound on the epsilon of the pair at delta that is known, of any kind",
+    "upper_label": "its kind: proved, exact-finite, exact-pair or numeric-upper",
+    "upper_arithmetic": "what it was computed with",
+    "not_proved": "why nothing was proved, where that was asked for",
+    "runs_used": "executions made",
+    "runs_to_refute": "executions made until the claim was refuted; empty where it was not",
+    "time_s": "seconds that the audit took",
+    "cpu_s": "seconds of processors that it took",
+    "spec_hash": "digest of the question",
+    "fingerprint": "of the finding, without its digits",
+    "from_ledger": "whether the result was taken from the ledger",
+    "error": "why there is no verdict",
+}
+
+REALS = (  # columns of numbers that may be missing
+    *("distance", "claimed", "claimed_epsilon", "lower", "epsilon_lower", "delta", "p_value", "ceiling", "true_loss"),
+    *("true_epsilon", "exact_epsilon", "proved", "upper", "runs_used", "runs_to_refute", "time_s", "cpu_s"),
+)
+
+
+def columns(rows: list[dict[str, Any]] | tuple[dict[str, Any], ...]) -> tuple[str, ...]:
+    """The columns of a table: `COLUMNS`, with those of the parameters that a row has after the mechanism's."""
+    keys = dict.fromkeys(key for row in rows for key in row if key.startswith(PARAMETERS))
+    return with_parameters(tuple(keys))
+
+
+def with_parameters(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """`COLUMNS`, these keys after those of the mechanism."""
+    names = list(COLUMNS)
+    place = names.index("pair")
+    return (*names[:place], *keys, *names[place:])
+
+
+def row_of(
+    point: Point,
+    result: AuditResult | None,
+    *,
+    above: Above | None = None,
+    from_ledger: bool = False,
+    error: str | None = None,
+) -> dict[str, Any]:
+    """The row of a point: with its result, or with the reason why there is none."""
+    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    row |= {f"{PARAMETERS}{key}": value for key, value in point.parameters.items()}
+    row |= _asked(point)
+    row |= {"from_ledger": from_ledger, "error": error or point.error}
+    delta = 0.0 if point.claim is None else point.claim.delta
+    if result is not None:
+        row |= _answered(result)
+        delta = result.certificate.delta
+    row["delta"] = delta
+    row |= _known(point, result, delta)
+    return row | _bounded(result, above, delta)
+
+
+def _asked(point: Point) -> dict[str, Any]:
+    entry = point.entry
+    asked: dict[str, Any] = {
+        "point": point.number,
+        "mechanism": point.name,
+        "reference": None if entry is None else entry.reference,
+        "broken": None if entry is None else entry.broken,
+        "pair": getattr(point.pair, "name", None),
+        "distance": getattr(point.pair, "distance", None),
+        "runs": point.runs,
+        "confidence": point.confidence,
+        "certifier": point.certifier,
+        "selector": point.selector,
+        "stopping": point.stopping,
+        "seed": point.seed,
+    }
+    return asked if point.claim is None else asked | _claimed(point.claim)
+
+
+def _claimed(claim: Claim) -> dict[str, Any]:
+    return {
+        "form": claim.form,
+        "claim": str(claim),
+        "parameter": claim.parameter,
+        "claimed": _number(getattr(claim, claim.parameter, None)),
+    }
+
+
+def _answered(result: AuditResult) -> dict[str, Any]:
+    certificate, mechanism = result.certificate, result.spec["mechanism"]
+    refuted = result.verdict is Verdict.REFUTED
+    return {
+        "mechanism": mechanism["name"],
+        "reference": mechanism["reference"],
+        "pair": result.spec["pairs"][result.witness.pair]["name"],
+        "distance": result.distance,
+        "certifier": result.certifier,
+        "verdict": result.verdict.value,
+        "lower": certificate.lower,
+        "epsilon_lower": certificate.epsilon_lower,
+        "p_value": certificate.p_value,
+        "ceiling": result.ceiling,
+        "runs_used": result.runs_used,
+        "runs_to_refute": result.runs_used if refuted else None,
+        "time_s": result.provenance.get("wall_s"),
+        "cpu_s": result.provenance.get("cpu_s"),
+        "spec_hash": spec_hash(result.spec),
+        "fingerprint": fingerprint(result),
+    }
+
+
+def _known(point: Point, result: AuditResult | None, delta: float) -> dict[str, Any]:
+    """What the claim says of the pair, and the truth where the catalogue has a formula."""
+    if point.claim is None:
+        return {}
+    distance = getattr(point.pair, "distance", 1) if result is None else result.distance
+    claim = point.claim if distance == 1 else point.claim.at_distance(distance)
+    known: dict[str, Any] = {"claimed_epsilon": _epsilon(claim, delta)}
+    entry = point.entry
+    if entry is None or not isinstance(point.pair, AdjacentPair):
+        return known
+    try:
+        loss = entry.true_loss(*point.pair.open())
+    except (InvalidSpec, ArithmeticError, ValueError, TypeError, LookupError):
+        return known  # data that the program takes and the formula of its loss does not
+    own: Any = entry.claim()
+    if loss is not None and not math.isnan(loss) and own.parameter == point.claim.parameter and _same_delta(own, point):
+        known["true_loss"] = loss
+    upper = known_upper(entry, point.pair, delta)
+    if upper is not None and _near(upper.delta, delta):
+        known["true_epsilon"] = upper.epsilon_upper
+    return known
+
+
+def _same_delta(own: Any, point: Point) -> bool:
+    """Whether a formula at the entry's own delta is one at the delta of the claim."""
+    return own.parameter != "epsilon" or (point.claim is not None and own.delta == point.claim.delta)
+
+
+def _bounded(result: AuditResult | None, above: Above | None, delta: float) -> dict[str, Any]:
+    """The bounds from above that hold at `delta`: of the result, and those that were computed for this question."""
+    found: list[UpperBound] = [] if above is None else list(above.uppers)
+    if (
+        result is not None
+        and result.upper is not None
+        and not (result.distance > 1 and result.upper.holds_for_all_inputs)
+    ):
+        found.append(result.upper)
+    row: dict[str, Any] = {"not_proved": None}
+    at = [each for each in found if each.delta <= delta]
+    if above is not None:
+        proved = [each.epsilon_upper for each in at if above.proves(each)]
+        exact = [each.epsilon_upper for each in at if above.encloses(each) and _near(each.delta, delta)]
+        row |= {"proved": min(proved, default=None), "exact_epsilon": min(exact, default=None)}
+        if not proved:
+            row["not_proved"] = above.why
+    least = _least(at)
+    if least is not None:
+        row |= {
+            "upper": least.epsilon_upper,
+            "upper_label": least.label.value,
+            "upper_arithmetic": least.arithmetic.value,
+        }
+    return row
+
+
+def _least(bounds: list[UpperBound]) -> UpperBound | None:
+    """The least bound; one that is not in plain floats where it says the same."""
+    least = min(bounds, key=lambda each: each.epsilon_upper, default=None)
+    if least is None or least.arithmetic is not Arithmetic.FLOATS:
+        return least
+    same = (each for each in bounds if math.isclose(each.epsilon_upper, least.epsilon_upper, rel_tol=1e-9, abs_tol=0.0))
+    return next((each for each in same if each.arithmetic is not Arithmetic.FLOATS), least)
+
+
+def _near(one: float, other: float) -> bool:
+    """Whether two deltas are the same: an exact loss at one delta is none at another."""
+    return math.isclose(one, other, rel_tol=1e-12, abs_tol=0.0)
+
+
+def _epsilon(claim: Claim, delta: float) -> float | None:
+    try:
+        return float(claim.epsilon_at(delta))
+    except (ArithmeticError, ValueError):  # a claim that is no promise at this delta
+        return None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,131 @@
+"""Running a sweep: point after point, each a row as soon as it is known, whatever another one does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dpaudit.auditing.pipeline import run_audit
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.sweeping.above import Above, above_of
+from dpaudit.auditing.sweeping.grid import Grid, Point, failure, points
+from dpaudit.auditing.sweeping.rows import row_of
+from dpaudit.errors import DpAuditError
+from dpaudit.mechanisms import Imported
+from dpaudit.pairs.data import digest
+from dpaudit.sampling import SILENT, Engine, Progress
+
+Fields = dict[str, Any]
+
+
+class Store(Protocol):
+    """Where results go as they come, and where those of an earlier sweep are found again."""
+
+    def find(self, spec: AuditSpec) -> AuditResult | None:
+        """The result of the very same question about the very same code; None where there is none."""
+
+    def keep(self, spec: AuditSpec, result: AuditResult) -> None:
+        """Takes a result, before its row is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A point, its line of the table, and its result where there is one."""
+
+    point: Point
+    fields: Fields
+    result: AuditResult | None = None
+
+
+def run_points(
+    grid: Grid,
+    make_engine: Callable[[], Engine],
+    *,
+    store: Store | None = None,
+    prove: bool = False,
+    progress: Progress = SILENT,
+    begins: Callable[[Point], object] = lambda point: None,
+) -> Iterator[Row]:
+    """The rows of a grid, in its order, each as soon as it is known.
+
+    Whatever goes wrong with a point becomes its row's `error`, and the next one gets an engine of its own. With
+    `prove`, each question is bounded from above too, once for all its runs and seeds.
+    """
+    engines = _Engines(make_engine)
+    known: dict[str, Above] = {}
+    try:
+        for point in points(grid):
+            begins(point)
+            above = _above(point, known) if prove else None
+            yield _answer(point, engines, store, progress, above)
+    finally:
+        engines.close()
+
+
+def _answer(point: Point, engines: _Engines, store: Store | None, progress: Progress, above: Above | None) -> Row:
+    if point.mechanism is None or point.error is not None:
+        return Row(point, row_of(point, None, above=above))
+    try:
+        engine = engines.of(point)
+        description, pairs = engine.describe(point.mechanism, (point.pair,))
+        spec = point.spec(description, pairs)
+        found = None if store is None else store.find(spec)
+        result = run_audit(spec, engine, progress=progress) if found is None else found
+    except DpAuditError as error:
+        engines.close()
+        return Row(point, row_of(point, None, above=above, error=str(error)))
+    except Exception as error:
+        engines.close()
+        return Row(point, row_of(point, None, above=above, error=f"internal error: {failure(error)}"))
+    if store is not None and found is None:
+        store.keep(spec, result)
+    return Row(point, row_of(point, result, above=above, from_ledger=found is not None), result)
+
+
+def _above(point: Point, known: dict[str, Above]) -> Above:
+    """The bounds of a point's question; computed once for the points that share mechanism, claim and pair."""
+    if point.mechanism is None or point.claim is None or point.error is not None:
+        return Above()
+    opened = point.pair.open() if hasattr(point.pair, "open") else getattr(point.pair, "reference", "")
+    asked = [point.name, repr(point.mechanism), dict(point.parameters), point.claim.to_dict(), digest(opened)]
+    key = json.dumps(asked, default=repr)
+    if key not in known:
+        try:
+            known[key] = above_of(point)
+        except Exception as error:  # a bound is an addition: without it the audit still has its row
+            known[key] = Above(why=f"internal error: {failure(error)}")
+    return known[key]
+
+
+class _Engines:
+    """One engine for the points of a mechanism: what it imports or breaks is gone before the next one's."""
+
+    def __init__(self, make: Callable[[], Engine]) -> None:
+        self._make = make
+        self._engine: Engine | None = None
+        self._home: str | None = None
+
+    def of(self, point: Point) -> Engine:
+        """The engine for a point; all entries of the catalogue share one."""
+        home = "catalogue" if point.entry is not None else _home(point)
+        if self._engine is None or home != self._home:
+            self.close()
+            self._engine, self._home = self._make().__enter__(), home
+        return self._engine
+
+    def close(self) -> None:
+        """Ends the workers of the engine, if there is one."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.__exit__(None, None, None)
+
+
+def _home(point: Point) -> str:
+    mechanism = point.mechanism
+    return f"{mechanism.folder}:{mechanism.reference}" if isinstance(mechanism, Imported) else point.name
+
+
+__all__ = ["Row", "Store", "run_points"]

@@ -1,0 +1,151 @@
+"""From the [sweep] tables of a spec file to grids; imports nobody's code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpaudit import catalogue
+from dpaudit.auditing.sweeping import Grid
+from dpaudit.claims import Claim, Relation
+from dpaudit.errors import InvalidSpec
+from dpaudit.pairs import AdjacentPair
+from dpaudit.spec_file.guarded_toml import read_toml
+from dpaudit.spec_file.pairs import ImportedPair
+from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, FORMS, Wishes, at
+from dpaudit.sweeps.axes import axis, combinations
+
+if TYPE_CHECKING:
+    from dpaudit.spec_file.tables import PairTable, SweepTable, SweptClaimTable
+
+CATALOGUE = "dpaudit.catalogue"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepQuestion:
+    """One sweep of a spec file: its name, its grid, and whether its questions are bounded from above too."""
+
+    source: Path
+    name: str
+    grid: Grid
+    prove: bool
+
+
+def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[SweepQuestion, ...]:
+    """The sweeps of a spec file. Raises `InvalidSpec` that names file, sweep and key."""
+    from dpaudit.spec_file.tables import read_sweeps
+
+    source = Path(path)
+    found: list[SweepQuestion] = []
+    tables = read_sweeps(read_toml(source), str(source))
+    for table in tables:
+        place = f"{source}: sweep {table.name!r}"
+        if any(other.name == table.name for other in found):
+            raise InvalidSpec(f"{place}: a name may stand only once in a file; rename one of the two")
+        with at(place):
+            found.append(SweepQuestion(source, table.name, _grid(source, table, wishes or Wishes()), table.prove))
+    return tuple(found)
+
+
+def _grid(source: Path, table: SweepTable, wishes: Wishes) -> Grid:
+    settings = wishes.settings
+    relation = Relation.of(table.relation)
+    folder = str(source.resolve().parent)
+    given = (table.runs, settings.runs, DEFAULT_RUNS)
+    runs = wishes.runs if wishes.runs is not None else next(each for each in given if each is not None)
+    given = (table.seeds, settings.seed, DEFAULT_SEED)  # type: ignore[assignment]
+    seeds = wishes.seed if wishes.seed is not None else next(each for each in given if each is not None)
+    levels = (wishes.confidence, table.confidence, settings.confidence, DEFAULT_CONFIDENCE)
+    return Grid(
+        mechanisms=_mechanisms(axis(table.mechanisms)),
+        parameters=combinations(table.parameters),
+        claims=_claims(table, relation),
+        pairs=_pairs(table, folder, relation),
+        runs=axis(runs),
+        certifiers=axis(table.certifiers),
+        selectors=axis(table.selectors),
+        stopping=axis(table.stopping),
+        seeds=axis(seeds),
+        confidence=next(level for level in levels if level is not None),
+        run_timeout_s=table.run_timeout_s,
+        folder=folder,
+        relation=relation,
+    )
+
+
+def _mechanisms(names: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The names, those of a room of the catalogue as its entries."""
+    found: list[Any] = []
+    for name in names:
+        module, colon, attribute = name.partition(":")
+        if colon and module and attribute:
+            found.append(name)
+        elif not colon and name == CATALOGUE:
+            found += catalogue.entries()
+        elif not colon and name.startswith(f"{CATALOGUE}."):
+            found += _room(name)
+        else:
+            raise InvalidSpec(f"mechanisms must read module:attribute, or name a part of {CATALOGUE}, got {name!r}")
+    return tuple(found)
+
+
+def _room(name: str) -> tuple[Any, ...]:
+    try:
+        entries: tuple[Any, ...] = importlib.import_module(name).ENTRIES
+    except (ImportError, AttributeError):
+        raise InvalidSpec(f"mechanisms: {name!r} is no part of the catalogue; `dpaudit catalogue` lists it") from None
+    return entries
+
+
+def _claims(table: SweepTable, relation: Relation | None) -> tuple[Any, ...]:
+    return tuple(None if each is None else _claim(each, relation) for each in axis(table.claims))
+
+
+def _claim(table: SweptClaimTable, relation: Relation | None) -> Claim | Callable[[Mapping[str, Any]], Claim]:
+    """The claim, or what makes it of the parameters where one of its values is the name of a parameter."""
+    keys = {key: value for key in table.__struct_fields__ if (value := getattr(table, key)) is not None}
+    forms = [form for form, needed, more in FORMS if set(needed) <= keys.keys() <= {*needed, *more}]
+    if not forms:
+        known = "; ".join(", ".join((*needed, *(f"[{key}]" for key in more))) for _, needed, more in FORMS[:5])
+        raise InvalidSpec(f"claims: its keys choose the form, one of: {known}; got {', '.join(keys) or 'none'}")
+    form: Any = forms[0]
+
+    def made(parameters: Mapping[str, Any]) -> Claim:
+        for key, value in keys.items():
+            if isinstance(value, str) and value not in parameters:
+                known = ", ".join(parameters) or "none"
+                raise InvalidSpec(f"claims.{key} names the parameter {value!r}; the mechanism has: {known}")
+        values = {key: parameters[value] if isinstance(value, str) else value for key, value in keys.items()}
+        claim: Claim = form(**values, relation=relation)
+        return claim
+
+    if any(isinstance(value, str) for value in keys.values()):
+        return made
+    with at("claims"):
+        return made({})
+
+
+def _pairs(table: SweepTable, folder: str, relation: Relation | None) -> tuple[Any, ...]:
+    given = axis(table.pairs)
+    names = ["pair"] if len(given) == 1 else [f"pair {number}" for number, _ in enumerate(given, start=1)]
+    return tuple(_pair(each, name, folder, relation) for each, name in zip(given, names, strict=True))
+
+
+def _pair(given: PairTable | str | None, name: str, folder: str, relation: Relation | None) -> Any:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        pair = AdjacentPair(given.first, given.second, given.name or name, given.distance)
+        pair.check(relation)
+        return pair
+    module, colon, function = given.partition(":")
+    if not (module and colon and function):
+        raise InvalidSpec(f"{name} must be a table or read module:function, got {given!r}")
+    return ImportedPair(given, function if name == "pair" else f"{name}, {function}", folder, relation)
+
+
+__all__ = ["SweepQuestion", "read_sweep_file"]

@@ -1,0 +1,221 @@
+"""The door of sweeps: a grid of audits in one call, and the table that comes of it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.auditing.files import write_text
+from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.sweeping import REALS, Grid, Row, columns, csv_text, run_points
+from dpaudit.auditing.sweeping.grid import Point
+from dpaudit.auditing.wording.sweeps import sweep_lines
+from dpaudit.errors import InvalidSpec, MissingRequirement
+from dpaudit.pairs import AdjacentPair
+from dpaudit.sampling import SILENT, Engine, Progress
+from dpaudit.sweeps.axes import axis, combinations
+
+KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The table of a sweep: a row a point of the grid, in its order, each with all columns.
+
+    `dpaudit.auditing.sweeping.COLUMNS` says what each column means. Every bound holds with the confidence of its row,
+    for itself alone.
+    """
+
+    rows: tuple[Fields, ...]
+    name: str = "sweep"
+
+    def __add__(self, other: Sweep) -> Sweep:
+        """Both tables as one, its points numbered anew; the name is the first one's."""
+        rows = (*self.rows, *other.rows)
+        return Sweep(tuple({**row, "point": number} for number, row in enumerate(rows, start=1)), self.name)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, those of the mechanisms' parameters after the mechanism."""
+        return columns(self.rows)
+
+    @property
+    def without_verdict(self) -> tuple[Fields, ...]:
+        """The rows of points that could not be asked, or whose audit broke; `error` says why."""
+        return tuple(row for row in self.rows if row["verdict"] is None)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every point has a verdict, whichever; 3 where one has none; 5 for an empty table."""
+        if not self.rows:
+            return 5
+        return 3 if self.without_verdict else 0
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the table, cells that no spreadsheet takes for a formula; returns the path."""
+        return write_text(path, csv_text(self.rows, self.columns))
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame, numbers that are not known as NaN.
+
+        Raises `MissingRequirement` where pandas is not installed.
+        """
+        try:
+            pandas: Any = importlib.import_module("pandas")
+        except ImportError:
+            raise MissingRequirement("to_pandas needs pandas, which is not installed here; install pandas") from None
+        return pandas.DataFrame(list(self.rows), columns=list(self.columns)).astype(dict.fromkeys(REALS, "float64"))
+
+    def figure(self, kind: str = KINDS[0], path: str | os.PathLike[str] | None = None) -> Any:
+        """A figure of the table, one of `KINDS`; also written to `path` (.svg or .png) where one is given.
+
+        Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
+        """
+        from dpaudit.report.figures import study
+
+        validate.one_of("kind", kind, KINDS)
+        drawn = getattr(study, kind)(self.rows)
+        if path is not None:
+            study.save(drawn, path)
+        return drawn
+
+    def write(
+        self, folder: str | os.PathLike[str], *, title: str | None = None, about: Iterable[str] = ()
+    ) -> list[Path]:
+        """Writes the table, its figures and a page that explains them into a folder; returns the paths.
+
+        `about` are paragraphs of plain text that stand first on the page.
+        """
+        from dpaudit.sweeps.page import write_page
+
+        return write_page(self, Path(folder), title or self.name, tuple(about))
+
+    def __str__(self) -> str:
+        return "\n".join(sweep_lines(self.rows))
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """A sweep that was stopped by hand; `sweep` is the table of the points that were done by then."""
+
+    def __init__(self, sweep: Sweep, size: int, goes_on: str) -> None:
+        super().__init__(f"{len(sweep.rows):,} of {size:,} points done, their table is the error's `sweep`{goes_on}")
+        self.sweep = sweep
+
+
+def sweep(
+    mechanisms: Any,
+    *,
+    parameters: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None = None,
+    pair: Any = None,
+    pairs: Iterable[Any] | None = None,
+    claim: Any = None,
+    claims: Iterable[Any] | None = None,
+    runs: Any = 1_000_000,
+    selectors: Any = "penalised",
+    certifiers: Any = None,
+    stopping: Any = "fixed",
+    seeds: Any = 0,
+    confidence: float = 0.999,
+    run_timeout_s: float | None = None,
+    prove: bool = False,
+    ledger: Any = None,
+    record: Callable[[AuditResult], object] | None = None,
+    n_jobs: int = -1,
+    backend: str | None = None,
+    progress: Callable[[Fields], object] | None = None,
+) -> Sweep:
+    """Audits every combination of what it is given; a list is an axis, a single value the same for all points.
+
+    `mechanisms` are what `dpaudit.audit` takes, `parameters` lists of values of their keywords, all combined, or a
+    list of combinations. `pairs` and `claims` are axes too, `pair` and `claim` a single one; a function is called with
+    the parameters of the point, a number is an epsilon, and an entry of the catalogue brings its own. A point that
+    cannot be asked (a parameter the mechanism does not have, a certifier that is not for the claim), or whose audit
+    breaks, is a row that says so. `prove` bounds every question from above too, by proof and exact loss where there is
+    one. `confidence` is that of each point for itself.
+
+    Each result goes to `record` and into `ledger` (a file, or a `Ledger`) before the next point begins; points that
+    the ledger holds already, for the same question, sources and versions, are not run again. `progress` hears of each
+    row. Stopped by hand, it raises `SweepInterrupted`, a `KeyboardInterrupt` whose `sweep` is the table so far (in a
+    notebook `sys.last_value.sweep`). Raises `InvalidSpec` for a grid that is wrong in itself.
+
+    >>> from dpaudit.catalogue.additive import laplace
+    >>> found = sweep(laplace, parameters={"epsilon": [0.5, 2.0]}, runs=10_000)
+    >>> [(row["claimed"], row["true_epsilon"], row["epsilon_lower"] <= row["true_epsilon"]) for row in found.rows]
+    [(0.5, 0.5, True), (2.0, 2.0, True)]
+    """
+    if pair is not None and pairs is not None:
+        raise InvalidSpec("give pair or pairs, one of the two")
+    if claim is not None and claims is not None:
+        raise InvalidSpec("give claim or claims, one of the two")
+    grid = Grid(
+        mechanisms=axis(mechanisms),
+        parameters=combinations(parameters),
+        claims=(claim,) if claims is None else axis(claims),
+        pairs=(_pair(pair, "pair"),)
+        if pairs is None
+        else tuple(_pair(each, f"pair {number}") for number, each in enumerate(axis(pairs), start=1)),
+        runs=axis(runs),
+        certifiers=axis(certifiers),
+        selectors=axis(selectors),
+        stopping=axis(stopping),
+        seeds=axis(seeds),
+        confidence=confidence,
+        run_timeout_s=run_timeout_s,
+    )
+
+    def heard(row: Row) -> None:
+        if progress is not None:
+            progress(row.fields)
+
+    return run_sweep(grid, lambda: Engine(n_jobs, backend), prove=prove, ledger=ledger, record=record, row_done=heard)
+
+
+def run_sweep(
+    grid: Grid,
+    make_engine: Callable[[], Engine],
+    *,
+    name: str = "sweep",
+    prove: bool = False,
+    ledger: Any = None,
+    record: Callable[[AuditResult], object] | None = None,
+    progress: Progress = SILENT,
+    begins: Callable[[Point], object] = lambda point: None,
+    row_done: Callable[[Row], object] = lambda row: None,
+) -> Sweep:
+    """The table of a grid; `ledger` is a file, an open `Ledger` or None."""
+    make_engine()  # a bad number of workers is refused once, here, and not by each point
+    rows: list[Fields] = []
+
+    def run(store: Any) -> None:
+        for row in run_points(grid, make_engine, store=store, prove=prove, progress=progress, begins=begins):
+            rows.append(row.fields)
+            row_done(row)
+
+    from dpaudit.ledger.results import Ledger
+    from dpaudit.sweeps.store import LedgerStore
+
+    try:
+        if ledger is None or isinstance(ledger, Ledger):
+            run(LedgerStore(ledger, record))
+        else:
+            with Ledger(ledger) as opened:
+                run(LedgerStore(opened, record))
+    except KeyboardInterrupt:
+        goes_on = "" if ledger is None else "; the same call goes on from there"
+        raise SweepInterrupted(Sweep(tuple(rows), name), grid.size, goes_on) from None
+    return Sweep(tuple(rows), name)
+
+
+def _pair(pair: Any, name: str) -> Any:
+    if pair is None or hasattr(pair, "resolve") or callable(pair):
+        return pair
+    return AdjacentPair.of(pair, name)
+
+
+__all__ = ["KINDS", "Sweep", "SweepInterrupted", "run_sweep", "sweep"]

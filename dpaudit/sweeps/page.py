@@ -1,0 +1,171 @@
+"""The report of a sweep: its table, its figures as files, and a page in Markdown and HTML that explains them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from dpaudit.auditing.files import write_text
+from dpaudit.auditing.sweeping.rows import COLUMNS, PARAMETERS
+from dpaudit.auditing.sweeping.table import csv_line
+from dpaudit.auditing.wording.quoting import clean
+from dpaudit.auditing.wording.sweep_tables import SweepTable, mechanisms_table, points_table
+from dpaudit.auditing.wording.sweeps import NOT_SHOWN, READING, sweep_headline, sweep_lines
+from dpaudit.errors import InvalidSpec
+from dpaudit.version import __version__
+
+if TYPE_CHECKING:
+    from dpaudit.sweeps.door import Sweep
+
+TABLE, MARKDOWN, HTML, GROWING = "sweep.csv", "sweep.md", "sweep.html", "sweep.csv.part"
+MOST_POINTS = 1_000  # rows of the table in a page; the CSV has all
+
+
+def write_page(sweep: Sweep, folder: Path, title: str, about: Sequence[str]) -> list[Path]:
+    """Writes sweep.csv, figures as SVG and PNG, sweep.md and sweep.html; returns their paths, the page's last."""
+    from dpaudit.report.figures import save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [sweep.to_csv(folder / TABLE)]
+    (folder / GROWING).unlink(missing_ok=True)
+    drawn = _drawings(sweep)
+    for kind, drawing in drawn:
+        paths += [save(drawing, folder / f"{_file(kind)}{suffix}") for suffix in (".svg", ".png")]
+    told = tuple(clean(paragraph, len(paragraph)) for paragraph in about)
+    paths.append(write_text(folder / MARKDOWN, markdown(sweep, drawn, title, told)))
+    return [*paths, write_text(folder / HTML, html(sweep, drawn, title, told))]
+
+
+def markdown(sweep: Sweep, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
+    """The page as Markdown; the figures are the files beside it."""
+    from dpaudit.report.markdown import escape
+
+    def table(made: SweepTable) -> list[str]:
+        head = ["| " + " | ".join(made.head) + " |", "|" + " --- |" * len(made.head)]
+        return head + ["| " + " | ".join(map(escape, row)) + " |" for row in made.rows]
+
+    def listed(lines: Sequence[str]) -> list[str]:
+        return [f"- {escape(line)}" for line in lines]
+
+    pictures = [[f"![{escape(each.title)}]({_file(kind)}.svg)", "", escape(each.description)] for kind, each in drawn]
+    blocks = [
+        [f"# {escape(title)}"],
+        [escape(sweep_headline(sweep.rows))],
+        *([escape(paragraph)] for paragraph in about),
+        ["## What was asked, and what came out"],
+        listed(sweep_lines(sweep.rows)[1:]),
+        *([["## Figures"]] if pictures else []),
+        *pictures,
+        ["## Mechanism by mechanism"],
+        table(mechanisms_table(sweep.rows)),
+        [f"All columns of all points: [{TABLE}]({TABLE})."],
+        ["## How to read it"],
+        listed(READING),
+        ["## What this page does not show"],
+        listed(NOT_SHOWN),
+        ["## The columns of the table"],
+        [f"- `{name}`: {escape(meaning)}" for name, meaning in _meanings(sweep).items()],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def html(sweep: Sweep, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
+    """The page as HTML that needs no other file."""
+    from dpaudit.report.html.pages import Picture
+    from dpaudit.report.html.templating import render
+
+    return render(
+        "sweep.html",
+        title=clean(title, len(title)),
+        headline=sweep_headline(sweep.rows),
+        about=about,
+        lines=sweep_lines(sweep.rows)[1:],
+        pictures=tuple(Picture(each) for _, each in drawn),
+        mechanisms=mechanisms_table(sweep.rows),
+        points=points_table(sweep.rows[:MOST_POINTS]),
+        left_out=max(0, len(sweep.rows) - MOST_POINTS),
+        table=TABLE,
+        reading=READING,
+        not_shown=NOT_SHOWN,
+        version=__version__,
+    )
+
+
+class Growing:
+    """The table while the sweep goes on: each row is in a file as soon as it is known, for who has no ledger.
+
+    The file is gone once the whole table is written. None for a folder: nothing is written.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / GROWING
+        self._names = tuple(COLUMNS)
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            with _told(self._path):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._path.write_text(csv_line(self._names), encoding="utf-8")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        return None
+
+    def add(self, fields: dict[str, Any]) -> None:
+        """One more row, on the disk when this returns; parameters stand with the mechanism."""
+        if self._path is None:
+            return
+        given = {key.removeprefix(PARAMETERS): value for key, value in fields.items() if key.startswith(PARAMETERS)}
+        shown = {**fields, "mechanism": f"{fields['mechanism']} {given}" if given else fields["mechanism"]}
+        with _told(self._path), self._path.open("a", encoding="utf-8") as file:
+            file.write(csv_line([shown.get(name) for name in self._names]))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Any:
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InvalidSpec(f"--report: {path} cannot be written ({why}); name another folder") from None
+
+
+def _drawings(sweep: Sweep) -> list[tuple[str, Any]]:
+    """The figures that the table has something for."""
+    from dpaudit.sweeps.door import KINDS
+
+    found: list[tuple[str, Any]] = []
+    for kind in KINDS:
+        if _has_something(kind, sweep.rows):
+            with contextlib.suppress(InvalidSpec):  # nothing to draw after all
+                found.append((kind, sweep.figure(kind)))
+    return found
+
+
+def _has_something(kind: str, rows: Sequence[dict[str, Any]]) -> bool:
+    done = [row for row in rows if row["verdict"] is not None]
+    refuted = [row for row in done if row["runs_to_refute"] is not None]
+    if kind == "bound_against_runs":
+        return len({row["runs"] for row in done}) > 1
+    if kind == "power_curves":
+        return len({row["runs"] for row in done}) > 1 and bool(refuted)
+    if kind == "runs_to_refute":
+        return any(row["stopping"] == "anytime" for row in refuted)
+    return bool(done)
+
+
+def _file(kind: str) -> str:
+    return kind.replace("_", "-")
+
+
+def _meanings(sweep: Sweep) -> dict[str, str]:
+    return {
+        name: COLUMNS.get(name, f"value of the mechanism's keyword {name.removeprefix(PARAMETERS)}")
+        for name in sweep.columns
+    }

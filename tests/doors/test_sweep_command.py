@@ -1,0 +1,167 @@
+"""`dpaudit sweep` and the [sweep] tables of a spec file."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.spec_file import Wishes, find_specs
+from dpaudit.spec_file.sweeps import read_sweep_file
+from tests.doors.conftest import Outcome, spec
+
+Run = Callable[..., Outcome]
+Write = Callable[..., str]
+
+MECHANISMS = """
+import os
+
+def leak(data, rng, times=1.0):
+    return data * times + 0.125 * rng.integers(2)
+
+def dies(data, rng, times=1.0):
+    os._exit(0)
+"""
+SWEEP = """[sweep]
+name = "leaks"
+mechanisms = ["swept:leak", "swept:dies", "dpaudit.catalogue.additive:laplace"]
+parameters = { times = 2.0 }
+claims = { epsilon = "times" }
+pairs = { first = 10, second = 9 }
+runs = 2_000
+prove = true
+"""
+
+
+@pytest.fixture
+def sweeps(folder: Path, write: Write) -> Write:
+    """Writes a spec file of the given text, beside the module that it names."""
+    (folder / "swept.py").write_text(MECHANISMS)
+    return write
+
+
+def test_a_sweep_is_a_table_figures_and_a_page_and_goes_on_from_the_ledger(
+    dpaudit: Run, sweeps: Write, folder: Path
+) -> None:
+    file = sweeps(SWEEP)
+    ended = dpaudit("sweep", file, "--report", "out", "--jobs", "1")
+    assert ended.code == 3  # some points have no verdict
+    assert ended.out.splitlines()[:2] == [
+        "leaks: 3 points",
+        "3 points: 1 refuted, 0 not refuted, 2 without verdict",
+    ]
+    assert "without verdict, 1 point: laplace has no parameter 'times'" in ended.out
+    assert ended.out.splitlines()[-1] == f"report: {Path('out', 'sweep.html')}"
+    assert len([line for line in ended.err.splitlines() if line.startswith("[")]) == 3  # a line a point
+    assert sorted(os.listdir(folder / "out")) == [
+        "claimed-against-certified.png",
+        "claimed-against-certified.svg",
+        "sweep.csv",
+        "sweep.html",
+        "sweep.md",
+    ]
+    with (folder / "out" / "sweep.csv").open(newline="") as read:
+        leak, dies, laplace = csv.DictReader(read)
+    assert (leak["verdict"], leak["parameters.times"], leak["claimed"], leak["broken"]) == ("REFUTED", "2.0", "2.0", "")
+    assert float(leak["lower"]) > 2.0
+    assert (dies["mechanism"], dies["verdict"], dies["lower"]) == ("dies", "", "")
+    assert "process" in dies["error"]
+    assert laplace["error"].startswith("laplace has no parameter 'times'")
+    page = (folder / "out" / "sweep.html").read_text()
+    assert "<svg" in page
+    assert "<script" not in page
+    other = SWEEP.replace('"swept:dies", ', "")
+    again = dpaudit("sweep", sweeps(other), "--jobs", "1", "--quiet")
+    assert again.out.splitlines()[:2] == [
+        "2 points: 1 refuted, 0 not refuted, 1 without verdict",
+        "1 result taken from the ledger, for the same questions, sources and versions",
+    ]
+    assert again.err.count("no verdict") == 1  # a failure is never held back
+
+
+def test_run_says_how_a_sweep_is_run_and_sweep_how_audits_are(dpaudit: Run, sweeps: Write, folder: Path) -> None:
+    file = sweeps(SWEEP, name="leaks.toml")
+    ended = dpaudit("run", file)
+    assert ended.code == 2
+    assert "`dpaudit sweep leaks.toml` runs" in ended.err
+    sweeps(spec(), name="audits.toml")
+    assert [path.name for path in find_specs([folder])] == ["audits.toml"]  # a folder's audits run without its sweeps
+    ended = dpaudit("sweep", "audits.toml")
+    assert ended.code == 2
+    assert "`dpaudit run audits.toml` runs its audits" in ended.err
+    sweeps(spec(), SWEEP, name="both.toml")
+    for command in ("run", "sweep"):
+        ended = dpaudit(command, "both.toml")
+        assert ended.code == 2
+        assert "of their own" in ended.err or "of its own" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ('mechanisms = "swept"', "mechanisms must read module:attribute"),
+        ('mechanisms = "dpaudit.catalogue.nothing"', "is no part of the catalogue"),
+        ("mechanisms = []", "mechanisms must hold at least one value"),
+        ("mechanism = 1", "unknown key 'mechanism'; did you mean 'mechanisms'?"),
+        ("runs = [1_000, 10]", "runs must be at least"),
+        ('runs = ["many"]', "runs must be a number"),
+        ("seeds = [1, 1]", "seeds holds the same value twice"),
+        ('certifiers = ["coin-flop"]', "certifiers must be one of coin-flip"),
+        ("claims = { epsilon = -1.0 }", "epsilon must be finite and at least 0"),
+        ("claims = { mu = 1.0, rho = 1.0 }", "claims: its keys choose the form"),
+        ("claims = { eps = 1.0 }", "unknown key 'eps'"),
+        ('pairs = "swept"', "pair must be a table or read module:function"),
+        ("pairs = [{ first = 1, second = 1 }]", "must differ"),
+        ("parameters = { times = [] }", "parameters.times must hold at least one value"),
+        ("confidence = 2.0", "confidence must lie strictly between"),
+        ("prove = 1", "prove must be true or false"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_place(sweeps: Write, changed: str, said: str) -> None:
+    key = changed.partition(" ")[0]
+    kept = [line for line in SWEEP.splitlines() if not line.startswith(f"{key} ")]
+    with pytest.raises(InvalidSpec) as caught:
+        read_sweep_file(sweeps("\n".join([*kept, changed])))
+    assert str(caught.value).startswith("spec.toml: sweep")
+    assert said in str(caught.value)
+
+
+def test_lists_are_axes_and_the_command_line_goes_first(sweeps: Write) -> None:
+    text = """[[sweep]]
+name = "rooms"
+mechanisms = ["dpaudit.catalogue.sparse", "dpaudit.catalogue.additive:laplace.half_noise"]
+parameters = { epsilon = [0.5, 1.0], threshold = 0.0 }
+stopping = ["fixed", "anytime"]
+seeds = [1, 2, 3]
+runs = [1_000, 2_000]
+
+[[sweep]]
+name = "listed"
+mechanisms = "swept:leak"
+parameters = [{ times = 1.0 }, { times = 2.0 }]
+claims = [{ epsilon = 1.0 }, { rho = 1.0, xi = 0.5 }]
+pairs = ["swept:pair", { first = 1, second = 2 }]
+relation = "replace_one"
+"""
+    rooms, listed = read_sweep_file(sweeps(text))
+    assert rooms.grid.size == 9 * 2 * 2 * 3 * 2
+    assert rooms.grid.confidence == 0.999
+    assert listed.grid.size == 2 * 2 * 2
+    assert [getattr(pair, "name", None) for pair in listed.grid.pairs] == ["pair 1, pair", "pair 2"]
+    assert {claim.relation.value for claim in listed.grid.claims} == {"replace_one"}
+    given = Wishes(runs=5_000, seed=9, confidence=0.9)
+    (_, other) = read_sweep_file("spec.toml", given)
+    assert (other.grid.runs, other.grid.seeds, other.grid.confidence) == ((5_000,), (9,), 0.9)
+
+
+def test_a_ledger_that_was_named_must_be_one(dpaudit: Run, sweeps: Write, folder: Path) -> None:
+    (folder / "not.sqlite").write_text("these are words, and no ledger at all")
+    ended = dpaudit("sweep", sweeps(SWEEP), "--ledger", "not.sqlite")
+    assert ended.code != 0
+    assert ended.err.count("\n") == 1
+    ended = dpaudit("sweep", "spec.toml", "--ledger", "a", "--no-ledger")
+    assert ended.code == 2

@@ -1,0 +1,189 @@
+"""The site as it is built: every link and anchor resolves, nothing is loaded from elsewhere, and no key is left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import html
+import os
+import re
+import sys
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import click
+import pytest
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+
+import dpaudit
+from dpaudit.auditing import stored
+from dpaudit.catalogue import rooms
+from dpaudit.cli.group import COMMANDS, group
+from dpaudit.spec_file import tables
+from dpaudit.spec_file.settings import Settings
+from tests.docs.pages import ROOT
+
+LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
+
+
+class Seen(HTMLParser):
+    """The links of a page, the anchors in it, and what it loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        held = {name: value for name, value in attrs if value is not None}
+        self.anchors |= {held[name] for name in ("id", "name") if name in held}
+        if tag == "a" and "href" in held:
+            self.links.append(held["href"])
+        if tag in LOADING and LOADING[tag] in held and held.get("rel") not in ("prev", "next", "canonical"):
+            self.loads.append(held[LOADING[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; where tests run in several processes, one of them builds it for all."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    folder = shared / "site"
+    with open(shared / "site.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            _build(folder)
+            (folder / "built").touch()
+    return folder
+
+
+def _build(folder: Path) -> None:
+    """As `mkdocs build --strict` does; in this process, which has loaded most of what the pages need."""
+    before, path = set(sys.modules), list(sys.path)
+    try:
+        with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+            warnings.simplefilter("ignore")  # of the programs that build; a warning about a page is logged, and raises
+            patch.setenv("NO_MKDOCS_2_WARNING", "1")
+            build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(folder)))
+    finally:
+        sys.path[:] = path
+        hooks = ROOT / "docs"
+        for name in set(sys.modules) - before:
+            if Path(getattr(sys.modules[name], "__file__", None) or os.sep).is_relative_to(hooks):
+                del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Seen]:
+    """Every page of the site, read."""
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        found[path] = Seen()
+        found[path].feed(path.read_text(encoding="utf-8"))
+    assert len(found) > 30
+    return found
+
+
+def test_every_internal_link_and_anchor_resolves(site: Path, pages: dict[Path, Seen]) -> None:
+    followed = 0
+    for page, seen in pages.items():
+        for link in seen.links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            base = (
+                site if parts.path.startswith("/") else page.parent
+            )  # the page for what is not found has absolute ones
+            target = Path(os.path.normpath(base / unquote(parts.path).lstrip("/"))) if parts.path else page
+            target = target / "index.html" if target.is_dir() else target
+            place = f"{page.relative_to(site)}: {link}"
+            assert target.is_file(), place
+            if parts.fragment and target in pages:
+                assert parts.fragment in pages[target].anchors, place
+                followed += 1
+    assert followed > 100
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Seen]) -> None:
+    for page, seen in pages.items():
+        for address in seen.loads:
+            assert not urlsplit(address).netloc, f"{page.relative_to(site)} loads {address}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\(\s*['\"]?(?:https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
+
+
+def _text(site: Path, name: str) -> str:
+    """The text of a page of the reference, without its tags."""
+    page = (site / "reference" / f"{name}.html").read_text(encoding="utf-8")
+    return html.unescape(re.sub(r"<[^>]+>", "", page.partition("<article")[2]))
+
+
+def _keys(name: str) -> set[str]:
+    """Every key of every table of a schema."""
+    schema = {"spec": tables.json_schema, "result": stored.json_schema, "suite": stored.suite_schema}[name]()
+    return {key for table in schema["$defs"].values() for key in table.get("properties", {})}
+
+
+@pytest.mark.parametrize("name", ["spec", "result", "suite"])
+def test_every_key_of_the_files_is_there(site: Path, name: str) -> None:
+    text = _text(site, name) + (_text(site, "result") if name == "suite" else "")
+    missing = {key for key in _keys(name) if not re.search(rf"\b{re.escape(key)}\b", text)}
+    assert not missing
+
+
+def test_every_setting_has_a_meaning(site: Path) -> None:
+    told = _text(site, "spec").partition("The settings of a project")[2]
+    assert all(re.search(rf"\b{field.name}\b", told) for field in dataclasses.fields(Settings))
+
+
+def test_every_command_and_option_is_there(site: Path) -> None:
+    text, context = _text(site, "commands"), click.Context(group)
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        assert command is not None
+        assert f"dpaudit {name}" in text
+        assert all(word in text for option in command.params for word in option.opts if word.startswith("--"))
+
+
+def test_every_exit_code_is_there(site: Path) -> None:
+    text = _text(site, "exit-codes")
+    kinds = [getattr(dpaudit, name) for name in dpaudit.__all__ if name[0].isupper()]
+    codes = {each.exit_code for each in kinds if isinstance(each, type) and issubclass(each, dpaudit.DpAuditError)}
+    for code in {*codes, 0, 4, 5, 70, 130}:
+        assert re.search(rf"\b{code}\b", text)
+
+
+def test_every_public_name_and_member_is_there(site: Path) -> None:
+    text = _text(site, "python")
+    for name in dpaudit.__all__:
+        assert name == "__version__" or f"dpaudit.{name}" in text
+    for member in ("raise_if_refuted", "least_caught", "epsilon_lower", "power_reached", "save"):
+        assert member in text
+
+
+def test_every_entry_of_the_catalogue_is_there(site: Path) -> None:
+    text = _text(site, "catalogue")
+    for room in rooms().values():
+        for entry in room:
+            assert all(each.name in text and each.title in text for each in (entry, *entry.twins.values()))
+
+
+def test_the_page_about_reports_shows_a_real_one(site: Path) -> None:
+    page = (site / "report.html").read_text(encoding="utf-8")
+    assert page.count('role="img"') >= 5
+    assert "REFUTED  noisy_count: epsilon &gt;= 1.9" in page
+    assert "<!--" not in page.partition("<article")[2].partition("</article")[0]
+    assert 'class="language-text highlight"' in page  # by which the style sheet lets its lines wrap
+
+
+def test_the_pages_follow_the_light_and_the_dark(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    choices = re.findall(r'data-md-color-media="([^"]*)" data-md-color-scheme="([^"]*)"', page)
+    assert choices[0][0] == "(prefers-color-scheme)"  # as the system has it, until a reader chooses
+    assert {("(prefers-color-scheme: light)", "default"), ("(prefers-color-scheme: dark)", "slate")} <= set(choices)
+    styles = (site / "assets/figures.css").read_text(encoding="utf-8")
+    assert all(f"{place} {{ --dp-" in styles for place in (":root", '[data-md-color-scheme="slate"]'))

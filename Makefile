@@ -12,14 +12,17 @@ LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit lectures test prove-random bench audit-libraries clean
+.PHONY: help audit lectures research test test-browser prove-random docs bench audit-libraries clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make audit            runs the core audits and writes reports/"
 	@echo "make lectures         audits every mechanism of the lecture notes and writes reports/lectures/claims.html"
+	@echo "make research         audits the catalogue over claims from 0.1 to 8 and writes reports/research/ (minutes)"
 	@echo "make test             lint, types and tests"
+	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
 	@echo "make prove-random     proves 1,000 random programs and compares each proof with exact losses (minutes)"
+	@echo "make docs             builds the documentation into site/"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
 	@echo "make clean            removes the environments"
@@ -30,14 +33,23 @@ audit: $(VENV)/.ready-audit
 lectures: $(VENV)/.ready-audit
 	@rm -f reports/lectures/*.json
 	@status=0; \
-	$(RUN) -m dpaudit run audits/lectures --confidence 0.99 --report reports/lectures || status=$$?; \
+	$(RUN) -m dpaudit run audits/lectures --confidence 0.99 --report reports/lectures --format json,md || status=$$?; \
 	$(RUN) -m audits.lectures.claims --results reports/lectures --page reports/lectures/claims.html || status=$$?; \
 	exit $$status
+
+research: $(VENV)/.ready-audit
+	$(RUN) -m audits.research.study --report reports/research
 
 test: $(VENV)/.ready-test
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 	$(RUN) -m pytest -q -n 2 --dist worksteal
+
+test-browser: $(VENV)/.ready-test
+	$(RUN) -m pytest -q -m browser tests/browser
+
+docs: $(VENV)/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict
 
 prove-random: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py
@@ -53,12 +65,13 @@ audit-libraries: $(LIBRARIES:%=.environments/%/.ready)
 	done; exit $$status
 
 clean:
-	rm -rf $(VENV) .environments
+	rm -rf $(VENV) .environments site
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
 $(VENV)/.ready-audit: EXTRAS := audits,classify,verify
-$(VENV)/.ready-test: EXTRAS := test,classify,audits,verify
-$(VENV)/.ready-audit $(VENV)/.ready-test: pyproject.toml
+$(VENV)/.ready-test: EXTRAS := test,classify,audits,verify,dask,docs
+$(VENV)/.ready-docs: EXTRAS := docs,verify
+$(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml
 	$(call environment,$(VENV))
 	@echo "installing dpaudit[$(EXTRAS)] into $(VENV); this takes a minute or two"
 	@$(RUN) -m pip install --quiet --editable '.[$(EXTRAS)]'

@@ -20,6 +20,10 @@ TABLES = (
     "speed",
     "memory",
     "light",
+    "pages",
+    "compare",
+    "plugin",
+    "kills",
 )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
-    from dpaudit.api import audit, bracket, load, recheck, write_report
+    from dpaudit.api import audit, bracket, load, load_suite, recheck, write_report
     from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, Verdict
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
     from dpaudit.claims import (
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from dpaudit.mechanisms import batched, built_by, command
     from dpaudit.pairs import AdjacentPair, stock_pairs
     from dpaudit.scores import AttackCounts, ScoresResult, audit_scores
+    from dpaudit.sweeps import Sweep, SweepInterrupted, sweep
     from dpaudit.verify.bracket import Bracket, BracketVerdict
     from dpaudit.verify.upper import UpperBound
 
 _HOMES = {
-    "dpaudit.api": ("audit", "bracket", "load", "recheck", "write_report"),
+    "dpaudit.api": ("audit", "bracket", "load", "load_suite", "recheck", "write_report"),
     "dpaudit.auditing": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
     "dpaudit.auditing.searching.pair_search": ("PairSearch", "search_pairs"),
     "dpaudit.claims": (
@@ -49,6 +50,7 @@ _HOMES = {
     "dpaudit.mechanisms": ("batched", "built_by", "command"),
     "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
     "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
+    "dpaudit.sweeps": ("Sweep", "SweepInterrupted", "sweep"),
     "dpaudit.verify.bracket": ("Bracket", "BracketVerdict"),
     "dpaudit.verify.upper": ("UpperBound",),
 }
@@ -74,6 +76,8 @@ __all__ = [
     "RenyiDP",
     "ScoresResult",
     "SuiteResult",
+    "Sweep",
+    "SweepInterrupted",
     "TradeOffDP",
     "UnsoundAudit",
     "UpperBound",
@@ -87,9 +91,11 @@ __all__ = [
     "built_by",
     "command",
     "load",
+    "load_suite",
     "recheck",
     "search_pairs",
     "stock_pairs",
+    "sweep",
     "write_report",
 ]
 

@@ -41,8 +41,8 @@ def controls(spec: AuditSpec, **settings: Any) -> tuple[Control, ...]:
 
 
 def test_a_big_leak_is_always_caught() -> None:
-    (found,) = controls(a_spec(runs=20_000), repeats=20, sizes=(0.3,))
-    assert (found.mass, found.caught, found.repeats, found.seen) == (0.3, 20, 20, True)
+    (found,) = controls(a_spec(runs=8_000), repeats=8, sizes=(0.3,))
+    assert (found.mass, found.caught, found.repeats, found.seen) == (0.3, 8, 8, True)
     assert found.loss == pytest.approx(1.0 + EXCESS)
     assert found.rarer == pytest.approx(0.3 * math.exp(-1.0 - EXCESS))
 
@@ -50,14 +50,14 @@ def test_a_big_leak_is_always_caught() -> None:
 def test_no_leak_is_caught_no_more_often_than_the_confidence_allows() -> None:
     """At the boundary of the claim: each repeat is a false alarm with probability 0.05 at the most.
 
-    One size of 100 repeats stops at the sixth failure, so the repeats are taken one by one, from seeds of their own.
+    One size of 60 repeats stops early, so the repeats are taken one by one, from seeds of their own.
     More than the quantile fail by chance with probability 1e-6; and the true loss of the mechanism is half the claim.
     """
     spec = a_spec(PureDP(1.0), find("laplace").with_parameters({"epsilon": 0.5}))
     caught = sum(
-        controls(replace(spec, seed=seed), repeats=1, sizes=(0.3,), excess=0.0)[0].caught for seed in range(100)
+        controls(replace(spec, seed=seed), repeats=1, sizes=(0.3,), excess=0.0)[0].caught for seed in range(60)
     )
-    assert caught <= quantile(100, 1.0 - CONFIDENCE, 1e-6)
+    assert caught <= quantile(60, 1.0 - CONFIDENCE, 1e-6)
 
 
 def test_sizes_grow_until_one_is_caught_and_lost_ones_are_given_up() -> None:

@@ -197,7 +197,7 @@ def test_a_wrong_spec_stops_the_suite_before_it_starts(dpaudit: Run, write: Writ
     write(spec(), name="right.toml")
     write(spec(epsilom="1"), name="wrong.toml")
     write(spec(runs="1"), name="wronger.toml")
-    ended = dpaudit("run", ".", "--report", "out")
+    ended = dpaudit("run", ".", "--report", "out", "--format", "json,md")
     assert (ended.code, ended.out) == (2, "")
     assert [line.split(":")[1] for line in ended.err.splitlines()] == [" wrong.toml", " wronger.toml"]
     assert not os.path.exists("out")
@@ -226,7 +226,7 @@ def test_refused_where_mechanisms_run(dpaudit: Run, write: Write, folder: Path) 
     (folder / "exits.py").write_text("import sys\nsys.exit(0)\n")
     (folder / "needs.py").write_text("import not_installed_here\n")
     audits = [text.replace('"it"', f'"{name}"') for name, (text, _, _) in REFUSED_IN_THE_WORKER.items()]
-    ended = dpaudit("run", write(*audits), "--no-progress", "--report", "out")
+    ended = dpaudit("run", write(*audits), "--no-progress", "--report", "out", "--format", "md")
     assert ended.code == 2
     lines = ended.err.splitlines()
     assert len(lines) == len(REFUSED_IN_THE_WORKER)

@@ -22,7 +22,7 @@ DIES = spec(name='"dies"', mechanism='"mechs:dies"')
 
 
 def test_all_as_expected_is_0_and_everything_is_written(dpaudit: Run, write: Write, folder: Path) -> None:
-    ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--seed", "5")
+    ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--format", "json,md", "--seed", "5")
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
     assert lines[0] == "dpaudit 0.1.0: 2 audits, suite confidence 0.999, seed 5"
@@ -31,7 +31,7 @@ def test_all_as_expected_is_0_and_everything_is_written(dpaudit: Run, write: Wri
     assert "exit code 0" in ended.out
     assert [line.split("]")[0] for line in ended.err.splitlines()] == ["[1/2", "[2/2"]  # one line an audit
     files = sorted(os.listdir(folder / "out"))
-    assert [name.rpartition("-")[0] or name for name in files] == ["constant", "leak", "report.md"]
+    assert [name.rpartition("-")[0] or name for name in files] == ["constant", "leak", "report.md", "suite.json"]
     stored = json.loads((folder / "out" / files[1]).read_text())
     assert stored["verdict"] == "REFUTED"
     assert stored["spec"]["confidence"] == 0.9995  # 1 - (1 - 0.999) / 2
@@ -54,7 +54,7 @@ def test_a_verdict_not_as_expected_is_1(dpaudit: Run, write: Write, audit: str) 
 def test_no_verdict_is_3_and_the_others_keep_their_results(dpaudit: Run, write: Write, folder: Path) -> None:
     spoils = spec(name='"spoils"', mechanism='"mechs:spoils"', pair="{ first = [1], second = [2] }")
     needs = spec(name='"needs"', requires='["no_such_module_here"]')
-    ended = dpaudit("run", write(LEAK, DIES, spoils, needs, CONSTANT), "--report", "out")
+    ended = dpaudit("run", write(LEAK, DIES, spoils, needs, CONSTANT), "--report", "out", "--format", "json,md")
     assert ended.code == 3
     assert "2 of" not in ended.out
     assert "1 refuted, 1 not refuted, 3 without verdict; every verdict as expected; exit code 3" in ended.out
@@ -62,7 +62,7 @@ def test_no_verdict_is_3_and_the_others_keep_their_results(dpaudit: Run, write: 
     assert "process died" in ended.err
     assert "changed its dataset" in ended.err
     assert "requires the module 'no_such_module_here', which is not installed here" in ended.err
-    assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "constant", "leak"]
+    assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "", "constant", "leak"]
 
 
 def test_the_worst_code_wins(dpaudit: Run, write: Write) -> None:
@@ -75,7 +75,7 @@ def test_the_worst_code_wins(dpaudit: Run, write: Write) -> None:
 
 def test_nothing_to_audit_is_5(dpaudit: Run, write: Write) -> None:
     name = write(CONSTANT)
-    ended = dpaudit("run", name, "--tag", "core", "--report", "out")
+    ended = dpaudit("run", name, "--tag", "core", "--report", "out", "--format", "json,md")
     assert (ended.code, ended.err) == (5, "nothing to audit: none of the 1 audits in spec.toml has the tag 'core'\n")
     assert dpaudit("run", write(name="empty.toml")).code == 5
     assert not os.path.exists("out")
@@ -93,11 +93,11 @@ def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
         return pipeline.run_audit(spec, engine, progress=progress)  # type: ignore[arg-type]
 
     monkeypatch.setattr(suite, "run_audit", breaks)
-    ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--no-progress")
+    ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--format", "json,md", "--no-progress")
     assert ended.code == 70
     assert "internal error: RuntimeError: the sky fell; `dpaudit --debug ...` shows where\n" in ended.err
     assert "not refuted  constant" in ended.out
-    assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "constant"]
+    assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "", "constant"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_bad_usage_is_2_in_one_line(dpaudit: Run, write: Write, arguments: list[
 def test_an_interrupt_is_130_at_once_and_finished_audits_stay(write: Write, folder: Path) -> None:
     (folder / "slow.py").write_text("import time\ndef slow(data):\n    time.sleep(0.01)\n    return 0\n")
     slow = spec(name='"slow"', mechanism='"slow:slow"', runs="1_000_000")
-    running = process("run", write(CONSTANT, slow), "--report", "out")
+    running = process("run", write(CONSTANT, slow), "--report", "out", "--format", "json,md")
     deadline = time.monotonic() + 60
     while not list(folder.glob("out/constant-*.json")):
         assert running.poll() is None, running.communicate()
@@ -147,6 +147,7 @@ def test_an_interrupt_is_130_at_once_and_finished_audits_stay(write: Write, fold
     _, err = running.communicate(timeout=30)
     assert running.returncode == 130
     assert time.monotonic() - sent < 10  # the audit itself would take hours
-    assert err.splitlines()[-1] == "interrupted: 1 of 2 audits finished; their results are in out"
+    said = "interrupted: 1 of 2 audits finished; their results are in out; go on with: dpaudit run spec.toml "
+    assert err.splitlines()[-1] == said + "--report out --format json,md --resume"
     assert "Traceback" not in err
     assert [name for name in os.listdir(folder / "out") if name.startswith(".")] == []  # nothing half written

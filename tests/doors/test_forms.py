@@ -66,11 +66,11 @@ def test_every_form_of_claim_is_a_key_of_a_spec(dpaudit: Run, write: Write, nois
     assert planned.code == 0
     for told in ("(2, 0.3)-RDP, no", "privacy profile of 3 points, no", "certifier   binned", "epsilon from "):
         assert told in planned.out
-    ended = dpaudit("run", path, "--report", "out", "--confidence", "0.95", "--no-progress")
+    ended = dpaudit("run", path, "--report", "out", "--format", "json,md", "--confidence", "0.95", "--no-progress")
     assert ended.code == 0, ended.out + ended.err
     assert ended.out.count("as expected  REFUTED") == len(FORMS)
     schema = json.loads(dpaudit("validate", "--schema", "result").out)
-    for stored in Path("out").glob("*.json"):
+    for stored in Path("out").glob("*-*.json"):
         jsonschema.validate(json.loads(stored.read_text()), schema)
     report = Path("out", "report.md").read_text()
     assert "PrivacyProfile(curve=\\[(0, 0.2), (0.5, 0.1), (2, 0)\\])" in report
@@ -81,7 +81,7 @@ def test_every_form_of_claim_is_a_key_of_a_spec(dpaudit: Run, write: Write, nois
 def test_an_anytime_spec_stops_and_is_checked_again(dpaudit: Run, write: Write, noisy: None) -> None:
     write(spec(claim="{ mu = 0.5 }", stopping='"anytime"', **{**GROSS, "runs": "20_000"}))
     assert "  stopping    anytime: as soon as bets reach a wealth of " in dpaudit("plan", "spec.toml").out
-    ended = dpaudit("run", "spec.toml", "--report", "out", "--no-progress")
+    ended = dpaudit("run", "spec.toml", "--report", "out", "--format", "json,md", "--no-progress")
     assert ended.code == 0, ended.err
     assert "stopped there: the claim was refuted before the runs were spent" in ended.out
     assert "of them to bet on and certify\n" in ended.out
@@ -95,7 +95,7 @@ def test_a_pattern_makes_the_pairs_and_the_best_two_are_certified(dpaudit: Run, 
     keys = {"pattern": '"one_differs"', "pattern_parameters": "{ queries = 3 }", "certify_pairs": "2"}
     write(spec(**{**GROSS, "mechanism": '"noisy:vector"', "pair": None, "runs": "4_000", **keys}))
     assert "one differs: first up, " in dpaudit("plan", "spec.toml").out
-    ended = dpaudit("run", "spec.toml", "--report", "out", "--no-progress")
+    ended = dpaudit("run", "spec.toml", "--report", "out", "--format", "json,md", "--no-progress")
     assert ended.code == 0, ended.err
     assert "2 witnesses were certified, each at an equal part of the error probability" in ended.out
     assert "with confidence 0.999, claimed 1\n" in ended.out

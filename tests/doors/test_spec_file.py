@@ -138,11 +138,11 @@ def test_the_recorded_command_repeats_the_result_bit_for_bit(dpaudit: Run, write
     noisy = spec(name='"noisy"', mechanism='"noisy:noisy"', tags='["t"]')
     write(noisy, spec(name='"other"'), name="one.toml")
     write(spec(), name="two.toml")
-    assert dpaudit("run", ".", "--report", "first", "--seed", "9", "--runs", "3000").code == 0
+    assert dpaudit("run", ".", "--report", "first", "--format", "json,md", "--seed", "9", "--runs", "3000").code == 0
     (first,) = Path("first").glob("noisy-*.json")
     stored = json.loads(first.read_text())
     words = shlex.split(stored["provenance"]["command"])
-    assert dpaudit(*words[1:], "--report", "second").code == 0
+    assert dpaudit(*words[1:], "--report", "second", "--format", "json,md").code == 0
     (second,) = Path("second").glob("noisy-*.json")
     again = json.loads(second.read_text())
     for record in (stored, again):
@@ -159,7 +159,7 @@ def test_a_pair_made_by_a_function_runs_in_the_worker(dpaudit: Run, write: Write
     )
     several = spec(mechanism='"own:size"', pair=None, pairs='["own:pair", { first = [1], second = [2] }]')
     once = spec(name='"once"', mechanism='"own:size"', pair='"own:pair"', expect='"refuted"')
-    ended = dpaudit("run", write(once, several), "--report", "out")
+    ended = dpaudit("run", write(once, several), "--report", "out", "--format", "json,md")
     assert "as expected  REFUTED      once" in ended.out, ended.err
     (stored,) = (json.loads(path.read_text()) for path in Path("out").glob("once-*.json"))
     assert stored["spec"]["pairs"][0]["name"] == "pair"
@@ -198,7 +198,9 @@ def test_a_command_is_found_beside_its_spec(dpaudit: Run, write: Write, folder: 
 
 
 def test_a_time_limit_chooses_the_runs_and_is_recorded(dpaudit: Run, write: Write) -> None:
-    ended = dpaudit("run", write(spec(runs=None, max_time_s="0.5")), "--report", "out", "--jobs", "1")
+    ended = dpaudit(
+        "run", write(spec(runs=None, max_time_s="0.5")), "--report", "out", "--format", "json,md", "--jobs", "1"
+    )
     assert ended.code == 0, ended.err
     (stored,) = (json.loads(path.read_text()) for path in Path("out").glob("it-*.json"))
     assert stored["provenance"]["max_time_s"] == 0.5
@@ -209,9 +211,11 @@ def test_a_time_limit_chooses_the_runs_and_is_recorded(dpaudit: Run, write: Writ
 def test_the_schema_accepts_what_is_read_and_refuses_what_is_not(dpaudit: Run, root: Path) -> None:
     import tomllib
 
+    from dpaudit.spec_file import find_specs
+
     schema = json.loads(dpaudit("validate", "--schema", "spec").out)
     jsonschema.Draft202012Validator.check_schema(schema)
-    for path in sorted((root / "audits").rglob("*.toml")):
+    for path in find_specs([root / "audits"]):
         jsonschema.validate(tomllib.loads(path.read_text()), schema)
     for wrong in (spec(epsilom="1"), spec(claim='{ epsilon = "1" }'), spec(expect='"yes"'), spec(name='""')):
         with pytest.raises(jsonschema.ValidationError):

@@ -196,7 +196,7 @@ def test_an_upper_bound_in_a_spec(dpaudit: Run, write: Write) -> None:
     question, _ = read_spec(path)
     assert question.upper is not None
     assert (question.upper.label, question.upper.arithmetic) == (Label.NUMERIC_UPPER, Arithmetic.FLOATS)
-    ended = dpaudit("run", path, "--report", "out")
+    ended = dpaudit("run", path, "--report", "out", "--format", "json,md")
     assert ended.code == 0
     told = Path("out/report.md").read_text()
     assert (

@@ -141,8 +141,8 @@ def test_valid_whole_audits_on_the_boundary(options: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(("delta", "event"), [(0.0, "in"), (0.05, "in"), (0.0, "both")])
 def test_exact_valid_and_tight_on_the_boundary(delta: float, event: str) -> None:
-    """All outcomes of 12 and 12 scores, at confidence 0.9."""
-    n, alpha, epsilon, q = 12, 0.1, 0.7, 0.2
+    """All outcomes of 9 and 9 scores, at confidence 0.9."""
+    n, alpha, epsilon, q = 9, 0.1, 0.7, 0.2
     claim = ApproximateDP(epsilon, delta)
     p = claim.max_probability(q)
     x, y = binom.pmf(np.arange(n + 1), n, p), binom.pmf(np.arange(n + 1), n, q)

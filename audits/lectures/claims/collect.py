@@ -103,7 +103,7 @@ def audited(results: Results) -> dict[str, list[Audited]]:
 
 def results_in(folder: Path) -> dict[str, dpaudit.AuditResult]:
     """The results that a folder holds, by the name of the audit; raises `InvalidSpec` for one that does not check."""
-    loaded = [dpaudit.load(path) for path in sorted(folder.glob("*.json"))]
+    loaded = [dpaudit.load(path) for path in sorted(folder.glob("*.json")) if path.name != "suite.json"]
     return {result.name: result for result in loaded}
 
 

@@ -54,6 +54,23 @@ def check_writable(option: str, path: str) -> None:
         raise InvalidSpec(f"{option}: {path} cannot be written; name a file in a folder that can")
 
 
+def report_folder(report: str) -> Path:
+    """The folder of --report, made now: what cannot be written is better known before the runs than after.
+
+    Raises `InvalidSpec` where it cannot be made or written to.
+    """
+    from dpaudit.errors import InvalidSpec
+
+    folder = Path(report)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidSpec(f"--report: {folder} cannot be made ({error.strerror}); name another folder") from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidSpec(f"--report: {folder} cannot be written to; name another folder")
+    return folder
+
+
 def tagged(questions: list[Question], tags: tuple[str, ...]) -> tuple[Question, ...]:
     """The questions that carry one of the tags; all of them where none is asked for."""
     return tuple(question for question in questions if not tags or set(tags) & set(question.tags))

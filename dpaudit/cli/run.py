@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import Caller
-from dpaudit.cli.options import nothing_to_audit, tagged, wishes
+from dpaudit.cli.options import nothing_to_audit, report_folder, tagged, wishes
 from dpaudit.cli.words import one_line, say
 
 
@@ -111,8 +111,8 @@ def command(
         again=_again(paths, given, tags, quiet=quiet, no_progress=no_progress),
         accepted=_accepted(accepted if accepted is not None else wished.settings.accepted),
         formats=_formats(formats),
+        folder=None if folder is None else report_folder(folder),
     )
-    suite.prepare(None if folder is None else Path(folder))
     where = ledger if ledger is not None else wished.settings.ledger
     options = {"confidence": together, "tags": sorted(tags)}
     with recording(posed, path=where, wanted=not no_ledger, again=resume, options=options) as kept:

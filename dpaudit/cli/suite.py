@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -60,18 +59,6 @@ class Suite:
     folder: Path | None = None
     entries: list[SuiteEntry] = field(default_factory=list)
     unwritten: bool = False
-
-    def prepare(self, folder: Path | None) -> None:
-        """Makes the folder of the report now: what cannot be written is better known before the runs than after."""
-        self.folder = folder
-        if folder is None:
-            return
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidSpec(f"--report: {folder} cannot be made ({error.strerror}); name another folder") from None
-        if not os.access(folder, os.W_OK):
-            raise InvalidSpec(f"--report: {folder} cannot be written to; name another folder")
 
     def run(self, *, silent: bool) -> SuiteResult:
         """Runs every audit; its result is on disk before the next one begins."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.options import wishes
+from dpaudit.cli.options import report_folder, wishes
 from dpaudit.cli.words import say
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def command(
     Engine(workers, backend, supervised=True)  # a bad value is refused once, here, and not by each point
     questions = read_sweep_file(spec, wished)
     where = report if report is not None else wished.settings.report
-    folder = None if where is None else _folder(where)
+    folder = None if where is None else report_folder(where)
     code = 0
     with _ledger(ledger, wished.settings.ledger, no_ledger) as opened:
         for question in questions:
@@ -150,20 +149,6 @@ def _ledger(given: str | None, setting: str | None, refused: bool) -> Iterator[A
         return
     with ledger:
         yield ledger
-
-
-def _folder(report: str) -> Path:
-    """The folder, made now: what cannot be written is better known before the runs than after."""
-    from dpaudit.errors import InvalidSpec
-
-    folder = Path(report)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidSpec(f"--report: {folder} cannot be made ({error.strerror}); name another folder") from None
-    if not os.access(folder, os.W_OK):
-        raise InvalidSpec(f"--report: {folder} cannot be written to; name another folder")
-    return folder
 
 
 def _slug(name: str) -> str:

@@ -59,11 +59,6 @@ class Record:
     confidence: float
     p_value: float
 
-    @property
-    def clean_commit(self) -> str | None:
-        """The commit that the tree was at, where it had no changes."""
-        return None if self.commit is None or self.commit.endswith(DIRTY) else self.commit
-
 
 COLUMNS = tuple(field.name for field in fields(Record))
 TYPES = tuple(get_type_hints(Record).items())

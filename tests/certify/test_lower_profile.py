@@ -10,6 +10,7 @@ from scipy.stats import binom
 from statsmodels.stats.proportion import proportion_confint
 
 from dpaudit.certify import Binned, CoinFlip, FixedSides
+from dpaudit.certify.binomial import SLACK
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import PureDP
 
@@ -90,6 +91,28 @@ def test_the_curve_falls_and_its_inverse_agrees() -> None:
         assert profile.delta_at(epsilon) == pytest.approx(delta, abs=1e-9)
         assert profile.delta_at(epsilon + 1e-6) <= delta
     assert profile.epsilon_at(0.999) == 0.0
+
+
+def test_null_equal_counts_certify_nothing() -> None:
+    """Limits of one count on equal sides always overlap, whatever the confidence."""
+    for runs, confidence in itertools.product((1, 7, 400), (0.5, 0.95, 1 - 1e-6)):
+        for hits in {0, 1, runs // 3, runs // 2, runs}:
+            profile = LowerProfile.of(FixedSides(hits, hits, runs, runs), confidence)
+            assert [profile.delta_at(epsilon) for epsilon in EPSILONS] == [0.0] * len(EPSILONS)
+            assert profile.epsilon_at(0.0) == 0.0
+
+
+def test_mirror_the_side_was_frozen_with_the_event() -> None:
+    """The swapped pair certifies nothing of the same event, and of its complement as much, up to the limits' slack."""
+    for x, y, n, m in ((90, 10, 100, 120), (30, 2, 40, 400), (400, 350, 400, 400)):
+        profile = LowerProfile.of(FixedSides(x, y, n, m), 0.95)
+        swapped = LowerProfile.of(FixedSides(y, x, m, n), 0.95)
+        complement = LowerProfile.of(FixedSides(m - y, n - x, m, n), 0.95)
+        assert profile.delta_at(0.0) > 0.0
+        assert [swapped.delta_at(epsilon) for epsilon in EPSILONS] == [0.0] * len(EPSILONS)
+        for epsilon in EPSILONS:
+            slack = 2.0 * SLACK * (1.0 + math.exp(epsilon))  # two limits each, the second one times e^epsilon
+            assert complement.delta_at(epsilon) == pytest.approx(profile.delta_at(epsilon), rel=0.0, abs=slack)
 
 
 def test_no_runs_and_huge_epsilons_certify_nothing() -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpaudit.auditing.witness import Witness
 from dpaudit.events import Event, Feature
-from dpaudit.events.explore import labels_of
+from dpaudit.events.labels import labels_of
 from dpaudit.sampling import Pilot
 from dpaudit.sampling.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, concatenate
 

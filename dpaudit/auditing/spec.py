@@ -18,7 +18,8 @@ from dpaudit.pairs import AdjacentPair, SealedPair
 Pair = AdjacentPair | SealedPair
 
 SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64
-LARGE_AUDIT = 500_000  # runs from which a tenth of them finds the event; below it, a quarter does
+SEARCH_SHARE = 0.25
+LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 
 
@@ -134,7 +135,7 @@ class AuditSpec:
             )
         if self.run_timeout_s is not None:
             put("run_timeout_s", validate.positive("run_timeout_s", self.run_timeout_s))
-        share = 0.1 if self.runs >= LARGE_AUDIT else 0.25
+        share = LEARNING_SHARE if self.stopping == "anytime" and self.runs >= LARGE_AUDIT else SEARCH_SHARE
         put("search_share", validate.open_probability("search_share", self.search_share or share))
         size = (
             self.runs // SHARDS if self.shard_runs is None else validate.whole("shard_runs", self.shard_runs, least=1)

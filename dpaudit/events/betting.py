@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from dpaudit.claims.projection import growth
 from dpaudit.events.binning import Binning, Counts, Tables
+from dpaudit.events.candidates import features_of
 from dpaudit.events.event import Event
-from dpaudit.events.explore import binning_of, features_of
 from dpaudit.events.features import Coordinate, Feature
+from dpaudit.events.labels import binning_of
 from dpaudit.events.selection import event_of
 from dpaudit.sampling.outputs import Outputs, Sample, concatenate
 from dpaudit.sampling.worker import Pilot

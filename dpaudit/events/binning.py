@@ -64,6 +64,13 @@ class Binning:
         """The number of all cells."""
         return self.bins + len(self.tokens) + 1
 
+    @property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """Which bins hold one value only."""
+        found = np.zeros(self.bins, np.bool_)
+        found[1:-1] = np.nextafter(self.edges[1:], np.float32(-np.inf)) == self.edges[:-1]
+        return found
+
     def counts(self, column: Column, times: Counts | None = None) -> Counts:
         """How many runs fall into each cell; each cell of the column counts `times` over."""
         cell = self._number_cells(column.values)
@@ -129,18 +136,28 @@ def _bins(numbers: Floats) -> Binning:
     finite = numbers[np.isfinite(numbers)]
     quarter, three = finite[len(finite) // 4], finite[3 * len(finite) // 4]
     span = float(finite[-1]) - float(finite[0])
-    times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
-    atoms = values[times > max(5.0, REPEATED * len(numbers))]
+    atoms = _repeated(numbers, values, changes)
     if len(atoms) == 0 and len(finite) == len(numbers) and span < WIDE * float(three - quarter):
         low, step = float(finite[0]) - span / 4.0, 1.5 * span / EVEN_BINS
         edges = single(low + step * np.arange(1, EVEN_BINS))
         if SMALLEST_STEP < step < 1.0 / SMALLEST_STEP and np.all(edges[1:] > edges[:-1]):
             return Binning(edges, step=step)
     picks = values[np.linspace(0, len(values) - 1, QUANTILE_BINS).astype(np.intp)]
-    return Binning(np.unique(np.concatenate([picks, _around(atoms), _beyond(finite)])))
+    return Binning(np.unique(np.concatenate([picks, around(atoms), _beyond(finite)])))
 
 
-def _around(values: Floats) -> Floats:
+def atoms_of(numbers: Floats) -> Floats:
+    """The values that make up a part of the sorted numbers each, `REPEATED` or more."""
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+    return _repeated(numbers, numbers[np.concatenate([[0], changes])] if len(numbers) else numbers, changes)
+
+
+def _repeated(numbers: Floats, values: Floats, changes: npt.NDArray[np.intp]) -> Floats:
+    times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
+    return values[times > max(5.0, REPEATED * len(numbers))] if len(numbers) else values
+
+
+def around(values: Floats) -> Floats:
     """Edges that give each value a bin of its own: just below it, and itself."""
     below = np.nextafter(values, np.float32(-np.inf))
     return np.unique(np.concatenate([below, values]))
@@ -165,6 +182,11 @@ class Tables:
     """The reducer of search: counts of the cells of several features, one after the other, a column for each side."""
 
     features: tuple[tuple[Feature, Binning], ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of all cells."""
+        return sum(bins.cells for _, bins in self.features)
 
     @property
     def wanted(self) -> frozenset[Path] | None:

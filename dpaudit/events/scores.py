@@ -1,7 +1,7 @@
 """Joint events: one number that sums what all coordinates say, learned on a pilot and stored whole, as numbers.
 
-`LogRatio` adds, for each coordinate, the log ratio of the cell it falls into: the likelihood ratio where
-coordinates are independent. `Linear` is a logistic regression on standardised coordinates, fitted by
+`LogRatio` adds, for each coordinate or each step from one to the next, the log ratio of the cell it falls into: the
+likelihood ratio where these are independent. `Linear` is a logistic regression on standardised coordinates, fitted by
 scikit-learn. Validity never depends on either; a bad score loses power.
 """
 
@@ -14,19 +14,26 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.binning import Binning, binning
-from dpaudit.events.features import Coordinate, rounded, single, stored
+from dpaudit.events.binning import Binning, Counts, Tables, around, atoms_of, binning
+from dpaudit.events.features import Coordinate, Difference, Shape, rounded, single, stored
+from dpaudit.events.weights import weights
 from dpaudit.sampling.outputs import Column, Outputs, Path, Token
 
-GROUPS = 24  # cells of one coordinate's numbers
-PSEUDO_COUNT = 3.0
+GROUPS = 20  # cells of one coordinate's numbers
+FEWEST_IN_A_TAIL = 32  # outputs of the pilot beyond the last edge that they choose
+ALIKE = 8.0  # from the 5 % to the 95 % quantile of all, at most, in units of a coordinate's quartile distance
+BEYOND = 8  # further edges, where a longer search will still find numbers
+
+
+Part = Coordinate | Difference | Shape
+Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What one coordinate adds to the score: a weight for each cell of its binning."""
+    """What one coordinate, or the difference of two, adds to the score: a weight for each cell of its binning."""
 
-    coordinate: Coordinate
+    coordinate: Part
     bins: Binning
     weights: tuple[float, ...]
 
@@ -51,13 +58,21 @@ class Term:
     @classmethod
     def from_dict(cls, written: dict[str, Any]) -> Term:
         """The term of a stored result."""
-        place = written["coordinate"]
         tokens = tuple(Token(token["label"], token["code"]) for token in written["tokens"])
         return cls(
-            Coordinate(tuple(place["path"]), place.get("centre", 0.0)),
+            _coordinate(written["coordinate"]),
             Binning(np.array([float(edge) for edge in written["edges"]], np.float32), tokens),
             tuple(written["weights"]),
         )
+
+
+def _coordinate(written: dict[str, Any]) -> Part:
+    if written["kind"] == Difference.kind:
+        return Difference(tuple(written["left"]), tuple(written["right"]))
+    if written["kind"] == Shape.kind:
+        paths = tuple(tuple(path) for path in written["paths"])
+        return Shape(paths, tuple(float(value) for value in written["values"]))
+    return Coordinate(tuple(written["path"]), written.get("centre", 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +84,7 @@ class LogRatio:
 
     @property
     def wanted(self) -> frozenset[Path]:
-        return frozenset(term.coordinate.path for term in self.terms)
+        return frozenset(path for term in self.terms for path in term.coordinate.wanted)
 
     def column(self, outputs: Outputs) -> Column:
         total = np.zeros(outputs.runs)
@@ -86,7 +101,9 @@ class LogRatio:
         return cls(tuple(Term.from_dict(term) for term in stored["terms"]))
 
     def __str__(self) -> str:
-        return f"log-ratio score of {len(self.terms)} coordinates"
+        shapes, steps = (sum(isinstance(term.coordinate, kind) for term in self.terms) for kind in (Shape, Difference))
+        shape = "the shape and " if shapes else ""
+        return f"log-ratio score of {shape}{len(self.terms) - shapes} {'steps' if steps else 'coordinates'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,28 +147,79 @@ class Linear:
         return f"logistic score of {len(self.paths)} coordinates"
 
 
-def learn_log_ratio(first: Outputs, second: Outputs, coordinates: Sequence[Coordinate]) -> LogRatio:
-    """The log-ratio score from a pilot: cells of equal mass, counts smoothed by `PSEUDO_COUNT`."""
-    labels = {**first.labels, **second.labels}
-    return LogRatio(tuple(_term(first, second, coordinate, labels) for coordinate in coordinates))
+def cells_of(parts: Sequence[Part], both: Outputs) -> Tables:
+    """Cells for the terms of a score; the same for all coordinates where their numbers have about the same range."""
+    columns = [part.column(both) for part in parts]
+    fine = [binning(column, dict(both.labels)) for column in columns]
+    numbers = [np.sort(single(column.values[column.tokens == 0])) for column in columns]
+    spread = [
+        len(bins.edges) > GROUPS and np.isfinite(each).sum() > GROUPS for bins, each in zip(fine, numbers, strict=True)
+    ]
+    together = [each for each, many in zip(numbers, spread, strict=True) if many]
+    common = _edges(np.sort(np.concatenate(together))) if _same_range(together) else None
+    edges = [
+        bins.edges if not many else _edges(each) if common is None else common
+        for bins, each, many in zip(fine, numbers, spread, strict=True)
+    ]
+    return Tables(
+        tuple((part, Binning(each, bins.tokens)) for part, each, bins in zip(parts, edges, fine, strict=True))
+    )
 
 
-def _term(first: Outputs, second: Outputs, coordinate: Coordinate, labels: dict[int, str]) -> Term:
-    columns = [coordinate.column(side) for side in (first, second)]
-    tokens = np.concatenate([column.tokens for column in columns])
-    values = np.concatenate([single(column.values) for column in columns])
-    fine = binning(Column(values, tokens), labels)
-    numbers = np.sort(values[tokens == 0])
-    edges = fine.edges
-    if len(edges) > GROUPS:
-        picks = numbers[np.linspace(0, len(numbers) - 1, GROUPS + 1).astype(np.intp)[1:-1]]
-        edges = np.unique(picks)
-    coarse = Binning(edges, fine.tokens)
-    counts = [coarse.counts(column) + PSEUDO_COUNT for column in columns]
-    weights = np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())
-    empty = counts[0] + counts[1] <= 2.0 * PSEUDO_COUNT
-    weights[empty] = 0.0
-    return Term(coordinate, coarse, tuple(float(weight) for weight in weights))
+def _same_range(numbers: Sequence[Floats]) -> bool:
+    """Whether each of several coordinates spreads about as far as all of them together."""
+    if len(numbers) < 2:
+        return False
+    finite = [each[np.isfinite(each)].astype(np.float64) for each in numbers]
+    low, high = np.quantile(np.concatenate(finite), [0.05, 0.95])
+    quarters = [np.quantile(each, [0.25, 0.75]) for each in finite]
+    return all(low <= first and third <= high and high - low <= ALIKE * (third - first) for first, third in quarters)
+
+
+def _edges(numbers: Floats) -> Floats:
+    """`GROUPS` cells of about equal mass in the middle, tails, and a cell of its own for each value that recurs."""
+    finite = numbers[np.isfinite(numbers)]
+    middle = finite[(np.linspace(0.0, 1.0, GROUPS + 1)[1:-1] * (len(finite) - 1)).astype(np.intp)]
+    tails = [_tail(finite), -_tail(-finite[::-1])]
+    return np.unique(np.concatenate([middle, *tails, around(atoms_of(numbers))]))
+
+
+def _tail(numbers: Floats) -> Floats:
+    """Edges of the lower tail of sorted numbers, from one to the next half their mass; the last ones as if it went on.
+
+    Where a tail falls off exponentially, its halvings are evenly apart.
+    """
+    first = np.ceil(np.log2(GROUPS))
+    halvings = np.arange(first, max(np.log2(len(numbers) / FEWEST_IN_A_TAIL), first + 2.0))
+    seen = numbers[(0.5**halvings * (len(numbers) - 1)).astype(np.intp)].astype(np.float64)
+    apart = (seen[0] - seen[-1]) / (len(seen) - 1)
+    return single(np.concatenate([seen, seen[-1] - apart * np.arange(1.0, BEYOND + 1.0)]))
+
+
+def log_ratio(terms: Tables, counts: Counts) -> LogRatio:
+    """The log-ratio score whose terms these are, from counts of them.
+
+    Where the first is a shape, the others say what the numbers add to it: their ratios given that they are there.
+    """
+    tables = terms.split(counts)
+    lines = [~bins.alone for _, bins in terms.features]
+    shaped = isinstance(terms.features[0][0], Shape)
+    if shaped:
+        tables = [tables[0], *(_given(table, line) for table, line in zip(tables[1:], lines[1:], strict=True))]
+    found = weights(tables[:1], lines[:1]) + weights(tables[1:], lines[1:]) if shaped else weights(tables, lines)
+    return LogRatio(
+        tuple(
+            Term(feature, bins, tuple(float(weight) for weight in each))  # type: ignore[arg-type]
+            for (feature, bins), each in zip(terms.features, found, strict=True)
+        )
+    )
+
+
+def _given(table: Counts, line: npt.NDArray[np.bool_]) -> Counts:
+    """The counts of the numbers alone."""
+    kept = np.zeros_like(table)
+    kept[: len(line)][line] = table[: len(line)][line]
+    return kept
 
 
 def learn_linear(first: Outputs, second: Outputs, paths: Sequence[Path]) -> Linear:

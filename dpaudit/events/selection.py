@@ -13,13 +13,14 @@ import numpy.typing as npt
 from dpaudit.events.binning import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
-from dpaudit.events.goal import FEWEST_HITS, Goal, Reals, Spread, luck_down, luck_up
+from dpaudit.events.goal import Goal, Reals, Spread, luck_down, luck_up
 from dpaudit.events.tails import Tails, smoothed
 
 FEW_Z, SOME_Z, MANY_Z = 0.2, 1.0, 2.5  # deviations of luck taken off: few cells in all, in a feature of many, many
 FEW_CELLS, MANY_CELLS = 12, 64
+FEWEST_SMOOTHED = 40  # hits of a tail
 SORTED_Z = 1.0  # more of them where many cells are also put in order of their ratios
-SMOOTHED_Z = 1.25  # and where neighbours have said what they know
+SMOOTHED_Z, RIVALS_Z = 0.8, 2.0  # and where neighbours have said what they know: of one feature, of several
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS = 32  # contiguous groups that a ratio order may sort; more would follow the noise
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
@@ -67,12 +68,14 @@ def propose(
     thresholds_only: bool = False,
     closely: bool = True,
     least_z: float = FEW_Z,
+    smoothed_z: float = SMOOTHED_Z,
 ) -> Proposal | None:
     """The best event of one feature, over both sides, thresholds both ways, single values and sets of values.
 
     A learned score is in order already: `thresholds_only` spares it a second order, learned from luck. `closely`
     smooths the tails, which is for the last choice and costs more than the rest. `least_z` deviations of luck are taken
-    off, more where the feature has more than a few cells: `SOME_Z` where other features compete.
+    off, more where the feature has more than a few cells: `SOME_Z` where other features compete; of smoothed
+    tails `smoothed_z`.
     """
     sides = np.ascontiguousarray(counts.T, np.float64)
     both = sides[0] + sides[1]
@@ -85,7 +88,7 @@ def propose(
     for p in (0, 1):
         here = [*families, *(() if group is None else _by_ratio(group, sides if p == 0 else sides[::-1]))]
         sizes = int(runs[p]), int(runs[1 - p])
-        for score, family, chosen, point in _tops(here, goal, sizes, z, sorted_z):
+        for score, family, chosen, point in _tops(here, goal, sizes, z, sorted_z, smoothed_z):
             if score > (-math.inf if best is None else best[0]):
                 best = score, p, family, chosen, point
         families = [family.mirrored() for family in families]
@@ -100,7 +103,7 @@ def propose(
 
 
 def _tops(
-    families: list[_Candidates], goal: Goal, runs: tuple[int, int], z: float, sorted_z: float
+    families: list[_Candidates], goal: Goal, runs: tuple[int, int], z: float, sorted_z: float, smoothed_z: float
 ) -> Iterator[tuple[float, _Candidates, int, Point]]:
     """The best candidate by its own counts, and the best smoothed tail of each family: score, family, index, point."""
     sizes = [len(family.tried) for family in families]
@@ -120,8 +123,10 @@ def _tops(
     for family in families:
         if family.tails is not None:
             tails = family.tails
-            p, q, luck = tails.x / max(runs[0], 1), tails.y / max(runs[1], 1), tails.spread(SMOOTHED_Z)
-            scores = np.where(tails.x + tails.y >= FEWEST_HITS, goal.predicted(p, q, luck), -np.inf)
+            p, q, luck = tails.x / max(runs[0], 1), tails.y / max(runs[1], 1), tails.spread(smoothed_z)
+            # where the other side has no hit yet, its neighbours cannot say how few it will have
+            seen = (tails.x + tails.y >= FEWEST_SMOOTHED) & (family.sides[1, tails.at] > 0.0)
+            scores = np.where(seen, goal.predicted(p, q, luck), -np.inf)
             top = int(np.argmax(scores))
             yield float(scores[top]), family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top))
 

@@ -8,6 +8,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events.bits import KINDS as BIT_KINDS
 from dpaudit.events.event import Event
 from dpaudit.events.features import (
+    Above,
     Coordinate,
     Difference,
     Equal,
@@ -16,6 +17,7 @@ from dpaudit.events.features import (
     FirstOf,
     Ordered,
     Present,
+    Shape,
     Sum,
     Whole,
 )
@@ -55,9 +57,13 @@ def feature_from_dict(written: dict[str, Any]) -> Feature:
     for name in ("path", "left", "right"):
         if name in fields:
             fields[name] = tuple(fields[name])
+    if "values" in fields:
+        fields["values"] = tuple(float(value) for value in fields["values"])
+    if "threshold" in fields:
+        fields["threshold"] = float(fields["threshold"])
     if "paths" in fields:
         fields["paths"] = tuple(tuple(path) for path in fields["paths"])
-    for each in (Coordinate, Ordered, Difference, Sum, Equal, Extreme, Present, FirstOf, Whole):
+    for each in (Coordinate, Ordered, Above, Difference, Sum, Equal, Extreme, Present, FirstOf, Shape, Whole):
         if each.kind == written.get("kind"):
             return each(**fields)
     for score in (LogRatio, Linear, *BIT_KINDS):

@@ -1,6 +1,6 @@
 """Tails seen through their neighbours: the log ratio of a rare tail, smoothed along the thresholds that lead to it.
 
-Beyond a quarter of all mass, thresholds `RATIO` apart in mass cut a tail into cells whose counts are independent.
+In a quarter of all mass, thresholds `RATIO` apart in mass cut a tail into cells whose counts are independent.
 Their log ratios are smoothed by a trend whose slope changes little from cell to cell (Whittaker 1923); how little
 is the choice that makes the counts likeliest. A far tail with few hits then borrows from the nearer ones, and is
 neither taken for a leak when it was lucky nor given up because it is rare.
@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.goal import Reals, Spread
+from dpaudit.events.smoothing import trend
 
 SMOOTHED = 0.25  # of both sides' mass: larger tails have hits enough
 RATIO = math.sqrt(2.0)
 FEWEST_CELLS = 5
 FEWEST_IN_A_CELL = 5.0
-BENDS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])  # the change of slope, in log ratio a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +58,10 @@ def smoothed(x: Reals, y: Reals) -> Tails | None:
     if len(at) < FEWEST_CELLS:
         return None
     mine, other = np.diff(x[at], prepend=0.0), np.diff(y[at], prepend=0.0)
-    centre, covariance = _trend(np.log((mine + 0.5) / (other + 0.5)), 1.0 / (mine + 0.5) + 1.0 / (other + 0.5))
+    centre, covariance = trend(mine, other)
     share = 1.0 / (1.0 + np.exp(-centre))
     hits = mine + other
     # of a sum over the first cells: what a change of each cell's log ratio moves from one side to the other
     weight = hits * share * (1.0 - share)
     moved = np.cumsum(np.cumsum(weight[:, None] * covariance * weight[None, :], axis=0), axis=1).diagonal()
     return Tails(at, np.cumsum(hits * share), np.cumsum(hits * (1.0 - share)), np.sqrt(np.maximum(moved, 0.0)))
-
-
-def _trend(seen: Reals, variance: Reals) -> tuple[Reals, Reals]:
-    """The smoothed values and their covariance, at the bend that makes the values seen likeliest."""
-    cells = len(seen)
-    second = np.diff(np.eye(cells), n=2, axis=0)
-    precision = np.diag(1.0 / variance) + (second.T @ second) / BENDS[:, None, None] ** 2
-    centres = np.linalg.solve(precision, np.broadcast_to((seen / variance)[:, None], (len(BENDS), cells, 1)))[..., 0]
-    likelihood = (centres - seen) @ (seen / variance) / 2.0
-    likelihood -= np.linalg.slogdet(precision)[1] / 2.0 + (cells - 2) * np.log(BENDS)
-    best = int(np.argmax(likelihood))
-    return centres[best], np.linalg.inv(precision[best])

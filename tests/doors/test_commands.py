@@ -24,8 +24,8 @@ def test_plan_shows_what_would_be_spent_and_seen(dpaudit: Run, write: Write) -> 
     ended = dpaudit("plan", write(spec(runs="1_000_000"), spec(name='"two"', pair=None, pairs=pairs, runs="1e6")))
     assert ended.code == 0
     assert "  claim       1-DP, no relation stated; expected not-refuted\n" in ended.out
-    assert "  runs        1,000,000: 100,000 to search, 900,000 to certify\n" in ended.out
-    assert "  runs        1,000,000: 100,000 to choose a pair, 90,000 to search, 810,000 to certify\n" in ended.out
+    assert "  runs        1,000,000: 250,000 to search, 750,000 to certify\n" in ended.out
+    assert "  runs        1,000,000: 150,000 to choose a pair, 212,500 to search, 637,500 to certify\n" in ended.out
     assert "  pairs       pair 1, pair 2\n" in ended.out
     assert "    0.5       epsilon from 1.0" in ended.out
     assert dpaudit("plan", "spec.toml", "--tag", "none").code == 5

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpaudit.claims import ApproximateDP
 from dpaudit.events import Goal, Plan, Proposal, best, pilot_counts, plan
+from dpaudit.events.scores import LogRatio, Part, cells_of, log_ratio
 from dpaudit.sampling import Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.outputs import concatenate
 
 Side = Callable[[np.random.Generator], Any]  # one run
 
@@ -28,6 +30,12 @@ def odd_outputs(runs: int, seed: int) -> list[tuple[Any, ...]]:
 def outputs_of(run: Side, runs: int, rng: np.random.Generator) -> Outputs:
     """The canonical form of some runs."""
     return encode_objects([run(rng) for _ in range(runs)])
+
+
+def learned_ratio(first: Outputs, second: Outputs, parts: Sequence[Part]) -> LogRatio:
+    """The log-ratio score of these parts, from some outputs of each side."""
+    terms = cells_of(parts, concatenate([first, second]))
+    return log_ratio(terms, terms(Sample(first), Sample(second)))
 
 
 def search(

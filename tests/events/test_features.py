@@ -17,6 +17,7 @@ from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Feature, event_from_dict
 from dpaudit.events.binning import Binning
 from dpaudit.events.features import (
+    Above,
     Coordinate,
     Difference,
     Equal,
@@ -24,16 +25,18 @@ from dpaudit.events.features import (
     FirstOf,
     Ordered,
     Present,
+    Shape,
     Sum,
     Whole,
+    levels_of,
     spell,
 )
-from dpaudit.events.scores import Linear, LogRatio, Term, learn_linear, learn_log_ratio
+from dpaudit.events.scores import Linear, LogRatio, Term, learn_linear
 from dpaudit.events.stored import feature_from_dict
 from dpaudit.sampling import Outputs, Token, token
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column
-from tests.events.samples import INF, NAN, odd_outputs
+from tests.events.samples import INF, NAN, learned_ratio, odd_outputs
 
 PATHS = ((0,), (1,), (2,), (3,))
 OUTPUTS = odd_outputs(600, seed=4)
@@ -61,12 +64,23 @@ def numbers(output: tuple[Any, ...]) -> list[float]:
     return [value for place in range(len(PATHS)) if not math.isnan(value := number(entry(output, place)))]
 
 
-def ranked(rank: int) -> Plain:
+def steps(output: tuple[Any, ...]) -> list[float]:
+    """Each number less the one before it, the first as it is; none where either is no number."""
+    cells = [number(entry(output, place)) for place in range(len(PATHS))]
+    found = [cell - before for before, cell in zip([0.0, *cells[:-1]], cells, strict=True)]
+    return [value for value in found if not math.isnan(value)]
+
+
+def ranked(rank: int, of: Callable[[tuple[Any, ...]], list[float]] = numbers) -> Plain:
     def plain(output: tuple[Any, ...]) -> float:
-        found = sorted(numbers(output))
+        found = sorted(of(output))
         return found[rank] if -len(found) <= rank < len(found) else NAN
 
     return plain
+
+
+def above(threshold: float, of: Callable[[tuple[Any, ...]], list[float]] = numbers) -> Plain:
+    return lambda output: float(sum(single(value) > single(threshold) for value in of(output)))
 
 
 def total(output: tuple[Any, ...]) -> float:
@@ -101,6 +115,9 @@ def first_of(wanted: Callable[[Any], bool]) -> Plain:
 
 CASES: list[tuple[Feature, Plain]] = [
     *((Ordered(PATHS, rank), ranked(rank)) for rank in (0, 1, 2, 3, -1, -2, -3)),
+    *((Ordered(PATHS, rank, steps=True), ranked(rank, steps)) for rank in (0, 1, -1, -2)),
+    *((Above(PATHS, level), above(level)) for level in (0.0, 0.3, 2.5, 3e38, INF, -INF)),
+    *((Above(PATHS, level, steps=True), above(level, steps)) for level in (-2.0, 0.0, 1.5, -INF)),
     (Difference((0,), (1,)), lambda o: number(entry(o, 0)) - number(entry(o, 1))),
     (Sum(PATHS), total),
     (Equal((0,), (1,)), equal(0, 1)),
@@ -164,6 +181,37 @@ def test_whole_outputs_are_equal_where_their_numbers_are_as_float32() -> None:
         assert (a == b) == (canonical(one) == canonical(other)), (one, other)
 
 
+@pytest.mark.parametrize("values", [(), (0.0,), (2.5, 1.0), (INF, -INF, 0.1 + 0.2)])
+def test_two_outputs_have_one_shape_where_each_entry_is_of_one_kind(values: tuple[float, ...]) -> None:
+    def canonical(output: tuple[Any, ...]) -> list[Any]:
+        """Numbers are alike, apart from the `values`; NaN, tokens and what is not there are what they are."""
+        found: list[Any] = []
+        for place in range(len(PATHS)):
+            cell = entry(output, place)
+            if isinstance(cell, int | float):
+                same = [value for value in values if single(value) == single(cell)]
+                found.append("nan" if cell != cell else ("value", *same) if same else "number")
+            else:
+                found.append((type(cell), cell))
+        return found
+
+    column = Shape(PATHS, values).column(ENCODED)
+    assert np.isnan(column.values).all()
+    assert np.all(column.tokens != 0)
+    kinds = [canonical(output) for output in OUTPUTS[:150]]
+    for (one, a), (other, b) in itertools.combinations(zip(kinds, column.tokens[:150], strict=True), 2):
+        assert (a == b) == (one == other), (one, other)
+
+
+def test_levels_lie_above_a_part_of_all_entries_or_steps() -> None:
+    outputs = encode_objects([(1.0, 5.0, INF), (2.0, NAN, 4.0), ("a", 3.0, None), ()])
+    paths = PATHS[:3]
+    assert levels_of(outputs, paths, False, (0.5,)) == (3.0,)  # of 1 2 3 4 5
+    assert levels_of(outputs, paths, True, (0.0, 0.5, 1.0)) == (1.0, 2.0, 4.0)  # of 1, 5 - 1 and 2
+    assert levels_of(outputs, paths, False, (0.5, 0.5)) == (3.0,)
+    assert levels_of(encode_objects([("a", INF), (None, NAN)]), paths, False, (0.5,)) == ()
+
+
 def test_whole_outputs_that_were_not_kept_whole_are_refused() -> None:
     cut = Outputs(ENCODED.runs, ENCODED.columns, ENCODED.labels, complete=False)
     with pytest.raises(UnsoundAudit, match="compared whole"):
@@ -194,7 +242,9 @@ def learned() -> list[Feature]:
     half = len(OUTPUTS) // 2
     first, second = encode_objects(OUTPUTS[:half]), encode_objects(OUTPUTS[half:])
     return [
-        learn_log_ratio(first, second, [Coordinate((0,)), Coordinate((1,), centre=1.0)]),
+        learned_ratio(first, second, [Coordinate((0,)), Coordinate((1,), centre=1.0)]),
+        learned_ratio(first, second, [Coordinate((0,)), *(Difference((j + 1,), (j,)) for j in range(3))]),
+        learned_ratio(first, second, [Shape(PATHS, (0.0, 2.5)), Coordinate((1,)), Coordinate((3,), centre=-2.0)]),
         learn_linear(first, second, [(0,), (2,)]),
     ]
 
@@ -219,7 +269,7 @@ def test_a_learned_score_parts_what_it_was_taught() -> None:
     rng = np.random.default_rng(6)
     first, second = (encode_objects([tuple(row) for row in rng.normal(mean, 1.0, (3000, 3))]) for mean in (0.5, -0.5))
     for score in (
-        learn_log_ratio(first, second, [Coordinate((j,)) for j in range(3)]),
+        learned_ratio(first, second, [Coordinate((j,)) for j in range(3)]),
         learn_linear(first, second, [(0,), (1,), (2,)]),
     ):
         high, low = (np.median(score.column(side).values) for side in (first, second))
@@ -237,6 +287,8 @@ def every_feature() -> list[Feature]:
         Coordinate(("total", 2, TYPE)),
         FirstOf(PATHS, code=token("text", "ü").code, label="'ü'"),
         Whole(),
+        Shape(PATHS),
+        Shape(PATHS, (0.0, 2.5)),
         *learned(),
     ]
 
@@ -297,6 +349,12 @@ def test_many_tokens_are_found_as_few_are() -> None:
         (Event(Coordinate(()), ((9.5, INF),)), "output > 9.5"),
         (Event(Coordinate((0,)), ((-INF, 9.5),)), "output[0] <= 9.5"),
         (Event(Sum(PATHS), ((1.0, 2.0),)), "1 < sum(output) <= 2"),
+        (Event(Above(PATHS, 0.5), ((1.5, INF),)), "number of entries of output above 0.5 > 1.5"),
+        (Event(Above(PATHS, 0.1, steps=True), ((1.5, INF),)), "number of steps of output above 0.1 > 1.5"),
+        (Event(Ordered(PATHS, 0, steps=True), ((9.5, INF),)), "min(steps of output) > 9.5"),
+        (Event(Ordered(PATHS, -1, steps=True), ((9.5, INF),)), "max(steps of output) > 9.5"),
+        (Event(Ordered(PATHS, -2, steps=True), ((9.5, INF),)), "sorted(steps of output)[-2] > 9.5"),
+        (Event(Shape(PATHS), tokens=(Token("(1, absent)", 3),)), "shape of output is (1, absent)"),
         (Event(Coordinate(("total",)), ((-INF, INF),)), "output['total'] is a number"),
         (Event(Coordinate(()), tokens=(Token("'a'", 3),)), "output is 'a'"),
         (Event(Coordinate(()), tokens=(Token("'a'", 3), Token("'b'", 5))), "output is one of 'a', 'b'"),
@@ -308,6 +366,18 @@ def test_many_tokens_are_found_as_few_are() -> None:
 )
 def test_events_read_as_python(event: Event, words: str) -> None:
     assert str(event) == words
+
+
+def test_scores_say_what_they_are_over() -> None:
+    bins = Binning(np.array([0.0], np.float32))
+
+    def score(*parts: Any) -> str:
+        return str(LogRatio(tuple(Term(part, bins, (0.0, 0.0, 0.0)) for part in parts)))
+
+    first, second = Coordinate((0,)), Coordinate((1,))
+    assert score(first, second) == "log-ratio score of 2 coordinates"
+    assert score(first, Difference((1,), (0,)), Difference((2,), (1,))) == "log-ratio score of 3 steps"
+    assert score(Shape(PATHS), first, second) == "log-ratio score of the shape and 2 coordinates"
 
 
 def test_paths_read_as_python() -> None:

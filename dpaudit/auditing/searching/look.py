@@ -11,24 +11,36 @@ import numpy.typing as npt
 
 from dpaudit.claims import Claim
 from dpaudit.events import (
+    KEPT,
     Event,
     Goal,
     Partition,
     PartitionProposal,
     Plan,
     Proposal,
+    Tables,
     as_partition,
     best,
     best_partition,
     everything,
+    learned_again,
+    moved,
+    narrowed,
     pilot_counts,
     plan,
+    relearned,
+    unlearned,
 )
-from dpaudit.sampling import Pilot, Session, Stage, shards
+from dpaudit.sampling import Pilot, Sample, Session, Stage, shards
 from dpaudit.sampling.streams import Shard
 
 PILOT_RUNS = 1 << 15  # outputs held at a time, whatever the number of runs
 PILOT_SHARD = 1 << 12
+EVERY = 1 << 10  # more features than there are
+LEARN_FROM = 1 << 17  # runs to count from which a part chooses among all features, and learns the scores anew
+WIDE_PART, LEARN_PART, SETTLE_PART = 0.1, 0.35, 0.06  # of them: to count every feature, to learn, to settle
+PLAIN_PART = 0.4  # of the last runs are enough where every feature has few cells
+WIDE = 16  # features that are left after the first of these
 FEWEST_RUNS = 2  # of one look: each side is likely to have an output at all
 
 
@@ -60,6 +72,8 @@ class Look:
         self.plan: Plan | None = None
         self._pilot: Pilot | None = None
         self._counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._terms: list[npt.NDArray[np.int64]] = []
+        self._settled: Proposal | None = None
         self._next = start
 
     @property
@@ -81,14 +95,73 @@ class Look:
             self._pilot = fresh if self._pilot is None else Pilot.joined([self._pilot, fresh])
         return runs
 
-    def count(self, runs: int) -> int:
-        """Chooses the features, for good, and counts them on so many more runs; returns the runs made."""
+    def count(self, runs: int, *, last: bool = False) -> int:
+        """Chooses the features, for good, and counts them on so many more runs; returns the runs made.
+
+        Of many runs, the first choose among all features, more of them learn the scores, and the rest judges these.
+        The `last` ones are fewer where all features have few cells; else the end of them learns the best event's score
+        once more, from all runs.
+        """
+        runs = max(runs, 0)
+        many = runs >= LEARN_FROM
+        fresh = self.plan is None
+        chosen = self._choose(everything_counts=many)
+        if last and many and chosen.plain:
+            runs = max(int(PLAIN_PART * runs), LEARN_FROM)
+        left = runs
+        if many and fresh:
+            left -= self._count(int(WIDE_PART * runs), learning=True)
+            self._narrow(WIDE)
+        if many and chosen.terms:
+            left -= self._count(int(LEARN_PART * runs), learning=True)
+            self.plan, self._counts = relearned(self._choose(), self._counts, self._terms, self.pilot)
+        if many:
+            self._narrow(KEPT)
+        settling = int(SETTLE_PART * runs) if many and last and chosen.terms else 0
+        self._count(left - settling, learning=settling > 0)
+        self._settle(settling)
+        return runs
+
+    def _choose(self, *, everything_counts: bool = False) -> Plan:
+        """The plan, made the first time; with every feature, and no score yet, where many runs will come."""
         if self.plan is None:
-            self.plan = plan(self.pilot, self.goal)
+            self.plan = plan(self.pilot, self.goal, keep=EVERY if everything_counts else KEPT)
             self._counts = pilot_counts(self.plan, self.pilot)
-        if runs > 0:
-            self._counts += self.session.counts(self._work(runs, self.shard_runs), self.plan.tables)
-        return max(runs, 0)
+            if everything_counts:
+                self.plan, self._counts = unlearned(self.plan, self._counts)
+            self._terms = [each(Sample(self.pilot.first), Sample(self.pilot.second)) for each in self.plan.terms]
+        return self.plan
+
+    def _narrow(self, keep: int) -> None:
+        self.plan, self._counts = narrowed(self._choose(), self._counts, self.goal, keep=keep)
+
+    def _settle(self, runs: int) -> None:
+        """Where the best event is on a log-ratio score: the same on the score learned from all runs so far."""
+        if runs <= 0:
+            return
+        assert self.plan is not None
+        found = best(self.plan, self._counts, self.goal)
+        again = None if found is None else learned_again(found, self.plan, self._terms, self.pilot)
+        if found is None or again is None or self.goal.certifier == "binned":
+            self._count(runs)
+            return
+        table = self.session.counts(self._work(runs, self.shard_runs), Tables((again,)))
+        self._settled = moved(found, self.plan, self._counts, again, table)
+
+    def _count(self, runs: int, *, learning: bool = False) -> int:
+        """Counts the plan's features on so many more runs, when `learning` the terms of its scores too; the runs."""
+        assert self.plan is not None
+        if runs <= 0:
+            return 0
+        own = self.plan.tables
+        more = [feature for each in self.plan.terms for feature in each.features] if learning else []
+        counts = self.session.counts(self._work(runs, self.shard_runs), Tables((*own.features, *more)))
+        cells = own.cells
+        self._counts = self._counts + counts[:cells]
+        for number, each in enumerate(self.plan.terms if learning else ()):
+            self._terms[number] = self._terms[number] + counts[cells : cells + each.cells]
+            cells += each.cells
+        return runs
 
     def proposal(self) -> Candidate | None:
         """The best event or partition so far; None where too little was seen of any."""
@@ -96,7 +169,7 @@ class Look:
         counts = self._counts if self.plan is not None else pilot_counts(chosen, self.pilot)
         if self.goal.certifier == "binned" and (found := best_partition(chosen, counts, self.goal)) is not None:
             return _binned(found)
-        single = best(chosen, counts, self.goal)
+        single = self._settled or best(chosen, counts, self.goal)
         return None if single is None else self._candidate(single)
 
     def last_resort(self) -> Candidate:

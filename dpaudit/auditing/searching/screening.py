@@ -14,7 +14,7 @@ from dpaudit.claims import Claim
 from dpaudit.events import Goal
 from dpaudit.sampling import Progress, Session
 
-LEAST_SHARE, LARGEST_SHARE = 0.1, 0.6
+LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6
 A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one
 ROUND = 0.7  # of the runs of a round are those of the next
 HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
@@ -31,13 +31,13 @@ class Budget:
 
 
 def screening_share(pairs: int, kept: int = 1) -> float:
-    """The part of all runs that compares pairs: none where all are kept, then a tenth to six tenths.
+    """The part of all runs that compares pairs: none where all are kept, then 0.15 to 0.6.
 
     It grows as K / (K + 100) with the number K of pairs. Screening a pair well enough takes some hundreds of runs,
     and certifying a loss slightly above the claim some ten thousands: the two are in proportion to that.
 
     >>> [screening_share(pairs) for pairs in (1, 2, 25, 100, 1000)]
-    [0.0, 0.1, 0.2, 0.5, 0.6]
+    [0.0, 0.15, 0.2, 0.5, 0.6]
     """
     if pairs <= kept:
         return 0.0
@@ -47,7 +47,8 @@ def screening_share(pairs: int, kept: int = 1) -> float:
 def budget(spec: AuditSpec, *, spent: int = 0) -> Budget:
     """How an audit with fixed stopping divides its runs; `spent` of them are gone already, on the probe.
 
-    `search_share` is a part of what screening leaves.
+    `search_share` is a part of what screening leaves, the most that a close look takes: where every feature has few
+    cells it needs less, and the rest certifies.
     """
     kept = spec.certify_pairs
     screening = int(screening_share(len(spec.pairs), kept) * spec.runs)

@@ -63,7 +63,7 @@ def find_witness(spec: AuditSpec, session: Session, progress: Progress, *, spent
 def _look_closely(look: Look, runs: int) -> int:
     """A pilot to choose features on, then counts of the best of them over the rest; returns the runs made."""
     made = look.hold(int(PILOT_PART * runs))
-    return made + look.count(runs - made)
+    return made + look.count(runs - made, last=True)
 
 
 def _witness(spec: AuditSpec, pair: int, found: Candidate) -> Witness:

@@ -1,116 +1,51 @@
-"""Features: what an event looks at. Each turns outputs into one column, rounded to float32.
-
-Rounding comes before any threshold: unrounded doubles of f(x) + noise part two datasets by their last bits,
-which is a finding about floating point and not about the calibration of the noise.
-"""
+"""Features of several coordinates together: ranks, sums, differences, counts and positions."""
 
 from __future__ import annotations
 
-import hashlib
-import math
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.errors import UnsoundAudit
-from dpaudit.sampling.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
-
-Floats = npt.NDArray[np.float32]
+from dpaudit.events.features.column import rounded, single, spell, stored
+from dpaudit.sampling.outputs import ABSENT, Column, Outputs, Path
 
 
-class Feature(Protocol):
-    """A frozen, printable, storable function from outputs to one column."""
+def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> npt.NDArray[np.float64]:
+    """The numbers at some paths, a row for each run; NaN where there is none.
 
-    @property
-    def wanted(self) -> frozenset[Path] | None:
-        """The paths it reads; None for all."""
-
-    def column(self, outputs: Outputs) -> Column:
-        """The feature of each run, numbers as float32."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The feature as results store it."""
-
-
-def spell(path: Path) -> str:
-    """A path as Python would write it: `output[0]`, `output["total"]`, `len(output)`.
-
-    >>> spell((0, "total")), spell((LENGTH,))
-    ("output[0]['total']", 'len(output)')
+    As `steps`, each less the one before it: the first as it is.
     """
-    text = "output"
-    for step in path:
-        if step in (LENGTH, TYPE):
-            text = f"{str(step)[1:]}({text})"
-        elif isinstance(step, str) and step.startswith("@has "):
-            text = f"({step[5:]} in {text})"
-        elif isinstance(step, str) and step.startswith("@"):
-            text = f"{text}[{step[1:]!r}]" if step.startswith("@@") else f"{text}[{step[1:]}]"
-        else:
-            text = f"{text}[{step!r}]"
-    return text
-
-
-def rounded(column: Column) -> Column:
-    """The column with its numbers as float32."""
-    return column if column.values.dtype == np.float32 else Column(single(column.values), column.codes)
-
-
-def single(values: npt.NDArray[np.generic]) -> Floats:
-    """The numbers as float32; beyond its range they are infinities."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return values.astype(np.float32)
-
-
-def stored(number: float) -> float | str:
-    """A number as JSON can hold it: infinities are the strings "inf" and "-inf"."""
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return number
-
-
-def _matrix(outputs: Outputs, paths: tuple[Path, ...]) -> npt.NDArray[np.float64]:
-    """The numbers at some paths, a row for each run; NaN where there is none."""
     matrix = np.empty((outputs.runs, len(paths)))
     for j, path in enumerate(paths):
         matrix[:, j] = outputs.column(path).values
+    if steps:
+        with np.errstate(invalid="ignore"):
+            matrix[:, 1:] -= matrix[:, :-1].copy()
     return matrix
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinate:
-    """What stands at one path: a number or a token. `centre` is taken off first where values are far from 0."""
+def levels_of(outputs: Outputs, paths: tuple[Path, ...], steps: bool, parts: tuple[float, ...]) -> tuple[float, ...]:
+    """The different numbers below which these parts of all entries at the paths lie, or of their steps."""
+    numbers = _matrix(outputs, paths, steps).ravel()
+    numbers = numbers[np.isfinite(numbers)]
+    return tuple(float(level) for level in np.unique(single(np.quantile(numbers, parts)))) if len(numbers) else ()
 
-    path: Path = ()
-    centre: float = 0.0
-    kind: ClassVar[str] = "coordinate"
 
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.path})
-
-    def column(self, outputs: Outputs) -> Column:
-        column = outputs.column(self.path)
-        if self.centre:
-            column = Column(column.values.astype(np.float64) - self.centre, column.codes)
-        return rounded(column)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": list(self.path), **({"centre": self.centre} if self.centre else {})}
-
-    def __str__(self) -> str:
-        return spell(self.path) + (f" - {self.centre!r}" if self.centre else "")
+def _of(steps: bool) -> str:
+    """What a feature of several coordinates is taken over, in words."""
+    return "steps of output" if steps else "output"
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The number of a given rank among the coordinates: 0 the least, -1 the greatest."""
+    """The number of a given rank among the coordinates, or their steps: 0 the least, -1 the greatest."""
 
     paths: tuple[Path, ...]
     rank: int
+    steps: bool = False
     kind: ClassVar[str] = "ordered"
 
     @property
@@ -118,7 +53,7 @@ class Ordered:
         return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
-        matrix = _matrix(outputs, self.paths)
+        matrix = _matrix(outputs, self.paths, self.steps)
         if self.rank in (0, -1):
             with np.errstate(all="ignore"):
                 found = np.fmin.reduce(matrix, axis=1) if self.rank == 0 else np.fmax.reduce(matrix, axis=1)
@@ -128,11 +63,38 @@ class Ordered:
         return rounded(Column(-np.sort(-matrix, axis=1)[:, -self.rank - 1]))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "paths": [list(path) for path in self.paths], "rank": self.rank}
+        written = {"kind": self.kind, "paths": [list(path) for path in self.paths], "rank": self.rank}
+        return {**written, **({"steps": True} if self.steps else {})}
 
     def __str__(self) -> str:
-        names = {0: "min(output)", -1: "max(output)"}
-        return names.get(self.rank, f"sorted(output)[{self.rank}]")
+        names = {0: f"min({_of(self.steps)})", -1: f"max({_of(self.steps)})"}
+        return names.get(self.rank, f"sorted({_of(self.steps)})[{self.rank}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """How many of the coordinates, or of their steps, are numbers above a threshold."""
+
+    paths: tuple[Path, ...]
+    threshold: float
+    steps: bool = False
+    kind: ClassVar[str] = "above"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset(self.paths)
+
+    def column(self, outputs: Outputs) -> Column:
+        matrix = single(_matrix(outputs, self.paths, self.steps))
+        with np.errstate(invalid="ignore"):
+            return Column((matrix > np.float32(self.threshold)).sum(axis=1).astype(np.float32))
+
+    def to_dict(self) -> dict[str, Any]:
+        written = {"kind": self.kind, "paths": [list(path) for path in self.paths], "threshold": stored(self.threshold)}
+        return {**written, **({"steps": True} if self.steps else {})}
+
+    def __str__(self) -> str:
+        return f"number of {'steps' if self.steps else 'entries'} of output above {np.float32(self.threshold)!s}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,53 +260,3 @@ class FirstOf:
 
     def __str__(self) -> str:
         return f"position of the first {self.label} in output"
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """The output as one token: equal codes for equal outputs, numbers compared as float32."""
-
-    kind: ClassVar[str] = "whole"
-
-    @property
-    def wanted(self) -> None:
-        return None
-
-    def column(self, outputs: Outputs) -> Column:
-        if not outputs.complete:
-            raise UnsoundAudit(
-                "outputs have more different keys than can be compared whole; return fewer, or a summary"
-            )
-        codes = np.ones(outputs.runs, np.uint64)
-        for path in outputs.columns:
-            if not (path and path[-1] in (LENGTH, TYPE)):
-                _mix(codes, outputs.column(path), _multiplier(path))
-        return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes | np.uint64(1))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind}
-
-    def __str__(self) -> str:
-        return "output"
-
-
-def _mix(codes: npt.NDArray[np.uint64], column: Column, multiplier: np.uint64) -> None:
-    """Adds one column to the codes: multilinear hashing, an absent cell adding nothing."""
-    with np.errstate(over="ignore"):
-        cells = (single(column.values) + np.float32(0.0)).view(np.uint32).astype(np.uint64)
-        cells += np.uint64(1)
-        if column.values.dtype.kind == "f":
-            unknown = np.isnan(column.values)
-            if unknown.any():
-                cells[unknown] = np.uint64(NOT_A_NUMBER.code)
-        if column.codes is not None:
-            there = column.codes != 0
-            cells[there] = column.codes[there]
-            cells[column.codes == np.uint64(ABSENT.code)] = 0
-        cells *= multiplier
-        codes += cells
-
-
-def _multiplier(path: Path) -> np.uint64:
-    hashed = hashlib.blake2b(repr(path).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return np.uint64(int.from_bytes(hashed, "little") | 1)

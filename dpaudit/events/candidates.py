@@ -1,0 +1,188 @@
+"""The features that outputs deserve, the simplest first, and the terms of the scores that may be learned on them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dpaudit.events.binning import Tables, atoms_of
+from dpaudit.events.features import (
+    Above,
+    Coordinate,
+    Difference,
+    Equal,
+    Extreme,
+    Feature,
+    FirstOf,
+    Ordered,
+    Present,
+    Shape,
+    Sum,
+    Whole,
+    levels_of,
+    single,
+)
+from dpaudit.events.scores import Part, cells_of, learn_linear
+from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Outputs, Path
+from dpaudit.sampling.worker import Pilot
+
+MOST_COORDINATES = 64  # of one output that pairs, ranks and sums are made of
+ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
+RECURRING = 2  # times that an output is seen on average where outputs count as recurring
+FEW_VALUES = 32
+COUNTED_ABOVE = (0.5,)  # of all numbers lie below the level above which entries are counted
+FEWEST_STEPS = 3  # coordinates from which steps say more than differences do
+MOST_SHAPES = 256  # different ones on the pilot
+FAR = 1e4  # a centre so many spreads from 0 is taken off before rounding
+SHOWN_TOKENS = 4  # values that "position of the first" is tried for
+
+
+def features_of(both: Outputs) -> Iterator[Feature]:
+    """Every feature that outputs like these deserve, the simplest first."""
+    varying = [path for path in sorted(both.columns, key=repr) if _varies(both.column(path))]
+    for path in varying:
+        yield Coordinate(path, _centre(both.column(path)))
+    places = coordinates_of(both)
+    if len(places) >= 2:
+        yield from _vector_features(both, places)
+    if len(places) >= 2 and (shape := _shape(both, places)) is not None:
+        yield shape
+    if both.complete and (len(varying) != 1 or len(places) >= 2) and _recurs(both):
+        yield Whole()
+
+
+def _recurs(both: Outputs) -> bool:
+    return len(np.unique(Whole().column(both).tokens)) * RECURRING <= both.runs
+
+
+def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
+    numeric = _numeric(both, places)
+    paths = tuple(places)
+    if any(both.column(path).codes is not None for path in places):
+        yield Present(paths)
+    yield from _first_positions(both, paths)
+    pairs = list(itertools.combinations(paths, 2)) if len(paths) <= ALL_PAIRS else list(itertools.pairwise(paths))
+    for left, right in pairs:
+        yield Equal(left, right)
+    if len(numeric) < 2:
+        return
+    yield Sum(numeric)
+    yield Extreme(numeric, greatest=True)
+    yield Extreme(numeric, greatest=False)
+    yield from _ordered(both, numeric, steps=False)
+    held = set(numeric)
+    for left, right in pairs:
+        if left in held and right in held:
+            yield Difference(left, right)
+    if len(numeric) >= FEWEST_STEPS and _spread_out(both, numeric):
+        yield from _ordered(both, numeric, steps=True)
+
+
+def _ordered(both: Outputs, numeric: tuple[Path, ...], *, steps: bool) -> Iterator[Feature]:
+    """Ranks, and how many lie above a few levels of them all."""
+    ranks = range(len(numeric)) if len(numeric) <= ALL_PAIRS else (0, 1, 2, -3, -2, -1)
+    for rank in ranks:
+        yield Ordered(numeric, rank if rank != len(numeric) - 1 else -1, steps)
+    if _spread_out(both, numeric):
+        for level in levels_of(both, numeric, steps, COUNTED_ABOVE):
+            yield Above(numeric, level, steps)
+
+
+def _first_positions(both: Outputs, paths: tuple[Path, ...]) -> Iterator[Feature]:
+    """The first entry of each kind that recurs: a token, a number, a repeated value."""
+    columns = [both.column(path) for path in paths]
+    tokens = np.concatenate([column.tokens for column in columns])
+    codes, times = np.unique(tokens[tokens != 0], return_counts=True)
+    for code in codes[np.argsort(-times, kind="stable")][:SHOWN_TOKENS]:
+        yield FirstOf(paths, code=int(code), label=both.labels.get(int(code), "nan"))
+    if len(codes) and np.any(tokens == 0):
+        yield FirstOf(paths)
+    values = np.concatenate([single(column.values) for column in columns])
+    numbers, times = np.unique(values[tokens == 0], return_counts=True)
+    if 1 < len(numbers) <= 2 * SHOWN_TOKENS:
+        for number in numbers[np.argsort(-times, kind="stable")][:SHOWN_TOKENS]:
+            yield FirstOf(paths, number=float(number), label=f"{number:g}")
+
+
+def coordinates_of(both: Outputs) -> list[Path]:
+    """The paths that stand for entries of the output, in their own order."""
+    places = [path for path in both.columns if path and path[-1] not in (LENGTH, TYPE)]
+    places.sort(
+        key=lambda path: [(isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in path]
+    )
+    return places[:MOST_COORDINATES]
+
+
+def _varies(column: Column) -> bool:
+    tokens = column.tokens
+    if len(tokens) == 0 or np.any(tokens != tokens[0]):
+        return len(tokens) > 0
+    if tokens[0] != 0:
+        return False
+    values = column.values
+    return bool(np.any(values != values[0]))
+
+
+def _many_valued(column: Column) -> bool:
+    return len(np.unique(column.values[column.tokens == 0])) > FEW_VALUES
+
+
+def _centre(column: Column) -> float:
+    numbers = column.values[column.tokens == 0].astype(np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    if len(numbers) == 0:
+        return 0.0
+    low, middle, high = np.quantile(numbers, [0.25, 0.5, 0.75])
+    spread = float(high - low) or float(numbers.max() - numbers.min())
+    return float(middle) if 0.0 < spread < abs(float(middle)) / FAR else 0.0
+
+
+def terms_of(both: Outputs) -> tuple[Tables, ...]:
+    """The terms of log-ratio scores: of all coordinates that vary, and of the steps from each number to the next."""
+    places = [path for path in coordinates_of(both) if _varies(both.column(path))]
+    if len(places) < 2 or both.runs < 4:
+        return ()
+    coordinates: list[Part] = [Coordinate(path, _centre(both.column(path))) for path in places]
+    groups = [coordinates]
+    numeric = _numeric(both, places)
+    if len(numeric) == len(places) >= FEWEST_STEPS and _spread_out(both, numeric):
+        groups.append([coordinates[0], *(Difference(right, left) for left, right in itertools.pairwise(numeric))])
+    spread = [each for each in coordinates if _many_valued(each.column(both))]
+    if (shape := _shape(both, places)) is not None:
+        groups.append([shape, *spread])
+    return tuple(cells_of(group, both) for group in groups)
+
+
+def _shape(both: Outputs, places: Sequence[Path]) -> Shape | None:
+    """The shape of the outputs, where it varies and there are numbers for it to leave out; None where it does not."""
+    atoms = set()
+    for path in _numeric(both, places):
+        column = both.column(path)
+        numbers = np.sort(single(column.values[column.tokens == 0]))
+        atoms |= set((atoms_of(numbers) if _many_valued(column) else np.unique(numbers)).tolist())
+    if not _spread_out(both, places) or len(atoms) > FEW_VALUES:
+        return None
+    shape = Shape(tuple(places), tuple(sorted(atoms)))
+    return shape if 1 < len(np.unique(shape.column(both).tokens)) <= MOST_SHAPES else None
+
+
+def line_of(pilot: Pilot, both: Outputs) -> tuple[Feature | None, list[tuple[str, str]]]:
+    """The logistic score over all numbers that vary; what could not be fitted, and why."""
+    numeric = _numeric(both, [path for path in coordinates_of(both) if _varies(both.column(path))])
+    if len(numeric) < 2 or min(pilot.first.runs, pilot.second.runs) < 2 or not _spread_out(both, numeric):
+        return None, []  # where each coordinate has few values, their log ratios say all that a line could
+    try:
+        return learn_linear(pilot.first, pilot.second, numeric), []
+    except ImportError:
+        return None, [("logistic score", "scikit-learn is not installed; pip install 'dpaudit[classify]'")]
+
+
+def _numeric(both: Outputs, places: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(path for path in places if np.any(both.column(path).tokens == 0))
+
+
+def _spread_out(both: Outputs, paths: Sequence[Path]) -> bool:
+    """Whether some coordinate has many values."""
+    return any(_many_valued(both.column(path)) for path in paths)

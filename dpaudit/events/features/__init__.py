@@ -1,0 +1,26 @@
+"""Features: what an event looks at."""
+
+from dpaudit.events.features.column import Feature, Floats, rounded, single, spell, stored
+from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
+from dpaudit.events.features.plain import Coordinate, Shape, Whole
+
+__all__ = [
+    "Above",
+    "Coordinate",
+    "Difference",
+    "Equal",
+    "Extreme",
+    "Feature",
+    "FirstOf",
+    "Floats",
+    "Ordered",
+    "Present",
+    "Shape",
+    "Sum",
+    "Whole",
+    "levels_of",
+    "rounded",
+    "single",
+    "spell",
+    "stored",
+]

@@ -1,0 +1,126 @@
+"""Features of one coordinate, and of the output as one token: whole, or as to its shape."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.errors import UnsoundAudit
+from dpaudit.events.features.column import Floats, rounded, single, spell, stored
+from dpaudit.sampling.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """What stands at one path: a number or a token. `centre` is taken off first where values are far from 0."""
+
+    path: Path = ()
+    centre: float = 0.0
+    kind: ClassVar[str] = "coordinate"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset({self.path})
+
+    def column(self, outputs: Outputs) -> Column:
+        column = outputs.column(self.path)
+        if self.centre:
+            column = Column(column.values.astype(np.float64) - self.centre, column.codes)
+        return rounded(column)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "path": list(self.path), **({"centre": self.centre} if self.centre else {})}
+
+    def __str__(self) -> str:
+        return spell(self.path) + (f" - {self.centre!r}" if self.centre else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The output as one token: equal codes for equal outputs, numbers compared as float32."""
+
+    kind: ClassVar[str] = "whole"
+
+    @property
+    def wanted(self) -> None:
+        return None
+
+    def column(self, outputs: Outputs) -> Column:
+        if not outputs.complete:
+            raise UnsoundAudit(
+                "outputs have more different keys than can be compared whole; return fewer, or a summary"
+            )
+        codes = np.ones(outputs.runs, np.uint64)
+        for path in outputs.columns:
+            if not (path and path[-1] in (LENGTH, TYPE)):
+                _mix(codes, outputs.column(path), _multiplier(path))
+        return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes | np.uint64(1))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+    def __str__(self) -> str:
+        return "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The output as one token in which numbers only stand for being there, apart from some `values` that recur."""
+
+    paths: tuple[Path, ...]
+    values: tuple[float, ...] = ()
+    kind: ClassVar[str] = "shape"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset(self.paths)
+
+    def column(self, outputs: Outputs) -> Column:
+        codes = np.ones(outputs.runs, np.uint64)
+        for path in self.paths:
+            column = outputs.column(path)
+            _mix(codes, Column(self._there(single(column.values)), column.codes), _multiplier(path))
+        return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes | np.uint64(1))
+
+    def _there(self, numbers: Floats) -> Floats:
+        """Numbers as 1, or where they recur as 2, 3, ...; NaN as it is."""
+        there = np.where(np.isnan(numbers), numbers, np.float32(1.0))
+        for place, value in enumerate(self.values):
+            there[numbers == np.float32(value)] = 2.0 + place
+        return there
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "paths": [list(path) for path in self.paths],
+            "values": [stored(value) for value in self.values],
+        }
+
+    def __str__(self) -> str:
+        return "shape of output"
+
+
+def _mix(codes: npt.NDArray[np.uint64], column: Column, multiplier: np.uint64) -> None:
+    """Adds one column to the codes: multilinear hashing, an absent cell adding nothing."""
+    with np.errstate(over="ignore"):
+        cells = (single(column.values) + np.float32(0.0)).view(np.uint32).astype(np.uint64)
+        cells += np.uint64(1)
+        if column.values.dtype.kind == "f":
+            unknown = np.isnan(column.values)
+            if unknown.any():
+                cells[unknown] = np.uint64(NOT_A_NUMBER.code)
+        if column.codes is not None:
+            there = column.codes != 0
+            cells[there] = column.codes[there]
+            cells[column.codes == np.uint64(ABSENT.code)] = 0
+        cells *= multiplier
+        codes += cells
+
+
+def _multiplier(path: Path) -> np.uint64:
+    hashed = hashlib.blake2b(repr(path).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return np.uint64(int.from_bytes(hashed, "little") | 1)

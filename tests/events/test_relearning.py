@@ -1,0 +1,135 @@
+"""A plan on its way: features left out, scores learned anew, and the event moved to the score learned last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpaudit.claims import PureDP
+from dpaudit.events import (
+    Goal,
+    Plan,
+    Tables,
+    best,
+    learned_again,
+    moved,
+    narrowed,
+    pilot_counts,
+    plan,
+    relearned,
+    unlearned,
+)
+from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.goal import Reals
+from dpaudit.events.scores import Linear, LogRatio, log_ratio
+from dpaudit.sampling import Outputs, Pilot, Sample
+from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.outputs import Column
+
+GOAL = Goal(PureDP(1.0), 50_000, 0.05)
+RNG = np.random.default_rng(51)
+
+
+def vectors(first: bool, runs: int) -> Outputs:
+    """Three numbers, one up, one down, and one that says nothing."""
+    matrix: Reals = RNG.laplace(size=(runs, 3)) + (0.8 if first else 0.0) * np.array([1.0, -1.0, 0.0])
+    return Outputs(runs, {(j,): Column(matrix[:, j].copy()) for j in range(3)})
+
+
+PILOT = Pilot(vectors(True, 2_000), vectors(False, 2_000))
+MORE = vectors(True, 20_000), vectors(False, 20_000)
+CHOSEN = plan(PILOT, GOAL, keep=100)
+COUNTS = pilot_counts(CHOSEN, PILOT) + CHOSEN.tables(*(Sample(side) for side in MORE))
+TERMS = [each(*(Sample(side) for side in MORE)) for each in CHOSEN.terms]
+
+
+def by_feature(chosen: Plan, counts: np.ndarray) -> dict[Feature, list[list[int]]]:  # type: ignore[type-arg]
+    tables = chosen.tables.split(counts)
+    return {each: table.tolist() for (each, _), table in zip(chosen.tables.features, tables, strict=True)}
+
+
+def is_score(feature: Feature) -> bool:
+    return isinstance(feature, LogRatio)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 4, 100])
+def test_the_best_few_stay_with_their_counts_and_learned_scores_all(keep: int) -> None:
+    chosen, counts = narrowed(CHOSEN, COUNTS, GOAL, keep=keep)
+    before, after = by_feature(CHOSEN, COUNTS), by_feature(chosen, counts)
+    assert len(before) == len(CHOSEN.tables.features)
+    assert all(before[feature] == table for feature, table in after.items())
+    plain = [each for (each, _), learned in zip(chosen.tables.features, chosen.learned, strict=True) if not learned]
+    assert len(plain) == min(keep, CHOSEN.learned.count(False))
+    assert [each for each in after if isinstance(each, LogRatio | Linear)] == [
+        each for each in before if isinstance(each, LogRatio | Linear)
+    ]
+    assert chosen.learned == tuple(isinstance(each, LogRatio | Linear) for each in after)
+    # the first two entries, their sum and what is made of them say something; the third says nothing
+    assert keep != 1 or plain != [Coordinate((2,))]
+    assert chosen.looked_at == CHOSEN.looked_at
+    assert chosen.terms == CHOSEN.terms
+
+
+def test_whole_outputs_always_stay() -> None:
+    outputs = encode_objects([(int(j) % 3, int(j) // 2 % 2) for j in range(400)])
+    pilot = Pilot(outputs, outputs)
+    chosen = plan(pilot, GOAL, keep=100)
+    kept, _ = narrowed(chosen, pilot_counts(chosen, pilot), GOAL, keep=0)
+    assert [feature for feature, _ in kept.tables.features] == [Whole()]
+
+
+def test_scores_left_out_and_learned_anew() -> None:
+    chosen, counts = unlearned(CHOSEN, COUNTS)
+    before, after = by_feature(CHOSEN, COUNTS), by_feature(chosen, counts)
+    assert after == {feature: table for feature, table in before.items() if not is_score(feature)}
+    anew, fresh = relearned(CHOSEN, COUNTS, TERMS, PILOT)
+    scores = [each for each, _ in anew.tables.features if is_score(each)]
+    assert scores == [log_ratio(each, table) for each, table in zip(CHOSEN.terms, TERMS, strict=True)]
+    now = by_feature(anew, fresh)
+    assert {feature: table for feature, table in now.items() if not is_score(feature)} == after
+    assert all(np.sum(table) == 0 for feature, table in now.items() if is_score(feature))
+    assert all(learned for (each, _), learned in zip(anew.tables.features, anew.learned, strict=True) if is_score(each))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_moved_event_is_passed_by_as_many_runs(swapped: bool) -> None:
+    """Thresholds above and below; against the plain share of runs inside, of the old event and the new one.
+
+    The shares differ by the mass of a cell, and by what falls beside an edge of an even grid.
+    """
+    sides = MORE[::-1] if swapped else MORE
+    pilot = Pilot(PILOT.second, PILOT.first) if swapped else PILOT
+    chosen = plan(pilot, GOAL)
+    chosen = replace(
+        chosen,
+        tables=Tables(tuple(each for each in chosen.tables.features if is_score(each[0]))),
+        learned=(True,) * len(chosen.terms),
+    )
+    counts = chosen.tables(*(Sample(side) for side in sides))
+    found = best(chosen, counts, GOAL)
+    assert found is not None
+    terms = [each(*(Sample(side) for side in sides)) for each in chosen.terms]
+    again = learned_again(found, chosen, terms, pilot)
+    assert again is not None
+    assert is_score(again[0])
+    assert again[0] != found.event.feature
+    fresh = vectors(not swapped, 20_000), vectors(swapped, 20_000)
+    table = Tables((again,))(*(Sample(side) for side in fresh))
+    new = moved(found, chosen, counts, again, table)
+    assert (new.p_side, new.family, new.score, new.delta) == (found.p_side, found.family, found.score, found.delta)
+    assert new.event.feature == again[0]
+    (low, high), (old_low, old_high) = new.event.intervals[0], found.event.intervals[0]
+    assert (np.isinf(low), np.isinf(high)) == (np.isinf(old_low), np.isinf(old_high))
+    before = np.mean([found.event.contains(side).mean() for side in sides])
+    after = np.mean([new.event.contains(side).mean() for side in fresh])
+    cell = table.sum(axis=1).max() / table.sum()
+    assert after == pytest.approx(before, abs=2.0 * cell + 1e-3)
+
+
+def test_events_on_other_features_are_not_learned_again() -> None:
+    plain, counts = unlearned(CHOSEN, COUNTS)
+    found = best(plain, counts, GOAL)
+    assert found is not None
+    assert learned_again(found, CHOSEN, TERMS, PILOT) is None

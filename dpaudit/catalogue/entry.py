@@ -78,8 +78,9 @@ class Entry:
     `promise(**parameters)` is the claim, `loss(first, second, **parameters)` the exact loss of a pair in both orders,
     in the claim's own parameter (epsilon at its delta, mu, rho), and `neighbours` says in words which datasets the
     claim is made for. `adjacency` says the same where datasets are vectors of query answers, in units of the
-    sensitivity: "all-differ" (each moves by at most 1), or "up" and "down" (all of them rise, or all fall). `module`
-    is the room of the catalogue that holds the entry; `bound` are the parameters given so far.
+    sensitivity: "all-differ" (each moves by at most 1), "one-differs" (one of them does), or "up" and "down" (all of
+    them rise, or all fall). `module` is the room of the catalogue that holds the entry; `bound` are the parameters
+    given so far.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> laplace.half_noise.true_epsilon(10, 9)

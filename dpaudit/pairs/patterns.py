@@ -42,6 +42,8 @@ PATTERNS: dict[str, Pattern] = {
     "all_differ": Pattern(query_patterns.all_differ, ANY),
     "half_up_half_down": Pattern(query_patterns.half_up_half_down, ANY),
     "far_from_threshold": Pattern(query_patterns.far_from_threshold, ANY),
+    "statdp_one_differs": Pattern(query_patterns.statdp_one_differs, ANY),
+    "statdp_all_differ": Pattern(query_patterns.statdp_all_differ, ANY),
     "drop_one": Pattern(data_patterns.drop_one, ADD),
     "add_one": Pattern(data_patterns.add_one, ADD),
     "replace_one": Pattern(data_patterns.replace_one, REPLACE),

@@ -116,6 +116,51 @@ def far_from_threshold(
     return tuple(pairs)
 
 
+def statdp_one_differs(queries: int) -> tuple[AdjacentPair, ...]:
+    """The inputs of StatDP (Ding et al. 2018, table 1) where one answer differs, as it and DP-Sniper try them.
+
+    All answers are 1, and the first moves down or up. For other numbers and places there is `one_differs`. Raises
+    `InvalidSpec` for fewer than one query.
+
+    >>> [pair.second for pair in statdp_one_differs(3)]
+    [[0, 1, 1], [2, 1, 1]]
+    """
+    shape = _Shape(queries, 1, 1, least=1)
+    ones = [1] * shape.queries
+    return (
+        shape.pair("StatDP: one below", ones, _changed(ones, 0, 0)),
+        shape.pair("StatDP: one above", ones, _changed(ones, 0, 2)),
+    )
+
+
+def statdp_all_differ(queries: int) -> tuple[AdjacentPair, ...]:
+    """The inputs of StatDP (Ding et al. 2018, table 1) where all answers may differ, as it and DP-Sniper try them.
+
+    At least two answers, all 1 but in the last pair: those where one differs; one against the rest; all together;
+    half against half, of four answers and more; and two halves that change places. Raises `InvalidSpec` for fewer
+    than two queries.
+
+    >>> [pair.second for pair in statdp_all_differ(4)][2:]
+    [[2, 0, 0, 0], [0, 2, 2, 2], [2, 2, 2, 2], [0, 0, 0, 0], [2, 2, 0, 0], [0, 0, 1, 1]]
+    """
+    shape = _Shape(queries, 1, 1, least=2)
+    half, rest = shape.queries // 2, shape.queries - shape.queries // 2
+    ones: list[Number] = [1] * shape.queries
+    moved: dict[str, Sequence[Number]] = {
+        "StatDP: one above, rest below": _changed([0] * shape.queries, 0, 2),
+        "StatDP: one below, rest above": _changed([2] * shape.queries, 0, 0),
+        "StatDP: all above": [2] * shape.queries,
+        "StatDP: all below": [0] * shape.queries,
+    }
+    if half >= 2:  # else it is one against the rest
+        moved["StatDP: half above, half below"] = [2] * half + [0] * rest
+    return (
+        *statdp_one_differs(queries),
+        *(shape.pair(name, ones, second) for name, second in moved.items()),
+        shape.pair("StatDP: halves exchanged", [1] * half + [0] * rest, [0] * half + [1] * rest),
+    )
+
+
 class _Shape:
     """The checked parameters that all patterns share, and the pairs made with them."""
 

@@ -148,7 +148,7 @@ pairs = ["swept:pair", { first = 1, second = 2 }]
 relation = "replace_one"
 """
     rooms, listed = read_sweep_file(sweeps(text))
-    assert rooms.grid.size == 9 * 2 * 2 * 3 * 2
+    assert rooms.grid.size == 10 * 2 * 2 * 3 * 2
     assert rooms.grid.confidence == 0.999
     assert listed.grid.size == 2 * 2 * 2
     assert [getattr(pair, "name", None) for pair in listed.grid.pairs] == ["pair 1, pair", "pair 2"]

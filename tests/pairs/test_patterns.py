@@ -67,6 +67,31 @@ def test_query_patterns_are_what_their_names_say() -> None:
     assert all(abs(answer - 1.0) >= 99.0 for pair in far for answer in (*pair.first, *pair.second))
 
 
+def test_the_published_patterns() -> None:
+    """Those of StatDP's table, from the base (1, ..., 1): two where one answer differs, eight where all may."""
+    one, all_of_them = stock_pairs("statdp_one_differs", queries=5), stock_pairs("statdp_all_differ", queries=5)
+    assert [pair.second for pair in one] == [[0, 1, 1, 1, 1], [2, 1, 1, 1, 1]]
+    assert all_of_them[:2] == one
+    assert sorted((pair.first, pair.second) for pair in all_of_them[2:]) == [
+        ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1]),
+        ([1] * 5, [0, 0, 0, 0, 0]),
+        ([1] * 5, [0, 2, 2, 2, 2]),
+        ([1] * 5, [2, 0, 0, 0, 0]),
+        ([1] * 5, [2, 2, 0, 0, 0]),
+        ([1] * 5, [2, 2, 2, 2, 2]),
+    ]
+    for queries in (2, 3, 4, 10):
+        pairs = stock_pairs("statdp_all_differ", relation="replace_one", queries=queries)
+        seen = {(str(pair.first), str(pair.second)) for pair in pairs}
+        assert len(seen) == len({pair.name for pair in pairs}) == len(pairs) == (8 if queries > 3 else 7)
+        assert not any((second, first) in seen for first, second in seen)
+        for pair in pairs:
+            assert np.abs(np.subtract(pair.first, pair.second)).max() == 1
+            assert {type(answer) for answer in (*pair.first, *pair.second)} == {int}
+    with pytest.raises(InvalidSpec, match="queries must be at least 2"):
+        stock_pairs("statdp_all_differ", queries=1)
+
+
 def test_whole_numbers_stay_whole() -> None:
     """Mechanisms on integers get integers."""
     for name in QUERIES:

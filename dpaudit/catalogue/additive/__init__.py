@@ -10,8 +10,10 @@ from dpaudit.catalogue.additive.normal import (
     gaussian_version_2_corrected,
 )
 from dpaudit.catalogue.additive.norms import gaussian_vector, k_norm_l2, k_norm_linf, norm_l1, norm_l2, norm_linf
+from dpaudit.catalogue.additive.prefixes import prefix_sums
 from dpaudit.catalogue.additive.single import laplace
 from dpaudit.catalogue.additive.snapped import snapping
+from dpaudit.catalogue.additive.truncated import truncated_geometric
 from dpaudit.catalogue.additive.vectors import counting_queries, histogram, laplace_vector
 
 ENTRIES = (
@@ -36,4 +38,6 @@ ENTRIES = (
     gaussian_gdp,
     gaussian_vector,
     snapping,
+    truncated_geometric,
+    prefix_sums,
 )

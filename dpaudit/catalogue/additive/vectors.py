@@ -53,6 +53,18 @@ def _sensitivity_of_one_loss(first: Answers, second: Answers, epsilon: float, se
     return _laplace_vector_loss(first, second, epsilon, sensitivity / len(first))
 
 
+def _inverted_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    return tuple(answer + rng.laplace(scale=epsilon / sensitivity) for answer in data)
+
+
+def _inverted_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    return _laplace_vector_runs(data, runs, rng, sensitivity, epsilon)
+
+
+def _inverted_scale_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    return _laplace_vector_loss(first, second, sensitivity, epsilon)
+
+
 laplace_vector = Entry(
     module=ROOM,
     name="laplace_vector",
@@ -75,6 +87,15 @@ laplace_vector = Entry(
         program=_sensitivity_of_one,
         sampler=_sensitivity_of_one_runs,
         loss=_sensitivity_of_one_loss,
+    ),
+    Twin(
+        name="inverted_scale",
+        title="Laplace noise of the inverse scale on each of m answers",
+        reason="the fraction is turned over: the smaller epsilon is, the less noise there is",
+        formula="every answer plus its own draw of Lap(epsilon / sensitivity)",
+        program=_inverted_scale,
+        sampler=_inverted_scale_runs,
+        loss=_inverted_scale_loss,
     ),
 )
 

@@ -12,6 +12,7 @@ from dpaudit.catalogue.composition.members import group_count, parallel_counts, 
 from dpaudit.catalogue.composition.normal import composed_gaussians
 from dpaudit.catalogue.composition.processing import nonnegative_count, rounded_count
 from dpaudit.catalogue.composition.responses import leaky_responses, repeated_response
+from dpaudit.catalogue.composition.sparse_runs import sparse_twice
 from dpaudit.catalogue.composition.subsamples import sampled_counts
 from dpaudit.catalogue.entry import Entry
 
@@ -30,4 +31,5 @@ ENTRIES: tuple[Entry, ...] = (
     rounded_count,
     group_count,
     replaced_histogram,
+    sparse_twice,
 )

@@ -165,8 +165,8 @@ def log_reached(answers: Floats, cuts: Floats, threshold: float, threshold_scale
     steepness = 1.0 / threshold_scale + len(answers) / query_scale
     edges, nodes, weights = panels([threshold, *answers, *cuts[np.isfinite(cuts)]], threshold_scale, steepness)
     mass = weights * density(nodes - threshold, threshold_scale)
-    for answer in answers:
-        mass = mass * below(nodes - answer, query_scale)
+    for answer, times in zip(*np.unique(answers, return_counts=True), strict=True):
+        mass = mass * below(nodes - answer, query_scale) ** int(times)
     sums = np.cumsum(mass.sum(axis=1))
     return np.asarray(np.log(sums[np.minimum(np.searchsorted(edges, cuts), len(sums)) - 1]))
 

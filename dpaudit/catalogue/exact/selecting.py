@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -111,11 +112,20 @@ def releasing(first: Floats, second: Floats, scale: float, *, index: bool) -> fl
     """
     knots = np.concatenate([first, second])
     grid = np.union1d(knots, np.linspace(knots.min() - scale, knots.max() + _TAIL * scale, _POINTS))
+
+    def apart(values: Floats) -> Floats:
+        ratios = _densities(first, values, scale, index) - _densities(second, values, scale, index)
+        return np.asarray(np.max(np.abs(ratios), axis=0))
+
+    return _largest(apart, grid)
+
+
+def _largest(function: Callable[[Floats], Floats], grid: Floats) -> float:
+    """The largest value on a grid, which is then refined around its best place, twice."""
     for _ in range(3):
-        apart = _densities(first, grid, scale, index) - _densities(second, grid, scale, index)
-        ratios = np.max(np.abs(apart), axis=0)
-        best = int(np.argmax(ratios))
-        largest = float(ratios[best])
+        values = function(grid)
+        best = int(np.argmax(values))
+        largest = float(values[best])
         grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], _POINTS)
     return largest
 
@@ -147,3 +157,27 @@ def releasing_one_sided(first: Floats, second: Floats, scale: float) -> float:
     winners = ratios.sum(axis=0) - np.vstack([np.zeros(len(values)), ratios])
     apart = np.concatenate([[0.0], (moved[0] - moved[1]) / scale])
     return float(np.max(np.abs(winners + apart[:, None])))
+
+
+def largest_one_sided(first: Floats, second: Floats, scale: float) -> float:
+    """The loss when the largest answer plus exponential noise of mean `scale` is given away, without its index.
+
+    The value lies above every answer, and with k answers at the top its density starts as the power k - 1 of the
+    distance to them: infinite where the top or this k differs. Else the largest log ratio of the densities.
+
+    >>> largest_one_sided(np.array([0.0]), np.array([1.0]), 2.0)
+    inf
+    >>> round(largest_one_sided(np.array([5.0, 0.0]), np.array([5.0, 1.0]), 2.0), 4)  # at the top: all of the other
+    0.0598
+    """
+    top = float(np.max(first))
+    if top != np.max(second) or np.count_nonzero(first == top) != np.count_nonzero(second == top):
+        return math.inf
+
+    def density(answers: Floats, above: Floats) -> Floats:
+        gaps = (above + (top - answers)[:, None]) / scale
+        under = np.log(-np.expm1(-gaps))
+        return np.asarray(under.sum(axis=0) + np.logaddexp.reduce(-gaps - under, axis=0))
+
+    grid = scale * np.concatenate([[1e-12], np.linspace(0.0, _TAIL, 10 * _POINTS)[1:]])
+    return _largest(lambda above: np.abs(density(first, above) - density(second, above)), grid)

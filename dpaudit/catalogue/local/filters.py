@@ -43,6 +43,15 @@ def _differing(first: int, second: int, bits: int, hashes: int) -> tuple[int, in
     return int(np.sum(one > other)), int(np.sum(other > one))
 
 
+def _report_claim(f: float, hashes: int, q: float, p: float, reports: int, **_: object) -> PureDP:
+    """Of one report what its two steps tell together (theorem 2 of the paper); of more, what the permanent one does."""
+    permanent = _permanent_claim(f, hashes)
+    one, zero = _one_report(f, q, p)
+    if reports > 1 or not 0.0 < min(one, zero) <= max(one, zero) < 1.0:
+        return permanent
+    return PureDP(hashes * abs(math.log(one / zero) + math.log((1.0 - zero) / (1.0 - one))), Relation.LOCAL)
+
+
 # --- the permanent step alone -------------------------------------------------------------------------------------
 
 
@@ -152,6 +161,8 @@ def _rappor(data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: 
 def _rappor_runs(
     data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
 ) -> Bits:
+    if reports == 1:  # of the two steps only what comes out counts
+        return _told(filter_of(data, bits, hashes), runs, rng, *_one_report(f, q, p)).T
     memo = _told(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, f / 2.0).view(np.bool_)
     report = np.empty((reports, bits, runs), np.bool_)
     for each in report:
@@ -247,13 +258,13 @@ rappor = Entry(
     source=Source(None, PAPER),
     formula=(
         "one permanent randomised response, as in one-time RAPPOR; in each report a bit is 1 with probability q "
-        "where the permanent one is 1, and p where it is 0"
+        "where the permanent one is 1, and p where it is 0; one report is claimed at less than many"
     ),
     neighbours="any two values; their filters differ in at most 2 bits for each hash function; however many reports",
     program=_rappor,
     sampler=_rappor_runs,
     parameters=(*_parameters(0.5, bits=4, hashes=1), Q, P, REPORTS),
-    promise=_permanent_claim,
+    promise=_report_claim,
     loss=_rappor_loss,
     default_pair=(0, 3),
 ).with_twins(

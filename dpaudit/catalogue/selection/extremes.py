@@ -11,7 +11,13 @@ import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
 from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.exact.selecting import exponential, last_clock, permute_and_flip, releasing_one_sided
+from dpaudit.catalogue.exact.selecting import (
+    exponential,
+    largest_one_sided,
+    last_clock,
+    permute_and_flip,
+    releasing_one_sided,
+)
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import Masked, race, with_values
 from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, ROOM, SENSITIVITY
@@ -74,6 +80,18 @@ def _one_sided_value_loss(first: Answers, second: Answers, epsilon: float, sensi
     return releasing_one_sided(np.asarray(first, float), np.asarray(second, float), 2.0 * sensitivity / epsilon)
 
 
+def _one_sided_value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    return max(answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data)
+
+
+def _one_sided_value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+    return race(data, runs, partial(_exponential, rng, 2.0 * sensitivity / epsilon))[1]
+
+
+def _one_sided_value_only_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
+    return largest_one_sided(np.asarray(first, float), np.asarray(second, float), 2.0 * sensitivity / epsilon)
+
+
 report_noisy_max_exponential = Entry(
     module=ROOM,
     name="report_noisy_max_exponential",
@@ -111,6 +129,17 @@ report_noisy_max_exponential = Entry(
         sampler=_one_sided_value_runs,
         loss=_one_sided_value_loss,
         default_pair=([0, 0], [1, 1]),
+    ),
+    Twin(
+        name="value_only",
+        title="The noisy maximum itself, of exponential noise, in the place of its index",
+        reason="the noise is never negative: a maximum below the largest answer of a dataset cannot come from it",
+        formula="the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon, "
+        "without its index",
+        program=_one_sided_value_only,
+        sampler=_one_sided_value_only_runs,
+        loss=_one_sided_value_only_loss,
+        default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
 )
 

@@ -5,7 +5,7 @@ from dpaudit.catalogue.sparse.counts import sparse_monotone
 from dpaudit.catalogue.sparse.first import above_threshold
 from dpaudit.catalogue.sparse.lyu import sparse_lyu_1, sparse_lyu_7
 from dpaudit.catalogue.sparse.restarted import sparse
-from dpaudit.catalogue.sparse.values import gap_sparse, numeric_sparse
+from dpaudit.catalogue.sparse.values import gap_sparse, numeric_sparse, numerical_sparse
 
 ENTRIES = (
     above_threshold,
@@ -16,4 +16,5 @@ ENTRIES = (
     sparse_monotone,
     gap_sparse,
     numeric_sparse,
+    numerical_sparse,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from dpaudit.catalogue.exact.released import one_threshold_values_loss
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Scales, Seen, bits, released
+from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Scales, bits, compared_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,10 +62,6 @@ def _lyu_3(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) ->
             if len(output) >= c:
                 break
     return output
-
-
-def _compared_value(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
-    return seen.noisy
 
 
 def _lyu_3_loss(first: Answers, second: Answers, epsilon: float, threshold: float, c: int) -> float:
@@ -139,7 +134,7 @@ sparse_lyu_1 = Entry(
         reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (2 c) of its own",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon), given away at a top",
         program=_lyu_3,
-        sampler=partial(released, rule=THREE, value=_compared_value),
+        sampler=partial(compared_values, rule=THREE),
         loss=_lyu_3_loss,
         default_pair=([0] * 7 + [1], [1] * 7 + [0]),
     ),

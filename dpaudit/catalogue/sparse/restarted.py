@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from dpaudit.catalogue.exact.released import released_value_ratio
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss, tops_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Seen, bits, released
+from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits, compared_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -88,10 +87,6 @@ def _value_released(data: Answers, rng: Rng, epsilon: float, threshold: float, c
 
 def _value_ratio(p: Floats, q: Floats, *scales: float) -> float:
     return released_value_ratio(p, q, (p[-1], q[-1]), *scales)
-
-
-def _compared_value(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
-    return seen.noisy
 
 
 def _query_noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
@@ -201,7 +196,7 @@ sparse = Entry(
         reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (4 c) of its own",
         formula="as Sparse, but the output holds the tops only, each by its place: the noisy answer that was compared",
         program=_value_released,
-        sampler=partial(released, rule=RIGHT, value=_compared_value),
+        sampler=partial(compared_values, rule=RIGHT),
         loss=partial(tops_loss, rule=RIGHT, top=_value_ratio),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),

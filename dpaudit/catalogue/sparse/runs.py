@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -36,24 +37,63 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What happened at one answer: the runs that saw a top, with noisy answer and threshold, and those that halted."""
+    """What happened at one answer: the runs that saw a top, and those of them that halted."""
 
     place: int
     tops: Indices
     halted: Indices
-    noisy: Floats
-    level: Floats
+    above: Indices  # where the tops stand among the runs that still went on
+    all_noisy: Floats  # of those runs, as are the levels
+    all_levels: Floats
+
+    @property
+    def noisy(self) -> Floats:
+        """The noisy answers of the tops."""
+        return self.all_noisy[self.above]
+
+    @property
+    def level(self) -> Floats:
+        """The noisy thresholds of the tops."""
+        return self.all_levels[self.above]
 
 
 def bits(data: Answers, runs: int, rng: Rng, threshold: float, c: int = 1, *, rule: Rule, **given: Any) -> Masked:
     """Tops and bottoms, masked after the halt; the run is the first axis."""
+    if rule.threshold == "once" and not rule.halts:
+        return _all_compared(data, runs, rng, threshold, rule.noises(c=c, **given))
     tops = np.full((len(data), runs), BOTTOM, np.int8)
-    halted = np.full(runs, len(data), np.int16)
-    for seen in comparisons(data, runs, rng, threshold, rule.noises(c=c, **given), c, rule.threshold, rule.halts):
+
+    def top(seen: Seen) -> None:
         tops[seen.place, seen.tops] = TOP
+
+    comparing = comparisons(data, runs, rng, threshold, rule.noises(c=c, **given), c, rule.threshold, rule.halts)
+    return up_to_the_halt(tops, comparing, top)
+
+
+def up_to_the_halt(table: npt.NDArray[Any], comparing: Iterator[Seen], fill: Callable[[Seen], None]) -> Masked:
+    """A table (answer, run), filled answer by answer, as the outputs of the runs: masked after their halt."""
+    places, runs = table.shape
+    halted = np.full(runs, places, np.int32)
+    for seen in comparing:
+        fill(seen)
         halted[seen.halted] = seen.place
-    hidden = np.arange(len(data), dtype=np.int16)[:, None] > halted
-    return np.ma.MaskedArray(tops.T, mask=hidden.T)
+    hidden = np.arange(places, dtype=np.int32)[:, None] > halted
+    return np.ma.MaskedArray(table.T, mask=hidden.T)
+
+
+def _all_compared(data: Answers, runs: int, rng: Rng, threshold: float, scales: Scales) -> Masked:
+    """Every answer against one noisy threshold."""
+    level = laplace(rng, scales[0], runs)
+    level += threshold
+    tops = np.empty((len(data), runs), np.bool_)
+    for row, answer in zip(tops, data, strict=True):
+        if scales[1] == 0.0:
+            np.less_equal(level, answer, out=row)
+            continue
+        noisy = laplace(rng, scales[1], runs)
+        noisy += answer
+        np.greater_equal(noisy, level, out=row)
+    return np.ma.MaskedArray(tops.view(np.int8).T, mask=np.zeros(tops.shape, np.bool_).T)
 
 
 def released(
@@ -76,12 +116,20 @@ def released(
     return np.ma.MaskedArray(values.T, mask=hidden.T)
 
 
+def _compared(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+    return seen.noisy
+
+
+compared_values = partial(released, value=_compared)  # tops that give away the noisy answers compared
+
+
 def comparisons(
     data: Answers, runs: int, rng: Rng, threshold: float, scales: Scales, c: int, drawn: Drawn, halts: bool
 ) -> Iterator[Seen]:
     """Answer by answer what the runs see that still go on; those that have halted are left out, with their noise."""
+    halts = halts and c <= len(data)  # there are no more tops than answers
     counts = halts and c > 1
-    going, left = np.arange(runs), np.full(runs if counts else 0, c, np.int16)
+    going, left = np.arange(runs), np.full(runs if counts else 0, c, np.int32)
     level = laplace(rng, scales[0], runs)
     level += threshold
     for place, answer in enumerate(data):
@@ -93,11 +141,14 @@ def comparisons(
         ends = above[:0]
         if counts:
             left[above] -= 1
-            ends, stays = np.flatnonzero(left == 0), np.flatnonzero(left)
-            left = left[stays]
+            if place + 1 >= c:  # the first place where a run can halt
+                done = left == 0
+                ends, stays = np.flatnonzero(done), np.flatnonzero(~done)
+                left = left[stays]
         elif halts:
             ends, stays = above, np.flatnonzero(~is_top)
-        yield Seen(place, going[above], going[ends], noisy[above], level[above])
+        tops = going[above]
+        yield Seen(place, tops, tops if ends is above else going[ends], above, noisy, level)
         if drawn == "each answer":
             level = threshold + laplace(rng, scales[0], len(level))
         elif drawn == "after each top" and (counts or not halts):

@@ -15,7 +15,7 @@ from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import NEIGHBOURS, ROOM, THRESHOLD, TOPS
 from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
-from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, Rule, Seen, comparisons, released
+from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, Rule, Seen, comparisons, released, up_to_the_halt
 
 Floats = npt.NDArray[np.float64]
 
@@ -222,4 +222,52 @@ numeric_sparse = Entry(
         loss=unbounded_where_moved,
         default_pair=([1, 1], [2, 0]),
     ),
+)
+
+
+# --- the same with a number for every answer compared -----------------------------------------------------------
+
+
+def _numerical(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[float, ...]:
+    noisy_threshold = threshold + rng.laplace(scale=3.0 / epsilon)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=6.0 * c / epsilon) >= noisy_threshold:
+            output.append(answer + rng.laplace(scale=3.0 * c / epsilon))
+            count += 1
+            if count >= c:
+                break
+        else:
+            output.append(0.0)
+    return tuple(output)
+
+
+def _numerical_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:
+    values = np.zeros((len(data), runs))
+
+    def answered(seen: Seen) -> None:
+        values[seen.place, seen.tops] = _fresh_value(rng, data[seen.place], seen, epsilon, c, scale=3.0)
+
+    scales = NUMERIC.noises(epsilon, c)
+    comparing = comparisons(data, runs, rng, threshold, scales, c, NUMERIC.threshold, NUMERIC.halts)
+    return up_to_the_halt(values, comparing, answered)
+
+
+numerical_sparse = Entry(
+    module=ROOM,
+    name="numerical_sparse",
+    title="Numeric Sparse that says 0 for a bottom",
+    source=Source(
+        None,
+        "Wang, Ding, Wang, Kifer & Zhang 2019, Proving differential privacy with shadow execution (NumericalSVT)",
+    ),
+    formula="as numeric Sparse; the output is a list, with 0 for each bottom, that ends at the c-th top",
+    neighbours=NEIGHBOURS,
+    adjacency=("all-differ",),
+    program=_numerical,
+    sampler=_numerical_runs,
+    parameters=(EPSILON, THRESHOLD, TOPS),
+    promise=pure,
+    loss=partial(_numeric_loss, rule=NUMERIC, scale=3.0),
+    default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 )

@@ -67,6 +67,16 @@ def test_one_report_of_rappor_has_the_published_loss() -> None:
     assert find("rappor").true_epsilon(0, 1, given) == pytest.approx(0.3001, abs=5.1e-5)
 
 
+def test_one_report_of_rappor_is_claimed_at_less_than_many() -> None:
+    """Eight differing bits at most, 0.4001; of several reports, and of bits that say all, the permanent step."""
+    entry = find("rappor").with_parameters({"f": 0.75, "q": 0.55, "p": 0.45, "bits": 20, "hashes": 4, "reports": 1})
+    assert entry.claim().promised(0.0) == pytest.approx(0.4001, abs=5.1e-5)
+    losses = [entry.true_epsilon(first, second) or 0.0 for first in range(40) for second in range(first)]
+    assert max(losses) == pytest.approx(entry.claim().promised(0.0))
+    for given in ({"reports": 2}, {"q": 1.0, "p": 0.0}):
+        assert entry.claim(given).promised(0.0) == pytest.approx(8 * math.log(1.25 / 0.75))
+
+
 # --- losses by listing all reports --------------------------------------------------------------------------------
 
 
@@ -163,6 +173,19 @@ def test_the_sampler_has_the_law_of_all_reports(name: str, side: int) -> None:
     index = {report: place for place, report in enumerate(law)}
     seen = np.bincount([index[report] for report in reports], minlength=len(law))
     assert stats.chisquare(seen, np.array(list(law.values())) * RUNS).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("value", [0, 3])
+def test_one_report_of_rappor_has_the_law_of_both_steps(value: int) -> None:
+    """It is drawn in one step. The loss, too, is that of all reports listed."""
+    given = {"f": 0.75, "bits": 4, "hashes": 1, "q": 0.55, "p": 0.45, "reports": 1}
+    entry = find("rappor").with_parameters(given)
+    laws = [rappor_law(each, 0.75, 0.55, 0.45, 1) for each in (value, 3 - value)]
+    reports = entry.open().call(value, RUNS, np.random.Generator(np.random.SFC64(34))) @ [8, 4, 2, 1]
+    chances = [laws[0][report] for report in itertools.product((0, 1), repeat=4)]
+    assert stats.chisquare(np.bincount(reports, minlength=16), np.array(chances) * RUNS).pvalue > LEVEL
+    largest = max(math.log(chance / laws[1][report]) for report, chance in laws[0].items())
+    assert entry.true_epsilon(0, 3) == pytest.approx(largest)
 
 
 @pytest.mark.parametrize("value", [0, 2])

@@ -12,12 +12,14 @@ LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit lectures research test test-browser prove-random docs bench audit-libraries clean
+.PHONY: help audit lectures literature literature-full research test test-browser prove-random docs bench audit-libraries clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make audit            runs the core audits and writes reports/"
 	@echo "make lectures         audits every mechanism of the lecture notes and writes reports/lectures/claims.html"
+	@echo "make literature       audits the mechanisms of the auditing papers and writes reports/literature/ (minutes)"
+	@echo "make literature-full  the same with 250 million executions a mechanism (an hour)"
 	@echo "make research         audits the catalogue over claims from 0.1 to 8 and writes reports/research/ (minutes)"
 	@echo "make test             lint, types and tests"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
@@ -36,6 +38,12 @@ lectures: $(VENV)/.ready-audit
 	$(RUN) -m dpaudit run audits/lectures --confidence 0.99 --report reports/lectures --format json,md || status=$$?; \
 	$(RUN) -m audits.lectures.claims --results reports/lectures --page reports/lectures/claims.html || status=$$?; \
 	exit $$status
+
+literature: $(VENV)/.ready-audit
+	$(RUN) -m audits.literature.study --report reports/literature
+
+literature-full: $(VENV)/.ready-audit
+	$(RUN) -m audits.literature.study --full --report reports/literature/full
 
 research: $(VENV)/.ready-audit
 	$(RUN) -m audits.research.study --report reports/research

@@ -1,0 +1,304 @@
+"""The laws of the published rows, by another method than theirs, and against runs of the mechanisms themselves.
+
+A curve is checked through delta(epsilon) = max P(S) - e^epsilon Q(S) over its sets: a law is known by that function.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import itertools
+import math
+import pkgutil
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.integrate import quad
+from scipy.stats import binom
+
+import audits.literature.laws
+from audits.literature.laws import Curve, bits, curves, noised, snapped, thresholds
+from audits.literature.rows import row
+from dpaudit import AdjacentPair
+from dpaudit.catalogue import Entry, find
+from dpaudit.catalogue.local.bloom import filter_of
+
+Floats = npt.NDArray[np.float64]
+Score = Callable[[Any], Floats]
+
+ROWS = (
+    *("Laplace", "TruncGeo", "NoisyHist1", "NoisyHist2", "NoisySum", "Snapping"),
+    *("NoisyMax1", "NoisyMax2", "NoisyMax3", "NoisyMax4"),
+    *("SVT1", "SVT2", "SVT4", "SVT5", "SVT6", "OneTimeRAPPOR", "RAPPOR"),
+)
+NOISES = {  # scales for the threshold and for the answers, as published; whether the first top ends the run
+    "SVT1": (20.0, 40.0, True),
+    "SVT2": (20.0, 40.0, True),
+    "SVT4": (40.0, 40.0 / 3.0, True),
+    "SVT5": (20.0, 0.0, False),
+    "SVT6": (20.0, 20.0, False),
+}
+RUNS = 20_000  # a side
+CHANCE = 1e-6 / (len(ROWS) * 2 * 2 * 2)  # of each count that is looked at: of a false alarm in all of them, 1e-6
+NODES = 12_000  # of the midpoint rule that the quadratures are compared with
+
+
+# --- the same laws, by the plainest method ---------------------------------------------------------------------
+
+
+def laplace_below(x: Floats) -> Floats:
+    return np.where(x < 0.0, np.exp(-np.abs(x)) / 2.0, 1.0 - np.exp(-np.abs(x)) / 2.0)
+
+
+def exponential_below(x: Floats) -> Floats:
+    return -np.expm1(-np.maximum(x, 0.0))
+
+
+def winners(answers: Floats, values: Floats, one_sided: bool) -> Floats:
+    """The density of the largest of the noisy answers, by its index (index, value); the noise has scale 20."""
+    gaps = (values - answers[:, None]) / 20.0
+    under = exponential_below(gaps) if one_sided else laplace_below(gaps)
+    alone = np.where(gaps > 0.0, np.exp(-np.maximum(gaps, 0.0)), 0.0) if one_sided else np.exp(-np.abs(gaps)) / 2.0
+    others = [np.prod(np.delete(under, each, axis=0), axis=0) for each in range(len(answers))]
+    return np.asarray(alone * others / 20.0)
+
+
+def midpoints(low: float, high: float, knots: Any) -> tuple[Floats, Floats]:
+    """Nodes and weights of the midpoint rule between the knots."""
+    edges = np.unique(np.concatenate([np.linspace(low, high, NODES), np.asarray(knots, float).ravel()]))
+    return (edges[1:] + edges[:-1]) / 2.0, np.diff(edges)
+
+
+def noisy_max(name: str, pair: AdjacentPair) -> tuple[Floats, Floats]:
+    one_sided = name in ("NoisyMax2", "NoisyMax4")
+    nodes, weights = midpoints(-400.0, 600.0, [pair.first, pair.second])
+    sides = [winners(np.asarray(data, float), nodes, one_sided) * weights for data in (pair.first, pair.second)]
+    axis = 1 if name in ("NoisyMax1", "NoisyMax2") else 0
+    return sides[0].sum(axis=axis), sides[1].sum(axis=axis)
+
+
+@cache
+def patterns() -> npt.NDArray[np.bool_]:
+    return np.array(list(itertools.product((False, True), repeat=10)))
+
+
+def crossings(name: str, data: list[float]) -> Floats:
+    """The probability of each output of tops and bottoms, all 1,024 of them or the 11 of a run that halts."""
+    of_threshold, of_answers, halts = NOISES[name]
+    nodes, weights = midpoints(-700.0, 700.0, data)
+    level = 0.5 if name == "SVT1" else 1.0
+    mass = weights * np.exp(-np.abs(nodes - level) / of_threshold) / (2.0 * of_threshold)
+    gaps = np.asarray(data, float)[:, None] - nodes
+    top = laplace_below(gaps / of_answers) if of_answers else (gaps > 0.0).astype(float)
+    if halts:
+        before = np.vstack([np.ones(len(nodes)), np.cumprod(1.0 - top, axis=0)])
+        return np.asarray(before * np.vstack([top, np.ones(len(nodes))]) @ mass)
+    halves = [
+        np.array([np.prod(np.where(pattern[:, None], each, 1.0 - each), axis=0) for pattern in patterns()[:32, 5:]])
+        for each in (top[:5], top[5:])
+    ]
+    return np.asarray(((halves[0] * mass) @ halves[1].T).ravel())
+
+
+def plainly(name: str, pair: AdjacentPair) -> tuple[Floats, Floats]:
+    """The law of a row in pieces, by enumeration or the midpoint rule."""
+    if name in NOISES:
+        return crossings(name, pair.first), crossings(name, pair.second)
+    if name.startswith("NoisyMax"):
+        return noisy_max(name, pair)
+    if name == "TruncGeo":  # clamped two-sided geometric noise
+        places, ratio = np.arange(6), 8.0 / 9.0
+        inner = [(1.0 - ratio) / (1.0 + ratio) * ratio ** np.abs(places - data) for data in (pair.first, pair.second)]
+        for law, data in zip(inner, (pair.first, pair.second), strict=True):
+            law[[0, 5]] = np.array([ratio**data, ratio ** (5 - data)]) / (1.0 + ratio)
+        return inner[0], inner[1]
+    if "RAPPOR" in name:
+        one = 0.525 if name == "OneTimeRAPPOR" else 0.625 * 0.55 + 0.375 * 0.45
+        sides = []
+        for value in (pair.first, pair.second):
+            law = np.ones(1)
+            for bit, other in zip(filter_of(value, 20, 4), filter_of(other_of(value, pair), 20, 4), strict=True):
+                chance = one if bit else 1.0 - one
+                law = np.outer(law, [chance, 1.0 - chance]).ravel() if bit != other else law
+            sides.append(law)
+        return sides[0], sides[1]
+    if name == "Snapping":
+        sides = []
+        for data in (pair.first, pair.second):
+            nodes, weights = midpoints(-400.0, 400.0, [data, *(np.arange(-7, 7) * 16.0 + 8.0)])
+            mass = np.exp(-np.abs(nodes - data) / 10.0) / 20.0 * weights
+            cells = np.clip(np.rint(nodes / 16.0), -7, 7).astype(int) + 7
+            sides.append(np.bincount(cells, mass, 15))
+        return sides[0], sides[1]
+    raise AssertionError(name)
+
+
+def other_of(value: int, pair: AdjacentPair) -> int:
+    return int(pair.second if value == pair.first else pair.first)
+
+
+def logs(p: Floats, q: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(p) - np.log(q))
+
+
+def delta(curve: Curve, epsilon: float) -> float:
+    return max(0.0, float(np.max(curve.p - math.exp(epsilon) * curve.q)))
+
+
+@pytest.mark.parametrize("name", ["Laplace", "NoisyHist1", "NoisyHist2", "NoisySum"])
+def test_one_moved_answer_with_laplace_noise(name: str) -> None:
+    entry, pairs = row(name).entry, row(name).pairs
+    sup = 10.0 if name == "NoisyHist2" else 0.1
+    for curve in itertools.chain.from_iterable(curves(name, entry, pair) for pair in pairs):
+        assert curve.loss == pytest.approx(sup, rel=1e-12)
+        for epsilon in (0.0, 0.3 * sup, 0.9 * sup, 1.1 * sup):
+            assert delta(curve, epsilon) == pytest.approx(max(0.0, -math.expm1((epsilon - sup) / 2.0)), abs=1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in ("Laplace", "NoisySum") and "Hist" not in name])
+def test_laws_by_another_method(name: str) -> None:
+    entry, pairs = row(name).entry, row(name).pairs
+    for pair in pairs:
+        p, q = plainly(name, pair)
+        assert p.sum() == pytest.approx(1.0, abs=1e-5)
+        for curve, one, other in zip(curves(name, entry, pair), (p, q), (q, p), strict=True):
+            for epsilon in (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 2.0):
+                expected = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+                assert delta(curve, epsilon) == pytest.approx(expected, rel=2e-3, abs=2e-7)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_no_event_tells_more_than_the_loss(name: str) -> None:
+    entry, pairs = row(name).entry, row(name).pairs
+    for pair in pairs:
+        both = curves(name, entry, pair)
+        for curve in both:
+            assert np.all(np.diff(curve.p) >= 0.0)
+            assert np.all(np.diff(curve.q) >= 0.0)
+            assert curve.p[-1] == pytest.approx(1.0, rel=curve.error)
+            assert curve.q[-1] == pytest.approx(1.0, rel=curve.error)
+            seen = (curve.p > 0.0) & (curve.q > 0.0)
+            assert np.max(np.log(curve.p[seen] / curve.q[seen])) <= curve.loss + 2.0 * curve.error
+            masses, others = np.diff(curve.p, prepend=0.0), np.diff(curve.q, prepend=0.0)
+            pieces, near = logs(masses, others), 5.0 if curve.loss == math.inf else 0.99 * curve.loss - 1e-9
+            assert np.nanmax(pieces) > near
+            assert np.max(pieces[masses > 1e-6]) <= curve.loss + 1e-6  # differences of sums that are rounded
+        assert max(curve.loss for curve in both) == pytest.approx(entry.true_epsilon(pair.first, pair.second), rel=1e-7)
+
+
+def integral(function: Callable[[float], float], knots: list[float]) -> float:
+    """Adaptive quadrature between the knots and far beyond them."""
+    edges = sorted(
+        {
+            *knots,
+            *(end + step for end in (min(knots), max(knots)) for step in (-2500.0, -500.0, -90.0, 90.0, 500.0, 2500.0)),
+        }
+    )
+    return sum(quad(function, low, high, epsabs=0.0, epsrel=1e-12)[0] for low, high in itertools.pairwise(edges))
+
+
+@pytest.mark.parametrize("tops", [(), (0,), (3,), (0, 1, 2, 3)])
+def test_quadrature_over_a_noisy_threshold_is_as_good_as_stated(tops: tuple[int, ...]) -> None:
+    answers, name = [2.0, 0.0, 2.0, 0.0], "sparse_lyu_1.lyu_6" if len(tops) > 1 else "sparse_lyu_1.lyu_4"
+    entry = find(name).with_parameters({"epsilon": 0.1, "c": 1, "threshold": 1.0})
+    of_threshold, of_answers, _ = NOISES["SVT6" if len(tops) > 1 else "SVT4"]
+    seen = answers[: tops[0] + 1] if len(tops) == 1 else answers
+
+    def mass(level: float) -> float:
+        gaps = (np.array(seen) - level) / of_answers
+        chances = laplace_below(np.where(np.isin(np.arange(len(seen)), tops), gaps, -gaps))
+        return float(np.prod(chances)) * math.exp(-abs(level - 1.0) / of_threshold) / (2.0 * of_threshold)
+
+    p, _ = thresholds.laws(entry, AdjacentPair(answers, [-9.0, -7.0, -5.0, -3.0]))  # each answer is of its own kind
+    expected = integral(mass, [0.0, 1.0, 2.0])
+    assert np.min(np.abs(p / expected - 1.0)) < thresholds.ERROR / 10.0
+
+
+def test_quadrature_of_a_race_is_as_good_as_stated() -> None:
+    answers = np.array([2.0, 0.0, 1.0])
+    curve, _ = curves("NoisyMax1", row("NoisyMax1").entry, AdjacentPair(answers.tolist(), [0, 0, 5]))
+
+    def mass(index: int, value: float) -> float:
+        return float(winners(answers, np.array([value]), False)[index, 0])
+
+    for index in range(3):
+        expected = integral(partial(mass, index), [0.0, 1.0, 2.0])
+        found = np.diff(curve.p, prepend=0.0)
+        assert np.min(np.abs(found / expected - 1.0)) < curve.error
+
+
+# --- runs of the mechanisms ------------------------------------------------------------------------------------
+
+
+def score(name: str, entry: Entry, pair: AdjacentPair) -> Score:
+    """ln(dP/dQ) of outputs, as the sampler gives them."""
+    if name in ("Laplace", "NoisySum") or "Hist" in name:
+        width = 0.1 if name == "NoisyHist2" else 10.0
+        a, b = (np.sum(data) if name == "NoisySum" else np.atleast_1d(data)[0] for data in (pair.first, pair.second))
+        return lambda y: (np.abs(y.reshape(len(y), -1)[:, 0] - b) - np.abs(y.reshape(len(y), -1)[:, 0] - a)) / width
+    if name in ("NoisyMax3", "NoisyMax4"):
+        p, q = (np.asarray(data, float) for data in (pair.first, pair.second))
+        return lambda y: logs(*(winners(side, y, name == "NoisyMax4").sum(axis=0) for side in (p, q)))
+    law = logs(*plainly(name, pair))
+    if name == "Snapping":
+        return lambda y: law[np.searchsorted(snapped.outputs(entry), y)]
+    if "RAPPOR" in name:
+        one, other = (np.array(filter_of(value, 20, 4)) for value in (pair.first, pair.second))
+        places = np.flatnonzero(one != other)
+        codes = 2 ** np.arange(len(places))[::-1]
+        return lambda y: law[(1 - y[:, places]) @ codes]
+    if name in NOISES and NOISES[name][2]:
+        return lambda y: law[np.where(np.any(y.filled(0), axis=1), np.argmax(y.filled(0), axis=1), 10)]
+    if name in NOISES:
+        return lambda y: law[y.filled(0) @ (2 ** np.arange(10)[::-1])]
+    return lambda y: law[np.asarray(y, np.intp)]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_runs_hit_the_nested_sets_as_often_as_the_law_says(name: str) -> None:
+    entry, pairs = row(name).entry, row(name).pairs
+    pair, rng = pairs[-1], np.random.default_rng(7)
+    first, second = (entry.sampler(data, RUNS, rng, **entry.values()) for data in (pair.first, pair.second))
+    ratios = [score(name, entry, pair)(outputs) for outputs in (first, second)]
+    for curve, sign in zip(curves(name, entry, pair), (1.0, -1.0), strict=True):
+        levels = logs(np.diff(curve.p, prepend=0.0), np.diff(curve.q, prepend=0.0))
+        for share in (0.2, 0.7):
+            place = int(np.searchsorted(curve.p, share))
+            while place < len(levels) - 1 and not levels[place] - levels[place + 1] > 1e-6:
+                place += 1
+            if place == len(levels) - 1:
+                continue  # all outputs: nothing to count
+            split = levels[place + 1] + min(1.0, levels[place] - levels[place + 1]) / 2.0
+            expected = (curve.p[place], curve.q[place])[:: int(sign)]  # of the first dataset's runs, of the second's
+            for runs, chance in zip(ratios, expected, strict=True):
+                hits = int(np.sum(sign * runs > split))
+                assert binom.cdf(hits, RUNS, chance) > CHANCE / 2.0
+                assert binom.sf(hits - 1, RUNS, chance) > CHANCE / 2.0
+
+
+# --- what has no law here, and the examples in the words of the modules --------------------------------------------
+
+
+def test_laws_refuse_what_they_do_not_hold() -> None:
+    pair = AdjacentPair([0, 0], [1, 1])
+    with pytest.raises(ValueError, match="one answer moves"):
+        noised.curves(find("laplace_vector"), pair)
+    with pytest.raises(ValueError, match="drawn again"):
+        thresholds.curves(find("sparse"), pair)
+    with pytest.raises(ValueError, match="one report"):
+        bits.curves(find("rappor"), AdjacentPair(0, 3))
+
+
+def test_equal_answers_tell_nothing() -> None:
+    for curve in curves("NoisySum", find("laplace_sum"), AdjacentPair([0.5, 1.0], [1.0, 0.5])):
+        assert (curve.p.tolist(), curve.q.tolist(), curve.loss) == ([1.0], [1.0], 0.0)
+
+
+@pytest.mark.parametrize("module", [each.name for each in pkgutil.iter_modules(audits.literature.laws.__path__)])
+def test_examples_of_the_laws(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"audits.literature.laws.{module}")).failed == 0

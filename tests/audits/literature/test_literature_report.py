@@ -1,0 +1,261 @@
+"""The report of the published benchmark: bounds from counts, sentences from records, files whole or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audits.literature import expected, figures, study
+from audits.literature.page import LONGEST, comparison, markdown, summary, witness
+from audits.literature.published import PUBLISHED, of
+from audits.literature.record import CONFIDENCE, CONFIDENCES, Failed, Point, Record
+from audits.literature.rows import rows
+from audits.literature.sections import MARK, bounds, closeness, costs, tables
+from audits.literature.study import Study
+from audits.literature.table import Table, escape
+from dpaudit.certify import CoinFlip, certify
+from dpaudit.claims import PureDP
+
+RUNS = 25_000_000
+
+
+def point(runs: int = RUNS, *, loss: float = 0.1, mass: float = 0.5, exact: float | None = 0.1) -> Point:
+    """An audit whose counts are those expected of an event of this mass and log ratio."""
+    side = int(0.45 * runs)
+    hits = round(side * mass)
+    others = round(hits * math.exp(-loss))
+    best = point_bound(hits, others, side)
+    return Point(
+        runs, runs - 7, hits, others, side, side, "one less", "1", "0", "output <= 0.5", 3.0, 2.0, exact, best, best
+    )  # fmt: skip
+
+
+def point_bound(hits: int, others: int, side: int) -> float:
+    bound = certify(CoinFlip(hits, others, side, side), PureDP(0.1), CONFIDENCE).epsilon_lower
+    assert bound is not None
+    return bound
+
+
+def record(name: str = "Laplace", *, exact: float | None = 0.1, **given: Any) -> Record:
+    """A record with two audits."""
+    points = (point(100_000, exact=exact, **given), point(exact=exact, **given))
+    return Record(
+        name, "dpaudit.catalogue.additive:laplace", {"epsilon": 0.1}, "PureDP(epsilon=0.1)", 0.1, False, 2, exact,
+        exact, 0.1, "closed form", 1e-12, "", 0.01, points,
+    )  # fmt: skip
+
+
+def changed(each: Record, **main: Any) -> Record:
+    """The record with something else in its last audit."""
+    return dataclasses.replace(each, points=(*each.points[:-1], dataclasses.replace(each.main, **main)))
+
+
+def every_row() -> list[Record]:
+    """A record of every row; three of them with an infinite loss."""
+    without_end = {"NoisyMax4", "SVT5", "SVT34Parallel"}
+    return [
+        record(each.name, exact=math.inf if each.name in without_end else 20.0, loss=12.5, mass=0.1)
+        for each in PUBLISHED
+    ]
+
+
+def test_the_published_rows_are_those_of_the_benchmark() -> None:
+    assert [each.name for each in PUBLISHED] == [row.name for row in rows()]
+    for row in rows():
+        assert len(row.pairs) == of(row.name).pairs, row.name
+        assert row.name in dict.fromkeys(expected.comparable_names()) or row.name in ("Snapping", "NoisySum")
+
+
+def test_bounds_are_those_of_the_certifier_and_fall_with_confidence() -> None:
+    found = point()
+    for confidence in CONFIDENCES:
+        assert found.bound(confidence) == certify(found.evidence, PureDP(0.1), confidence).epsilon_lower
+    assert found.bound(0.9999) < found.bound(0.95) < found.bound(0.90) < 0.1
+    assert found.two_intervals < found.bound(0.90)  # the looser rule at the same confidence
+
+
+def test_a_bound_above_the_truth_is_marked_everywhere() -> None:
+    right, wrong = record("Laplace"), record("RAPPOR", exact=0.0996)
+    assert not right.main.above_the_truth(0.90)
+    assert not wrong.main.above_the_truth(0.9999)
+    wrong = changed(wrong, exact=0.0976)
+    assert wrong.main.above_the_truth(0.9999)
+    cells = dict(zip(bounds([wrong]).header, bounds([wrong]).rows[0], strict=True))
+    assert cells["ours, 0.9999"].endswith(MARK)
+    assert cells["DP-Sniper, network"] == f"0.3008 {MARK}"
+    told = list(summary([right, wrong], ()))
+    assert sum("RAPPOR; marked" in sentence for sentence in told) == len(CONFIDENCES)
+    assert any("0.9999" in sentence and "Laplace" not in sentence for sentence in told)
+
+
+@pytest.mark.parametrize(("loss", "above"), [(0.1, "yes"), (0.09, "no")])
+def test_a_row_is_compared_with_the_better_published_bound(loss: float, above: str) -> None:
+    made = record("Laplace", loss=loss)
+    assert of("Laplace").best is of("Laplace").network
+    assert expected.compared(made) is (above == "yes")
+    assert bounds([made]).rows[0][-1] == above
+    assert any(f"{'1' if above == 'yes' else '0'} of 1 are above" in sentence for sentence in summary([made], ()))
+
+
+def test_what_was_not_published_is_a_dash() -> None:
+    made = record("NoisySum")
+    assert bounds([made]).rows[0][-4:] == ("-", "-", "-", "-")
+    assert expected.compared(made) is None
+    assert "another mechanism" in bounds([record("SVT5", exact=math.inf)]).rows[0][-2]
+    assert costs([made]).rows[0][-4:] == ("-", "-", "-", "-")
+
+
+def test_an_unknown_law_is_said_and_nothing_is_made_up() -> None:
+    known = record("NumericalSVT")
+    made = dataclasses.replace(
+        changed(known, exact=None, oracle=None, oracle_all=None),
+        exact=None, catalogued=None, ceiling=None, method="", error=None, unknown="no quadrature",
+    )  # fmt: skip
+    cells = dict(zip(closeness([made]).header, closeness([made]).rows[0], strict=True))
+    assert closeness([made]).notes == ("No law with a stated error is known for: NumericalSVT (no quadrature).",)
+    assert cells["relative error of the law"] == "-"
+    assert "No law with a stated error is known here." in "\n".join(comparison([made]))
+    assert "Every law here has a stated error." in closeness([known]).notes
+    assert [cells[name] for name in ("part reached", "best event, all pairs", "ceiling at mass 0.01")] == ["-"] * 3
+    assert expected.close(made) is None
+    assert made.agrees
+
+
+def test_how_a_law_is_known_and_its_error_rounded_up() -> None:
+    made = dataclasses.replace(record("SVT3"), error=1.01e-5)
+    cells = dict(zip(closeness([made]).header, closeness([made]).rows[0], strict=True))
+    assert cells["relative error of the law"] == "1.1e-5"
+    assert "Laplace, SVT3: closed form." in closeness([record("Laplace"), made]).notes
+
+
+def test_what_was_settled_of_numerical_svt_is_told() -> None:
+    told = "\n".join(comparison([dataclasses.replace(record("NumericalSVT", exact=0.080519), ceiling=0.067776)]))
+    assert "From the exact law it is 0.06778, the exact loss 0.08052" in told
+    assert "NumericalSVT." not in "\n".join(comparison([record("Laplace")]))
+
+
+def test_executions_and_seconds_are_rounded_against_us() -> None:
+    made = changed(record("Laplace"), executions=24_999_000, cpu_s=3.01)
+    told = "\n".join(summary([made], ()))
+    assert "took 24,999,000 executions and 4 CPU seconds" in told
+    assert "614,000,000 with each classifier, 24 times" in told  # 24.56
+    assert "3.1" in costs([made]).rows[0]
+    assert "1,800,000" in costs([made]).rows[0]
+
+
+def test_snapping_is_not_among_the_rows_with_two_published_bounds() -> None:
+    told = "\n".join(summary([record("Laplace"), record("Snapping")], ()))
+    assert "1 of 1 are above" in told
+    assert bounds([record("Snapping")]).rows[0][-1] == "yes"
+
+
+def test_the_verdicts_of_the_groups_stand_at_the_head_of_the_page() -> None:
+    groups = [Table("Soundness", ("a",), (("1",),), verdict="No count is above."), Table("Other", ("a",), ())]
+    told = list(summary([record()], (), groups))
+    assert told[-1] == "Soundness, below: No count is above."
+    assert groups[0].markdown()[1] == "No count is above."
+
+
+def test_laws_that_do_not_agree_with_the_catalogue_are_named() -> None:
+    apart = dataclasses.replace(record("SVT6"), catalogued=0.2)
+    told = "\n".join(comparison([record("Laplace"), apart]))
+    assert "for 1 of 2; not agreeing: SVT6 (0.2)" in told
+    assert "not agreeing: none" in "\n".join(comparison([record("Laplace")]))
+
+
+def test_published_values_above_the_truth_are_listed_without_rows_of_another_mechanism() -> None:
+    told = "\n".join(comparison([record("RAPPOR", exact=0.3001), record("SVT5", exact=3.0)]))
+    assert "RAPPOR (DP-Sniper, network 0.3008, exact 0.3001)" in told
+    assert "SVT5" not in told
+
+
+def test_expectations_are_judged_at_their_own_size_alone() -> None:
+    met = every_row()
+    judged = list(expected.expectations(met))
+    assert [each.words for each in judged if not each.met] == []
+    unknown = [changed(each, oracle_all=None) if each.name == "SVT1" else each for each in met]
+    assert any(each.found == "all; no best event is known for SVT1" for each in expected.expectations(unknown))
+    assert len(judged) == 5 + len(expected.LEAST)
+    smaller = [changed(each, asked=1_000_000) for each in met]
+    assert list(expected.expectations(smaller)) == []
+    weak = [each if each.name != "SVT6" else record("SVT6", exact=0.42, loss=0.2, mass=0.1) for each in met]
+    missed = [each.words for each in expected.expectations(weak) if not each.met]
+    assert missed == ["SVT6: at least 0.32 at 0.90"]
+    far = [each if each.name != "SVT5" else changed(each, oracle_all=each.main.bound() + 0.71) for each in met]
+    (only,) = (each for each in expected.expectations(far) if not each.met)
+    assert only.found == "all but SVT5 (0.71 less)"
+    barely = record("SVT5", exact=math.inf)
+    barely = changed(barely, oracle_all=barely.main.bound() + 0.7001)
+    assert (expected.close(barely), expected.reached(barely)) == (False, "0.71 less")  # rounded up: not within 0.70
+    slow = [changed(each, wall_s=31.0) for each in met]
+    assert [each.found for each in expected.expectations(slow) if not each.met] == ["620 s"]
+
+
+def test_a_study_comes_back_from_its_record() -> None:
+    groups = (Table("Others", ("a", "b"), (("1", "2"),), ("before",), ("after",), "verdict"),)
+    made = Study(tuple(every_row()[:9]), (Failed("SVT9", "x"),), groups, {"python": "3.11"}, "python -m it")
+    text = made.to_json()
+    assert Study.from_json(text) == made
+    assert Study.from_json(text).files() == made.files()  # page and figures are functions of the record
+    first = json.loads(text)["rows"][0]
+    assert first["points"][-1]["bounds"]["0.9999"] == made.records[0].main.bound(0.9999)
+    assert first["published"]["network"]["epsilon"] == 0.0976
+    with pytest.raises(ValueError, match="schema"):
+        Study.from_json("{}")
+
+
+def test_the_page_escapes_what_is_not_its_own() -> None:
+    odd = changed(record("Laplace"), event="output is 'a`b|c' <= 1 " + "x" * LONGEST)
+    item = witness(odd)
+    assert item.count("`") == 2
+    assert "..." in item
+    page = markdown([odd], [Failed("A|B", "<script>")], (), {"platform": "a_b"}, "python -m it")
+    assert "<script>" not in page.replace("\\<script\\>", "")
+    assert r"A\|B" in page
+    assert escape("a\nb") == "a b"
+    with pytest.raises(ValueError, match="2 cells"):
+        Table("t", ("a",), (("1", "2"),))
+
+
+def test_a_study_in_which_every_row_failed_still_has_a_page(tmp_path: Path) -> None:
+    made = Study((), (Failed("Laplace", "no memory"),))
+    paths = study.write(made, tmp_path)
+    assert sorted(path.name for path in paths) == ["literature.json", "literature.md"]
+    assert "no memory" in (tmp_path / "literature.md").read_text()
+    assert tables((), made.failed)[0].rows == (("Laplace", "no memory"),)
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Study((record(),))
+    study.write(made, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(before) == 6
+
+    def fails(*_: object) -> dict[str, bytes]:
+        raise RuntimeError("no canvas")
+
+    monkeypatch.setattr(figures, "against_executions", fails)
+    with pytest.raises(RuntimeError, match="no canvas"):
+        study.write(Study((record(loss=0.05),)), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_figures_show_every_row_and_are_the_same_each_time() -> None:
+    rows_of_both, known = every_row()[6:9], {each.name: each for each in PUBLISHED}  # one of them without end
+    for draw in (figures.against_exact, figures.against_executions):
+        first = draw(rows_of_both, known)
+        assert first["svg"] == draw(rows_of_both, known)["svg"]
+        text = first["svg"].decode()
+        for each in rows_of_both:
+            assert f">{each.name}</text>" in text, each.name
+        assert first["png"].startswith(b"\x89PNG")
+    # a row that certified nothing, with a law that is not known
+    nothing = dataclasses.replace(
+        changed(record("SVT3"), hits_p=0, hits_q=0, oracle=None, oracle_all=None), exact=None, unknown="no law"
+    )
+    assert b"SVT3" in figures.against_executions([nothing], known)["svg"]

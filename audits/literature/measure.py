@@ -164,8 +164,10 @@ def words(data: Any) -> str:
 
 
 def made_with(result: dpaudit.AuditResult) -> dict[str, Any]:
-    """What the audits ran on: versions and processors."""
+    """What the audits ran on: versions, the system by name and processors; nothing that tells machines apart."""
     import os
+    import platform
 
-    names = ("version", "python", "numpy", "scipy", "platform", "n_jobs")
-    return {name: result.provenance[name] for name in names} | {"processors": os.cpu_count()}
+    names = ("version", "python", "numpy", "scipy", "n_jobs")
+    system = f"{platform.system()} {platform.machine()}"
+    return {name: result.provenance[name] for name in names} | {"platform": system, "processors": os.cpu_count()}

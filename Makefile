@@ -18,8 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make audit            runs the core audits and writes reports/"
 	@echo "make lectures         audits every mechanism of the lecture notes and writes reports/lectures/claims.html"
-	@echo "make literature       audits the mechanisms of the auditing papers and writes reports/literature/ (minutes)"
-	@echo "make literature-full  the same with 250 million executions a mechanism (an hour)"
+	@echo "make literature       audits the mechanisms of the auditing papers and writes reports/literature/ (half an hour)"
+	@echo "make literature-full  the same with 250 million executions a mechanism (hours)"
 	@echo "make research         audits the catalogue over claims from 0.1 to 8 and writes reports/research/ (minutes)"
 	@echo "make test             lint, types and tests"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.binning import Binning, Counts, Tables, around, atoms_of, binning
-from dpaudit.events.features import Coordinate, Difference, Shape, rounded, single, stored
+from dpaudit.events.features import Coordinate, Difference, Shape, plain_feature, rounded, single, stored
 from dpaudit.events.weights import weights
 from dpaudit.sampling.outputs import Column, Outputs, Path, Token
 
@@ -60,19 +60,10 @@ class Term:
         """The term of a stored result."""
         tokens = tuple(Token(token["label"], token["code"]) for token in written["tokens"])
         return cls(
-            _coordinate(written["coordinate"]),
+            plain_feature(written["coordinate"]),  # type: ignore[arg-type]
             Binning(np.array([float(edge) for edge in written["edges"]], np.float32), tokens),
             tuple(written["weights"]),
         )
-
-
-def _coordinate(written: dict[str, Any]) -> Part:
-    if written["kind"] == Difference.kind:
-        return Difference(tuple(written["left"]), tuple(written["right"]))
-    if written["kind"] == Shape.kind:
-        paths = tuple(tuple(path) for path in written["paths"])
-        return Shape(paths, tuple(float(value) for value in written["values"]))
-    return Coordinate(tuple(written["path"]), written.get("centre", 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     which a few steps of Newton's method find for each bend.
     """
     cells, hits = len(x), x + y
-    second = np.diff(np.eye(cells), n=2, axis=0)
-    penalty = (second.T @ second) / BENDS[:, None, None] ** 2
+    penalty = _second(cells) / BENDS[:, None, None] ** 2
     start = np.log((x + 0.5) / (y + 0.5))
     centres = np.tile(start, (len(BENDS), 1))
     for _ in range(STEPS):

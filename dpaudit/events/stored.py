@@ -7,20 +7,7 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.bits import KINDS as BIT_KINDS
 from dpaudit.events.event import Event
-from dpaudit.events.features import (
-    Above,
-    Coordinate,
-    Difference,
-    Equal,
-    Extreme,
-    Feature,
-    FirstOf,
-    Ordered,
-    Present,
-    Shape,
-    Sum,
-    Whole,
-)
+from dpaudit.events.features import Feature, plain_feature
 from dpaudit.events.partition import Partition
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.sampling.outputs import Token
@@ -53,19 +40,8 @@ def partition_from_dict(written: dict[str, Any]) -> Partition:
 
 def feature_from_dict(written: dict[str, Any]) -> Feature:
     """The feature of a written result; raises `InvalidSpec` for a kind this version does not know."""
-    fields = {key: value for key, value in written.items() if key != "kind"}
-    for name in ("path", "left", "right"):
-        if name in fields:
-            fields[name] = tuple(fields[name])
-    if "values" in fields:
-        fields["values"] = tuple(float(value) for value in fields["values"])
-    if "threshold" in fields:
-        fields["threshold"] = float(fields["threshold"])
-    if "paths" in fields:
-        fields["paths"] = tuple(tuple(path) for path in fields["paths"])
-    for each in (Coordinate, Ordered, Above, Difference, Sum, Equal, Extreme, Present, FirstOf, Shape, Whole):
-        if each.kind == written.get("kind"):
-            return each(**fields)
+    if (plain := plain_feature(written)) is not None:
+        return plain
     for score in (LogRatio, Linear, *BIT_KINDS):
         if score.kind == written.get("kind"):
             return score.from_dict(written)

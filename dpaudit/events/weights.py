@@ -34,13 +34,14 @@ def weights(tables: Sequence[Counts], ordered: Sequence[npt.NDArray[np.bool_]]) 
         np.append(line, np.zeros(len(table) - len(line), np.bool_)) for table, line in zip(tables, ordered, strict=True)
     ]
     rows = [_row(table) for table in tables]
-    parts = [_along(table[line], sides) for table, line, (_, _, sides) in zip(tables, whole, rows, strict=True)]
+    parts: dict[int, tuple[Reals, Reals]] = {}
     for places in _alike(whole):
         hits = np.array([tables[place][whole[place]] for place in places], np.float64)
         for place, centre, variance in zip(places, *surface(hits[..., 0], hits[..., 1]), strict=True):
             parts[place] = centre - rows[place][2], variance
     found = []
-    for (ratio, weight, _), line, (centre, variance) in zip(rows, whole, parts, strict=True):
+    for place, ((ratio, weight, sides), line) in enumerate(zip(rows, whole, strict=True)):
+        centre, variance = parts[place] if place in parts else _along(tables[place][line], sides)
         luck = (weight > 0.0).astype(np.float64)
         fit = ratio.copy()
         fit[line], luck[line] = centre, variance * weight[line]

@@ -3,6 +3,7 @@
 from dpaudit.events.features.column import Feature, Floats, rounded, single, spell, stored
 from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
+from dpaudit.events.features.reading import plain_feature
 
 __all__ = [
     "Above",
@@ -19,6 +20,7 @@ __all__ = [
     "Sum",
     "Whole",
     "levels_of",
+    "plain_feature",
     "rounded",
     "single",
     "spell",

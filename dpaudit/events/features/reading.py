@@ -1,0 +1,30 @@
+"""Features as results store them, read back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpaudit.events.features.column import Feature
+from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum
+from dpaudit.events.features.plain import Coordinate, Shape, Whole
+
+KINDS = (Coordinate, Ordered, Above, Difference, Sum, Equal, Extreme, Present, FirstOf, Shape, Whole)
+
+
+def plain_feature(written: dict[str, Any]) -> Feature | None:
+    """The feature of a written result; None for a kind that is none of these.
+
+    >>> print(plain_feature({"kind": "coordinate", "path": [2]}))
+    output[2]
+    """
+    fields = {key: value for key, value in written.items() if key != "kind"}
+    for name in ("path", "left", "right"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    if "values" in fields:
+        fields["values"] = tuple(float(value) for value in fields["values"])
+    if "threshold" in fields:
+        fields["threshold"] = float(fields["threshold"])
+    if "paths" in fields:
+        fields["paths"] = tuple(tuple(path) for path in fields["paths"])
+    return next((each(**fields) for each in KINDS if each.kind == written.get("kind")), None)

@@ -46,7 +46,7 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
     result, bits = _found(finding, ledger)
     new = accept(result, reason=reason, until=last, today=date.today(), representation=bits)
     path = accepted if accepted is not None else read_settings(Path.cwd()).accepted or DEFAULT
-    all_of_them, before = merged(read_baseline(path) if Path(path).exists() else (), new)
+    all_of_them, before = merged(read_baseline(path, missing_ok=True), new)
     with writing("--accepted", path):
         write_baseline(path, all_of_them)
     click.echo(accepted_text(new, path, before))

@@ -70,12 +70,13 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
 
 def _files(given: Path) -> list[Path]:
     """The files that an argument stands for."""
+    from dpaudit.auditing.files import FILE, FOLDER, found_at
     from dpaudit.auditing.wording.quoting import clean
     from dpaudit.errors import InvalidSpec
 
-    if not given.is_dir():
+    if found_at(given) != FOLDER:
         return [given]
-    if (given / SUITE_FILE).is_file():
+    if found_at(given / SUITE_FILE) == FILE:
         return [given / SUITE_FILE]
     found = sorted(path for path in given.glob("*.json") if not path.name.startswith("."))
     if not found:
@@ -91,8 +92,10 @@ def _read(path: Path) -> AuditResult | SuiteResult:
 
 def _is_folder(output: str, made: Format) -> bool:
     """Whether a path is meant as a folder; for pages of HTML, also one that is not there and has no suffix."""
-    path = Path(output)
-    return path.is_dir() or output.endswith("/") or (made.name == "html" and not path.suffix and not path.exists())
+    from dpaudit.auditing.files import FOLDER, found_at
+
+    there = found_at(output)
+    return there == FOLDER or output.endswith("/") or (made.name == "html" and not Path(output).suffix and not there)
 
 
 def _spare(read: list[Path], written: list[Path]) -> None:

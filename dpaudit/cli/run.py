@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import Any
 
 import click
@@ -153,6 +152,4 @@ def _accepted(path: str | None) -> Any:
     """The accepted findings of a file; of the usual one where there is one and none was named."""
     from dpaudit.ledger.baseline import DEFAULT, read_baseline
 
-    if path is None and not Path(DEFAULT).exists():
-        return ()
-    return read_baseline(DEFAULT if path is None else path)
+    return read_baseline(DEFAULT if path is None else path, missing_ok=path is None)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.auditing.acceptance import Acceptance, Reviewed
-from dpaudit.auditing.files import write_text
+from dpaudit.auditing.files import FILE, found_at, write_text
 from dpaudit.auditing.fingerprint import fingerprint
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.suite import SuiteEntry
@@ -38,19 +38,23 @@ ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 KEYS = tuple(field.name for field in fields(Acceptance))
 
 
-def read_baseline(path: str | os.PathLike[str]) -> tuple[Acceptance, ...]:
-    """The accepted findings of a file, expired ones too.
+def read_baseline(path: str | os.PathLike[str], *, missing_ok: bool = False) -> tuple[Acceptance, ...]:
+    """The accepted findings of a file, expired ones too; with `missing_ok` none where there is no file.
 
     Raises `InvalidSpec` where there is no such file, or anything in it is not as `write_baseline` writes it.
     """
     shown = clean(path, 200)
     try:
-        if Path(path).exists() and not Path(path).is_file():  # a pipe or a device may never end
+        if found_at(path) not in (FILE, None):  # a pipe or a device may never end
             raise InvalidSpec(f"{shown}: not a file; name one that dpaudit accept wrote")
-        if os.stat(path).st_size > LARGEST:
+        with open(path, "rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
             raise InvalidSpec(f"{shown}: larger than {LARGEST:,} bytes; this is no file of accepted findings")
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        found = tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
+        if missing_ok and isinstance(error, FileNotFoundError | NotADirectoryError):
+            return ()
         why = error.strerror or type(error).__name__
         raise InvalidSpec(f"{shown}: cannot be read ({why}); name a file that dpaudit accept wrote") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from dpaudit.auditing.files import FILE, found_at
 from dpaudit.auditing.wording.quoting import clean
 from dpaudit.ledger.problems import PATIENCE_S, LedgerError, told
 
@@ -165,12 +166,12 @@ class Database:
             raise told(error, self.path) from error
 
     def _open(self) -> sqlite3.Connection:
-        if not self.path.is_file():
-            shown = clean(self.path, 200)
-            if self.path.exists():
-                raise LedgerError(f"ledger {shown}: it is not a file; name another one")
-            if self.read_only:
-                raise LedgerError(f"ledger {shown}: there is no such file; name one that dpaudit wrote")
+        there, shown = found_at(self.path), clean(self.path, 200)
+        if there not in (FILE, None):
+            raise LedgerError(f"ledger {shown}: it is not a file; name another one")
+        if there is None and self.read_only:
+            raise LedgerError(f"ledger {shown}: there is no such file; name one that dpaudit wrote")
+        if there is None:
             self._make_folder()
         with self._translated():
             return self._connect_to_read() if self.read_only else self._connect("mode=rwc")
@@ -189,16 +190,24 @@ class Database:
             connection = self._connect("mode=rw")
             connection.execute("PRAGMA query_only = ON")
             return connection
-        if Path(f"{self.path}-wal").exists():
-            return self._connect("mode=ro")
-        return self._connect("immutable=1")  # no log can be made here, so nobody writes
+        connection = self._connect("mode=ro")
+        try:
+            connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if error.sqlite_errorname != "SQLITE_READONLY_DIRECTORY":
+                raise
+            connection = self._connect("immutable=1")  # there is no log, and none can be made here
+        return connection
 
     def _make_folder(self) -> None:
         folder = self.path.parent
         try:
-            fresh = not folder.exists()
-            folder.mkdir(parents=True, exist_ok=True)
-            if fresh and folder.name == FOLDER:
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                return folder.mkdir(exist_ok=True)  # raises where it is no folder
+            if folder.name == FOLDER:
                 (folder / ".gitignore").write_text("*\n", encoding="ascii")
         except OSError as error:
             why = error.strerror or type(error).__name__

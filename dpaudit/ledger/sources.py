@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpaudit.auditing.change import Half
+from dpaudit.auditing.files import FILE, FOLDER, found_at
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.stored import load_either
 from dpaudit.auditing.suite import SuiteResult
@@ -29,11 +30,12 @@ def read_side(named: str, ledger: Path) -> tuple[str, tuple[Half, ...]]:
     if not named.strip():
         raise InvalidSpec("OLD and NEW must name a result, a suite, a report folder, a ledger or a commit, got nothing")
     path = Path(named)
-    if path.is_dir():
+    there = found_at(path)
+    if there == FOLDER:
         return _folder(path)
-    if path.is_file():
+    if there == FILE:
         return _ledger(path, None) if _is_ledger(path) else (f"file {clean(path, 200)}", _halves(load_either(path)))
-    if not ledger.is_file():
+    if found_at(ledger) != FILE:
         raise InvalidSpec(
             f"{clean(named, 200)}: there is no such file, and no ledger {clean(ledger, 200)} to look a commit up in; "
             "name a result, a suite, a report folder or a ledger, or give --ledger"
@@ -63,7 +65,7 @@ def _is_ledger(path: Path) -> bool:
 
 def _folder(path: Path) -> tuple[str, tuple[Half, ...]]:
     """The suite of a report folder; without one, every result in it."""
-    if (path / SUITE).is_file():
+    if found_at(path / SUITE) == FILE:
         return f"suite {clean(path / SUITE, 200)}", _halves(load_either(path / SUITE))
     files = sorted(path.glob("*.json"))
     if not files:

@@ -88,10 +88,10 @@ def settings_of(root: Path) -> dict[str, Any]:
     It costs nothing where there is none, and leaves out values of the wrong kind: each audit tells of them. Its
     confidence is that of a whole suite of `dpaudit run`, which would be far too little for each of many tests.
     """
-    path = root / "pyproject.toml"
-    if not path.is_file():
+    try:
+        text = (root / "pyproject.toml").read_bytes()
+    except OSError:
         return {}
-    text = path.read_bytes()
     if b"dpaudit" not in text:
         return {}
     import tomllib

@@ -46,8 +46,6 @@ def read_scores(
     source = Path(path)
     if source.suffix.lower() not in SUFFIXES:
         raise InvalidSpec(f"{path}: scores come as {', '.join(SUFFIXES)}, got {source.suffix or 'no suffix'!r}")
-    if not source.is_file():
-        raise InvalidSpec(f"{path}: there is no such file")
     kind = source.suffix.lower()
     try:
         if kind == ".csv":
@@ -55,6 +53,8 @@ def read_scores(
         if kind == ".json":
             return _json(source, inside, outside)
         return _numpy(source, inside, outside)
+    except FileNotFoundError:
+        raise InvalidSpec(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSpec(f"{path}: cannot be read: {error}") from None
 

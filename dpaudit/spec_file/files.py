@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from dpaudit.auditing.files import FOLDER, found_at
 from dpaudit.errors import InvalidSpec
 from dpaudit.spec_file.guarded_toml import read_toml
 
@@ -19,12 +20,12 @@ def find_specs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
     """
     seen: dict[Path, Path] = {}
     for given in map(Path, paths):
-        if given.is_dir():
-            found = [file for file in _toml_files(given) if _of_audits(read_toml(file).keys())]
-        elif given.exists():
-            found = [given]
-        else:
+        there = found_at(given)
+        if there is None:
             raise InvalidSpec(f"{given}: there is no such file or folder")
+        found = [given]
+        if there == FOLDER:
+            found = [file for file in _toml_files(given) if _of_audits(read_toml(file).keys())]
         for file in found:
             seen.setdefault(file.resolve(), file)
     return tuple(seen.values())

@@ -28,10 +28,13 @@ def read_settings(folder: Path) -> Settings:
     Raises `InvalidSpec` for an unknown key or a value that is none.
     """
     path = folder / "pyproject.toml"
-    if not path.is_file():
+    try:
+        if b"dpaudit" not in path.read_bytes():  # most are somebody else's: then they need not even be valid
+            return Settings()
+    except (FileNotFoundError, IsADirectoryError):
         return Settings()
-    if b"dpaudit" not in path.read_bytes():  # most are somebody else's: then they need not even be valid
-        return Settings()
+    except OSError as error:
+        raise InvalidSpec(f"{path}: cannot be read: {error.strerror or type(error).__name__}") from None
     from dpaudit.spec_file.guarded_toml import read_toml
     from dpaudit.spec_file.tables import SettingsTable, convert
 

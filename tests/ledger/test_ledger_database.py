@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpaudit.errors import InvalidSpec
 from dpaudit.ledger import database as module
+from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.database import APPLICATION, VERSION, Database, default_ledger
 from dpaudit.ledger.problems import LedgerError, LedgerWriteFailed
+from dpaudit.pytest_plugin.profiles import settings_of
+from dpaudit.scores.files import read_scores
+from dpaudit.spec_file import read_settings
 from tests.ledger import writers
 
 
@@ -194,6 +202,29 @@ def test_only_ledgers_are_opened_and_nothing_else_is_touched(tmp_path: Path) -> 
         put(database, "a")
 
 
+def test_a_file_that_another_process_makes_meanwhile_is_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks twice sees nothing, and then something: that is no reason to refuse it."""
+    path, looked = tmp_path / "deep" / "a.sqlite", os.stat
+
+    def look(name: Any, *arguments: Any, **keywords: Any) -> os.stat_result:
+        try:
+            return looked(name, *arguments, **keywords)
+        except FileNotFoundError:
+            if os.fspath(name) == os.fspath(path):
+                monkeypatch.undo()
+                with Database(path) as other:
+                    put(other, "other")
+            raise
+
+    monkeypatch.setattr(os, "stat", look)
+    with Database(path) as database:
+        put(database, "ours")
+    assert os.stat is looked  # somebody looked
+    assert ids(path) == ["other", "ours"]
+
+
 def test_a_newer_ledger_is_refused_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     Database(path).close()
@@ -224,3 +255,33 @@ def test_the_default_folder_is_kept_out_of_git(tmp_path: Path, monkeypatch: pyte
     Database(default_ledger()).close()
     assert Path(".dpaudit", ".gitignore").read_text() == "*\n"
     assert Path(".dpaudit", "ledger.sqlite").is_file()
+
+
+def test_a_file_that_goes_between_two_looks_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The readers of other files too: what they open is not there, whatever a look has said before."""
+    looked = os.stat
+
+    def look(name: Any, *arguments: Any, **keywords: Any) -> os.stat_result:
+        found = looked(name, *arguments, **keywords)
+        if stat.S_ISREG(found.st_mode) and Path(name).parent == tmp_path:
+            os.unlink(name)
+        return found
+
+    def outcome(read: Callable[[Path], Any], name: str) -> Any:
+        path = tmp_path / name
+        path.write_text("[tool.dpaudit]\nruns = 0\n")
+        monkeypatch.setattr(os, "stat", look)
+        try:
+            return read(path if name != "pyproject.toml" else tmp_path)
+        except InvalidSpec as error:
+            return str(error).replace(f"{path}: ", "")
+        finally:
+            monkeypatch.undo()
+            path.unlink(missing_ok=True)
+
+    assert outcome(lambda path: read_baseline(path, missing_ok=True), "accepted.toml") == ()
+    assert outcome(read_baseline, "accepted.toml").startswith("cannot be read (No such file or directory)")
+    # these do not look before they read
+    assert outcome(read_settings, "pyproject.toml").startswith("tool.dpaudit.runs")
+    assert outcome(settings_of, "pyproject.toml") == {"runs": 0}
+    assert outcome(read_scores, "scores.csv").startswith("the header must name")

@@ -205,7 +205,7 @@ def bracket(
     ...     return data + rng.laplace(scale=1 / eps)
     >>> found = bracket(noisy_count, 1.0, pair=(10, 9), parameters={"eps": 0.5}, runs=0)
     >>> found.verdict.value, found.ends
-    ('PINNED', (0.5, 0.5))
+    ('OPEN', (0.5, 0.5))
     """
     from dpaudit.auditing.bracketing import Wanted, run_bracket, target_of
 

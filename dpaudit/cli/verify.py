@@ -50,7 +50,7 @@ def command(
     """Bound a mechanism from both sides: TARGET is an entry of the catalogue, or module:function.
 
     Reads its source without importing it, looks for a proof and for exact losses, and audits it in a process of its
-    own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss pinned on one pair leaves a claim open.
+    own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss that is known of one pair alone is open.
     """
     from dpaudit import validate
     from dpaudit.auditing.bracketing import Wanted, run_bracket
@@ -83,7 +83,7 @@ def _exit_code(joined: Joined) -> int:
 
     if joined.bracket.verdict is BracketVerdict.REFUTED:
         return 1
-    return OPEN if joined.bracket.open else 0
+    return OPEN if joined.bracket.verdict is BracketVerdict.OPEN else 0
 
 
 def _target(name: str, parameters: dict[str, Any]) -> Target:

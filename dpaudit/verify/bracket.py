@@ -1,9 +1,9 @@
 """The bracket around the true epsilon: what is known from below and from above, and what follows for the claim.
 
 From below: the bound that an audit certifies, at its confidence, and exact losses of single pairs. From above: proofs,
-exact losses, computed bounds. Contract: REFUTED and PROVED need a bound that is certified, exact or proved; a search
-that found nothing changes no verdict, a bound in plain floats neither refutes nor proves, and one that a lower bound
-exceeds proves nothing.
+exact losses, computed bounds. Contract: REFUTED and PROVED need a bound that is certified, exact or proved, PINNED one
+for all inputs that is proved or exact; a search that found nothing changes no verdict, a bound in plain floats neither
+refutes nor proves nor pins, and one that a lower bound exceeds proves nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BracketVerdict(Enum):
 
     REFUTED = "REFUTED"  # a certified lower bound, or the exact loss of a pair, is above the claim
     PROVED = "PROVED"  # the loss is at most the claim for all inputs of the scope
-    PINNED = "PINNED"  # the bounds from below and from above are within 1 % of each other
+    PINNED = "PINNED"  # the bound from below is within 1 % of one from above that holds for all inputs of its scope
     OPEN = "OPEN"
 
 
@@ -107,16 +107,6 @@ class Bracket:
         return bool(self.refuting) or self.proving is not None
 
     @property
-    def open(self) -> bool:
-        """Whether the claim, or the loss where there is none, is left open.
-
-        A loss that is pinned settles it, unless it is that of one pair, or the claim is of another form.
-        """
-        if self.settled or self.claim is None:
-            return self.verdict is BracketVerdict.OPEN
-        return not (self.pinned and self.for_all_inputs and self.of_epsilon)
-
-    @property
     def of_epsilon(self) -> bool:
         """Whether the claim is one of epsilon at a delta."""
         return isinstance(self.claim, PureDP | ApproximateDP)
@@ -156,9 +146,12 @@ class Bracket:
 
         A bound at a smaller delta holds at this one.
         """
-        at = [each for each in self.uppers if each.delta <= _near(self.delta)]
-        wide = [each for each in at if each.holds_for_all_inputs and each.epsilon_upper < math.inf]
-        return min(wide or at, key=lambda each: each.epsilon_upper, default=None)
+        wide = [each for each in self._at_delta if each.holds_for_all_inputs and each.epsilon_upper < math.inf]
+        return min(wide or self._at_delta, key=lambda each: each.epsilon_upper, default=None)
+
+    @property
+    def _at_delta(self) -> list[UpperBound]:
+        return [each for each in self.uppers if each.delta <= _near(self.delta)]
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -176,11 +169,18 @@ class Bracket:
 
     @property
     def pinned(self) -> bool:
-        """Whether the two ends are within 1 % of each other; two infinite ones are."""
-        low, high = self.ends
-        if self.upper is None or low > hair_above(high):
+        """Whether a bound for all inputs, proved or exact-finite, is within 1 % of the lower end, or both are infinite.
+
+        Of a claim of another form, which is about every delta, a loss that is known at one delta decides nothing.
+        """
+        if self.contradictory or not (self.claim is None or self.of_epsilon):
             return False
-        return low == high or (high < math.inf and high - low <= PINNED_WITHIN * high)
+        return any(self._near_the_lower_end(each.epsilon_upper) for each in self._at_delta if _sure(each))
+
+    @property
+    def agree(self) -> bool:
+        """Whether the two ends are within 1 % of each other, whatever they hold for."""
+        return self.upper is not None and not self.contradictory and self._near_the_lower_end(self.ends[1])
 
     @property
     def contradictory(self) -> bool:
@@ -212,8 +212,12 @@ class Bracket:
 
         return "\n".join(account(self))
 
+    def _near_the_lower_end(self, high: float) -> bool:
+        low = self.ends[0]
+        return low == high or (high < math.inf and high - low <= PINNED_WITHIN * high)
+
     def _proves(self, bound: UpperBound) -> bool:
-        if self.claim is None or bound.label not in PROVES or bound.arithmetic is Arithmetic.FLOATS:
+        if self.claim is None or not _sure(bound):
             return False
         if bound.epsilon_upper == math.inf or self.least(bound.delta) > hair_above(bound.epsilon_upper):
             return False
@@ -221,6 +225,11 @@ class Bracket:
             return bound.delta <= _near(self.claim.delta) and bound.epsilon_upper <= hair_above(self.claim.epsilon)
         # of one relation: the scope of the bound is the claim's
         return implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
+
+
+def _sure(bound: UpperBound) -> bool:
+    """Whether it is known for certain for all inputs of its scope."""
+    return bound.label in PROVES and bound.arithmetic is not Arithmetic.FLOATS
 
 
 def _enclosed(bound: UpperBound) -> bool:

@@ -97,13 +97,16 @@ def meaning(bracket: Bracket) -> str:
     if bracket.verdict is BracketVerdict.PROVED and bracket.proving is not None:
         way = "" if bracket.one_way is None else f"; {ONE_WAY}"
         return f"the claim holds for {bracket.proving.scope}{way}"
-    if bracket.upper is not None and not bracket.for_all_inputs:
-        if bracket.verdict is BracketVerdict.PINNED:
-            return "the bounds on this one pair are within 1 % of each other; of other pairs they say nothing"
-        return "these are bounds on one pair; of other pairs they say nothing"
     if bracket.verdict is BracketVerdict.PINNED:
-        form = "; the claim is of another form, and open" if bracket.open else ""
-        return f"the bounds on epsilon are within 1 % of each other{form}"
+        return "the bounds on epsilon are within 1 % of each other"
+    if bracket.upper is not None and not bracket.for_all_inputs:
+        if bracket.agree:
+            return "both bounds agree within 1 % on this one pair; of other pairs they say nothing"
+        return "these are bounds on one pair; of other pairs they say nothing"
+    if bracket.upper is not None and not (bracket.claim is None or bracket.of_epsilon):
+        return "these are bounds on epsilon; the claim is of another form, and open"
+    if bracket.agree:
+        return "the bounds on epsilon are within 1 % of each other, but that from above is no proof"
     if bracket.claim is None:
         return "the bounds leave the loss open" if bracket.uppers or bracket.lower else "there is no bound"
     return "neither refuted nor proved: the claim is open"

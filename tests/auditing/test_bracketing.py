@@ -135,7 +135,7 @@ def test_one_way_alone_proves_nothing_of_neighbours(
 
     monkeypatch.setattr("dpaudit.verify.alignment.prove", half)
     found = joined(engine, counted, claim=PureDP(1.0), adjacency="monotone", pair=AdjacentPair(0, 1))
-    assert found.bracket.verdict.value == "PINNED"
+    assert found.bracket.verdict.value == "OPEN"
     assert not found.proofs
     assert not any(each.label is Label.PROVED for each in found.bracket.uppers)
 
@@ -237,7 +237,7 @@ def test_a_loss_at_delta_is_enclosed(engine: Engine) -> None:
     assert low <= truth <= high * (1.0 + 1e-9)
     assert high - low < 1e-5
     assert joined(engine, count, {"sigma": 3.0}, **given).bracket.verdict.value == "REFUTED"
-    assert joined(engine, count, {"sigma": 4.0}, **given).bracket.verdict.value == "PINNED"  # of the pair alone
+    assert joined(engine, count, {"sigma": 4.0}, **given).bracket.verdict.value == "OPEN"  # of other pairs
 
 
 @pytest.mark.parametrize(
@@ -271,6 +271,21 @@ def test_the_worst_pair_of_a_replay_is_audited(engine: Engine, asked: list[Audit
     with pytest.raises(InvalidSpec, match="the pair must be neighbours of the domain"):
         joined(engine, spoiled, pair=AdjacentPair(0, 3), runs=1_000, **near)
     assert joined(engine, spoiled, pair=AdjacentPair(2, 1), **near).bracket.verdict.value == "PINNED"
+
+
+def test_a_pair_pins_nothing_of_a_program_that_leaks_elsewhere(engine: Engine) -> None:
+    def late(q: list[float], rng: Any, eps: float) -> list[bool]:
+        out = []
+        for i, x in enumerate(q):
+            if i > 1_000_000 and x > 0:
+                out.append(True)
+        return out
+
+    for claim in (None, PureDP(0.0), dpaudit.GaussianDP(1.0)):
+        found = joined(engine, late, {"eps": 1}, claim=claim, pair=AdjacentPair([0, 0], [1, 1])).bracket
+        assert found.ends == (0.0, 0.0)
+        assert found.verdict is dpaudit.BracketVerdict.OPEN
+        assert "both bounds agree within 1 % on this one pair; of other pairs they say nothing" in str(found)
 
 
 # the audit

@@ -92,9 +92,27 @@ def test_pinned_is_one_per_cent(low: float, pinned: bool) -> None:
 
 
 def test_two_infinite_ends_are_pinned_and_zero_too() -> None:
-    assert verdict(None, replace(PAIR, epsilon_lower=math.inf, epsilon_upper=math.inf)) == "PINNED"
-    assert verdict(None, replace(PAIR, epsilon_lower=0.0, epsilon_upper=0.0)) == "PINNED"
-    assert verdict(None, replace(PAIR, epsilon_lower=0.2, epsilon_upper=math.inf)) == "OPEN"
+    infinite = replace(FINITE, epsilon_lower=math.inf, epsilon_upper=math.inf)
+    assert verdict(None, infinite) == "PINNED"
+    assert verdict(None, replace(FINITE, epsilon_lower=0.0, epsilon_upper=0.0)) == "PINNED"
+    assert verdict(None, replace(FINITE, epsilon_lower=0.2, epsilon_upper=math.inf)) == "OPEN"
+    for claim in (GaussianDP(0.1), GaussianDP(9.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(1.0)):
+        assert verdict(claim, infinite) == "OPEN"  # at delta 0; the claim is about every delta
+
+
+@pytest.mark.parametrize("claim", [None, PureDP(1.0), PureDP(0.995), ApproximateDP(1.0, 1e-5), GaussianDP(1.0)])
+def test_only_what_is_proved_for_all_inputs_is_pinned(claim: object) -> None:
+    """A pair that loses nothing, or as much as claimed, says nothing of other pairs, and floats prove nothing."""
+    for low, high in ((0.0, 0.0), (0.99, 0.991), (math.inf, math.inf)):
+        pair = replace(PAIR, epsilon_lower=low, epsilon_upper=high)
+        near = replace(AUDITED, epsilon_lower=low)
+        for bounds in ((pair,), (replace(NUMERIC, epsilon_upper=high), pair), (replace(NUMERIC, epsilon_upper=high),)):
+            found = Bracket("m", claim, near, bounds)  # type: ignore[arg-type]
+            assert found.verdict in (BracketVerdict.OPEN, BracketVerdict.REFUTED), (low, bounds)
+    for low, expected in ((0.986, "OPEN"), (0.9901, "PINNED")):  # 0.986 is within 1 % of 0.995, which is no proof
+        assert (
+            verdict(None, PROVED, replace(NUMERIC, epsilon_upper=0.995), replace(PAIR, epsilon_lower=low)) == expected
+        )
 
 
 def test_an_infinite_loss_refutes_every_claim_without_delta() -> None:
@@ -137,10 +155,10 @@ def test_other_forms_are_proved_by_what_implies_them() -> None:
 
 def test_a_pair_is_not_the_mechanism() -> None:
     bracket = Bracket("m", PureDP(1.0), None, (PAIR,))
-    assert bracket.verdict is BracketVerdict.PINNED
+    assert bracket.verdict is BracketVerdict.OPEN
     assert not bracket.for_all_inputs
-    assert headline(bracket).startswith("PINNED  m: epsilon of one pair in [")
-    assert "of other pairs they say nothing" in str(bracket)
+    assert headline(bracket).startswith("OPEN  m: epsilon of one pair in [")
+    assert "both bounds agree within 1 % on this one pair; of other pairs they say nothing" in str(bracket)
     assert Bracket("m", PureDP(1.0), None, (PAIR, replace(PROVED, epsilon_upper=math.inf))).upper == PAIR
 
 
@@ -196,13 +214,14 @@ def test_one_way_is_said_first_of_all() -> None:
         (PureDP(0.5), (PROVED,), True),
         (GaussianDP(1.0), (PROVED, PAIR), True),
         (RenyiDP(2.0, 0.3), (PROVED, PAIR), True),
-        (None, (PAIR,), False),
+        (None, (PAIR,), True),
         (None, (PROVED,), True),
+        (None, (PROVED, PAIR), False),
     ],
 )
 def test_what_stays_open(claim: object, uppers: tuple[UpperBound, ...], is_open: bool) -> None:
     found = Bracket("m", claim, None, uppers)  # type: ignore[arg-type]
-    assert found.open is is_open
+    assert (found.verdict is BracketVerdict.OPEN) is is_open
     assert ("of another form" in str(found)) is isinstance(claim, GaussianDP | RenyiDP)
 
 
@@ -257,7 +276,8 @@ def test_every_combination_keeps_the_contract() -> None:
         elif provable:
             assert found.verdict is BracketVerdict.PROVED
         else:
-            assert found.verdict in (BracketVerdict.PINNED, BracketVerdict.OPEN)
+            sure = bound.label in (Label.PROVED, Label.EXACT_FINITE) and bound.arithmetic is not Arithmetic.FLOATS
+            assert found.verdict is BracketVerdict.OPEN or (found.verdict is BracketVerdict.PINNED and sure)
         assert len(account(found)) >= 2
 
 

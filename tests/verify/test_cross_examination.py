@@ -10,14 +10,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import Unproved, prove
-from dpaudit.verify.checker import check, epsilon
+from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.language import read, run
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Proof
@@ -202,3 +203,59 @@ def test_random_mechanisms_are_of_all_kinds() -> None:
     for each in drawn:
         assert all(neighbours(pair, each.adjacency) for pair in each.pairs), each
         assert each.answers in (1, 2, 3)
+
+
+# what a run may raise is an output, though nobody looks at it
+
+NOISY_MAX = """
+def f(q, rng, eps, N):
+    best = 0
+    winner = 0
+    seen = []
+    for i, x in enumerate(q):
+        if x > 0:
+            UNUSED
+        y = x + rng.laplace(scale=2 / eps)
+        if i == 0 or y > best:
+            winner = i
+            best = y
+    return winner
+"""
+RELEASE = "def f(q, rng, eps, N):\n    UNUSED\n    return q + rng.laplace(scale=1 / eps)\n"
+UNUSED = {  # sources that raise at eps = 1 and N = 0, on some of the data alone; the line that does
+    "a quotient in one branch": (NOISY_MAX.replace("UNUSED", "z = 1 / (eps - 1)"), 7),
+    "a remainder in one branch": (NOISY_MAX.replace("UNUSED", "z = i % N"), 7),
+    "an output that nobody sees": (NOISY_MAX.replace("UNUSED", "seen.append(1 / (eps - 1))"), 7),
+    "a scale that is divided": (NOISY_MAX.replace("UNUSED", "z = x / (2 * N)"), 7),
+    "the second half of a comparison": (RELEASE.replace("UNUSED", "high = q > 0 and 1 / (eps - 1) > 0"), 2),
+    "a chain that ends early": (RELEASE.replace("UNUSED", "high = 0 < q < 1 / N"), 2),
+    "a quotient of nothing": (RELEASE.replace("UNUSED", "z = 1 / (N - N)"), 2),
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_a_divisor_that_may_be_0_is_an_output(name: str) -> None:
+    """Search, checker, integrals and interpreter each refuse it by themselves, and name the line."""
+    source, line = UNUSED[name]
+    program = read(source)
+    at: dict[str, int] = {"eps": 1, "N": 0}
+    for fixed in ({}, at):
+        found = prove(program, "all-differ", fixed=fixed)
+        assert isinstance(found, Unproved)
+        assert found.line == line
+    first, second = ((1, 0), (0, 0)) if program.loop else (1, 0)
+    with pytest.raises(OutsideIntegrals, match=f"line {line}"):
+        pair_loss(program, first, second, at)
+    with pytest.raises(InvalidSpec, match=f"line {line}"):
+        run(program, second, at, lambda law, scale: scale)
+    unseen = prove(replace(program, divisors=()), "all-differ")
+    if isinstance(unseen, Proof):  # as a search that overlooks the divisor would have it
+        with pytest.raises(ProofRejected, match=f"line {line}"):
+            check(unseen)
+
+
+def test_divisors_that_are_never_0_are_read() -> None:
+    source = RELEASE.replace("UNUSED", "assert N >= 2\n    high = q > 0 and eps / (1 - N) < 1 and 1 / (2 * eps) > N")
+    found = prove(read(source), "all-differ")
+    assert isinstance(found, Proof)
+    assert check(found).cost == "eps"

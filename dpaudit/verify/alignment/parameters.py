@@ -9,10 +9,10 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment.forms import ONE, Form
 from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Truth
-from dpaudit.verify.alignment.paths import Drawn, Follower
+from dpaudit.verify.alignment.paths import Drawn, Follower, Quantity
 from dpaudit.verify.alignment.rational import Polynomial, Rational, number, total, variable
 from dpaudit.verify.alignment.unproved import NoProof
-from dpaudit.verify.language import nodes
+from dpaudit.verify.language import nodes, text
 from dpaudit.verify.requirement import z3
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
@@ -53,6 +53,14 @@ class Parameters:
         for draw, scale in scales.items():
             if not self._positive(scale):
                 raise NoProof(f"nothing says that the scale {scale} of this noise is positive: assert it", draw.line)
+
+    def check_divisors(self, program: nodes.Program) -> None:
+        """Raises `NoProof` where a divisor of the source may be 0, used or not: to raise is to tell."""
+        for divisor, line in program.divisors:
+            value = Follower(self.fixed).value(divisor, {}, line)
+            exact = value.exact if isinstance(value, Quantity) else None
+            if exact is None or exact.zero or not (self._positive(exact) or self._positive(number(0) - exact)):
+                raise NoProof(f"nothing says that the divisor {text(divisor)} is not 0: assert it is above 0", line)
 
     def _grant(self, texts: tuple[str, ...]) -> None:
         self.granted = texts

@@ -62,7 +62,9 @@ def _searched(
 ) -> Proof | Unproved:
     try:
         parameters = Parameters(program, fixed, granted)
-        results = list(_results(outline(program, parameters), adjacency, answers))
+        found = outline(program, parameters)
+        parameters.check_divisors(program)
+        results = list(_results(found, adjacency, answers))
         best: tuple[Shape, int | None, Shown] | None = None
         for shape, number, shown in results:
             if isinstance(shown, Shown) and (best is None or cheaper(shown.cost, best[2].cost, parameters)):

@@ -15,8 +15,8 @@ from dpaudit.verify.checker.polynomials import Symbol
 from dpaudit.verify.checker.ratios import Ratio
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.solver import Facts
-from dpaudit.verify.checker.values import LENGTH, Public, State, condition, number
-from dpaudit.verify.language import expression, nodes
+from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number
+from dpaudit.verify.language import expression, nodes, text
 from dpaudit.verify.proof import ADJACENCIES, Adjacency, Proof
 
 MOVED = Symbol("moved", "d")
@@ -71,10 +71,20 @@ def scope_of(program: nodes.Program, proof: Proof, scales: Iterable[Ratio], publ
         facts = facts.assuming(condition(asserted, State({}), public))
     if facts.assuming(*division_facts(public)).holds(Truth(False)) is not False:
         raise ProofRejected("no parameters were found that meet the preconditions: it would be a proof of nothing")
+    _check_divisors(program, facts, public)
     scope = Scope(program, proof, public, facts, tuple(granted))
-    for text in proof.assumptions:
-        facts.must(scope.formula(text, State({}), "an assumption"), f"the assumption {text!r} is taken for granted")
+    for words in proof.assumptions:
+        facts.must(scope.formula(words, State({}), "an assumption"), f"the assumption {words!r} is taken for granted")
     return scope
+
+
+def _check_divisors(program: nodes.Program, facts: Facts, public: Public) -> None:
+    """Nothing that the source divides by is 0, used or not: a run that raises tells where it was."""
+    index = Ratio.of(INDEX)
+    facts = facts.assuming(compared(">=", index, Ratio.number(0)))
+    for divisor, line in program.divisors:
+        goal = compared("!=", number(divisor, State({}, index), public), Ratio.number(0))
+        facts.must(goal, f"the divisor {text(divisor)} in line {line} is not 0")
 
 
 def fixed_values(program: nodes.Program, proof: Proof) -> None:

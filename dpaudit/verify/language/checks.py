@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.names import Names, parts, reads
+from dpaudit.verify.language.names import Names, parts
+from dpaudit.verify.language.outline import Outline
 from dpaudit.verify.language.results import Parts, emits
 from dpaudit.verify.language.signature import RESERVED
 
 
+def check_read(names: Names, outline: Outline, found: Parts) -> None:
+    """Raises `OutsideLanguage` where the source may raise, or sets an output twice, even where nobody sees it.
+
+    `check` sees what is left in the end, and that is less: comparisons and lists that are not used are gone by then.
+    """
+    known = _bound(names, outline.before, frozenset())
+    assert known is not None  # there is no break before the loop
+    if outline.loop is not None:
+        loop = outline.loop
+        inside = known | {name for name in (loop.answer, loop.index) if name is not None}
+        for guard in loop.guards:
+            _reads(names, guard, inside)
+        _bound(names, loop.body, inside)
+    known = _bound(names, outline.after, known)  # the loop may end at once: what it sets may not be set
+    assert known is not None
+    _reads(names, outline.result, known)
+    if names.keyed:
+        outside = [*emits(found.before), *emits(found.after)]
+        if outside:
+            raise names.error(outside[0].line, "an output by place outside the loop", "set it inside the loop")
+        for line in _twice(found.loop or ()):
+            raise names.error(line, "a place that may be set twice", "set it once on every path")
+
+
 def check(names: Names, found: Parts) -> None:
     """Raises `OutsideLanguage` for anything in a plain form whose meaning is not certain."""
-    _values_before_uses(names, found)
     _reserved(names, found)
     _outputs(names, found)
     wholes = whole_variables(names, found)
@@ -77,46 +102,35 @@ def _counted_against(names: Names, compared: nodes.Compared, wholes: frozenset[s
     return parameters if is_whole else set()
 
 
-def _values_before_uses(names: Names, found: Parts) -> None:
-    known = _flow(names, found.before, frozenset())
-    assert known is not None  # there is no break before the loop
-    if found.loop is not None:
-        _flow(names, found.loop, known)
-    known = _flow(names, found.after, known)  # the loop may end at once: what it sets may not be set
-    assert known is not None
-    for expression in found.result:
-        _known(names, expression, known, None)
-
-
-def _flow(names: Names, block: nodes.Block, known: frozenset[str]) -> frozenset[str] | None:
-    """The variables that have a value after a block, on every path through it; None where it always stops."""
-    for statement in block:
+def _bound(names: Names, statements: Sequence[ast.stmt], known: frozenset[str]) -> frozenset[str] | None:
+    """The local names that have a value after some statements, on every path; None where all paths leave the loop."""
+    for statement in statements:
         match statement:
-            case nodes.Assign(target=target, value=value, line=line):
-                _known(names, value, known, line)
-                known |= {target}
-            case nodes.Draw(target=target):
-                known |= {target}
-            case nodes.Emit(value=value, key=key, line=line):
-                _known(names, value, known, line)
-                if key is not None:
-                    _known(names, key, known, line)
-            case nodes.Branch(condition=condition, then=then, otherwise=otherwise, line=line):
-                _known(names, condition, known, line)
-                arms = [_flow(names, arm, known) for arm in (then, otherwise)]
+            case ast.If(test=test, body=then, orelse=otherwise):
+                _reads(names, test, known)
+                arms = [_bound(names, arm, known) for arm in (then, otherwise)]
                 going = [arm for arm in arms if arm is not None]
                 if not going:
                     return None
                 known = frozenset.intersection(*going)
-            case nodes.Stop():
+            case ast.Break():
                 return None
+            case ast.AugAssign(target=ast.Name(id=name) as target):
+                _reads(names, ast.copy_location(ast.Name(id=name, ctx=ast.Load()), target), known)
+                _reads(names, statement.value, known)
+            case _:
+                _reads(names, statement, known)
+                stored = (part for part in ast.walk(statement) if isinstance(part, ast.Name))
+                known |= {part.id for part in stored if isinstance(part.ctx, ast.Store)}
     return known
 
 
-def _known(names: Names, expression: nodes.Expression, known: frozenset[str], line: int | None) -> None:
-    for name in sorted(reads(expression) - known):
-        cure = "give it a value on every path before it is used, before the loop if it is used after the loop"
-        raise names.error(line or 1, f"{name}, which may have no value yet,", cure)
+def _reads(names: Names, node: ast.AST, known: frozenset[str]) -> None:
+    """Refuses local names without a value wherever they stand: what nobody uses is evaluated too, and may raise."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names.times.keys() - known:
+            cure = "give it a value on every path before it is used, before the loop if it is used after the loop"
+            raise names.error(part, f"{part.id}, which may have no value yet,", cure)
 
 
 def _reserved(names: Names, found: Parts) -> None:
@@ -126,7 +140,7 @@ def _reserved(names: Names, found: Parts) -> None:
 
 
 def _outputs(names: Names, found: Parts) -> None:
-    """True and 1 are equal outputs in Python, and an output that is overwritten is none."""
+    """True and 1 are equal outputs in Python."""
     everything = emits((*found.before, *(found.loop or ()), *found.after))
     values = [(emit.value, emit.line) for emit in everything]
     truth = [line for value, line in values if isinstance(value, nodes.Symbol) and value.name in ("True", "False")]
@@ -134,12 +148,6 @@ def _outputs(names: Names, found: Parts) -> None:
     if truth and numbers:
         cure = "True equals 1 and False equals 0: use None or a text as the symbol"
         raise names.error(max(truth[0], numbers[0]), "True or False beside numbers as outputs", cure)
-    if names.keyed:
-        outside = [*emits(found.before), *emits(found.after)]
-        if outside:
-            raise names.error(outside[0].line, "an output by place outside the loop", "set it inside the loop")
-        for line in _twice(found.loop or ()):
-            raise names.error(line, "a place that may be set twice", "set it once on every path")
 
 
 def _twice(block: nodes.Block) -> Iterator[int]:

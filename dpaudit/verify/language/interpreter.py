@@ -41,7 +41,7 @@ def run(
     `answers` is a sequence, or one number where the program has no loop; `draw(law, scale)` gives each noise, in the
     order of the source. Fractions stay exact, floats stay floats. Outputs by place are pairs (place, value). Raises
     `InvalidSpec` for parameters that are missing, unknown, not whole where they must be, or against the
-    preconditions, for no answers at all, and for a scale that is not above 0.
+    preconditions, for no answers at all, for a divisor that is 0 (wherever it stands), and for a scale not above 0.
 
     >>> from dpaudit.verify.language.parse import read
     >>> program = read("def f(q, rng, eps):\\n    return tuple(x + rng.laplace(scale=1 / eps) for x in q)")
@@ -58,6 +58,10 @@ def run(
     for precondition in program.preconditions:
         if not state.value(precondition):
             raise InvalidSpec(f"the parameters must keep what {program.name} asserts of them")
+    for divisor, line in program.divisors:
+        for state.index in range(len(queries)):
+            if state.value(divisor) == 0:
+                raise InvalidSpec(f"what is divided by in line {line} of {program.name} must not be 0")
     state.block(program.before)
     if program.loop is not None:
         for state.index, state.answer in enumerate(queries):

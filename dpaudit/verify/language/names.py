@@ -33,6 +33,7 @@ class Names:
     public: dict[str, nodes.Expression] = field(default_factory=dict)  # names for expressions of parameters
     holding: dict[str, nodes.Expression] = field(default_factory=dict)  # what the names of comparisons mean now
     must_be_whole: list[tuple[nodes.Expression, int, str]] = field(default_factory=list)
+    divisors: dict[tuple[nodes.Expression, int], None] = field(default_factory=dict)  # all that is divided by
     container: str | None = None  # the list or dictionary of outputs
     keyed: bool = False
     counted: bool = False  # `len` of it is used

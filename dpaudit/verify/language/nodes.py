@@ -196,7 +196,8 @@ class Program:
 
     `parameters` are public, in the order of the signature; `integers` those of them that are whole numbers;
     `preconditions` what the source asserts of them. `defaults` are the values in the signature. The output is
-    `result`: one expression or several (a tuple), `Emitted()` for the list.
+    `result`: one expression or several (a tuple), `Emitted()` for the list. `divisors` are everything that the source
+    divides by, with its line, even where nobody uses the quotient: none of them may be 0.
     """
 
     name: str
@@ -210,6 +211,7 @@ class Program:
     after: Block
     result: tuple[Expression, ...]
     defaults: Mapping[str, Fraction] = field(default_factory=dict)
+    divisors: tuple[tuple[Expression, int], ...] = ()
 
 
 def path_name(part: Part, decisions: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.checks import check, whole_parameters
+from dpaudit.verify.language.checks import check, check_read, whole_parameters
 from dpaudit.verify.language.names import Names, names_of, parts
 from dpaudit.verify.language.outline import Loop, Outline, outline_of
 from dpaudit.verify.language.results import Parts, finished, returned
@@ -48,7 +48,9 @@ def _program(source: Source) -> nodes.Program:
     outline = outline_of(definition, signature)
     names = names_of(text, definition, signature, _constants(source), outline.loop)
     preconditions = tuple(_precondition(names, node) for node in outline.asserts)
-    found = finished(names, _parts(names, outline))
+    read_parts = _parts(names, outline)
+    check_read(names, outline, read_parts)
+    found = finished(names, read_parts)
     check(names, found)
     return nodes.Program(
         definition.name,
@@ -62,6 +64,7 @@ def _program(source: Source) -> nodes.Program:
         found.after,
         found.result,
         signature.defaults,
+        tuple(names.divisors),
     )
 
 

@@ -161,8 +161,11 @@ def _operation(names: Names, node: ast.BinOp, draws: Draws | None) -> nodes.Expr
     left, right = value(names, node.left, draws), value(names, node.right, draws)
     if operation == "*" and not (of_parameters(left) or of_parameters(right)):
         raise names.error(node, f"the product `{ast.unparse(node)}`", "one factor must be of public parameters")
-    if operation == "/" and (not of_parameters(right) or right == ZERO):
-        raise names.error(node, f"the quotient `{ast.unparse(node)}`", "divide by public parameters that are not 0")
+    if operation in ("/", "//", "%"):
+        if right == ZERO or operation == "/" and not of_parameters(right):
+            raise names.error(node, f"the quotient `{ast.unparse(node)}`", "divide by public parameters that are not 0")
+        if not isinstance(right, nodes.Number):
+            names.divisors[right, node.lineno] = None
     if operation in ("//", "%"):
         for side in (left, right):
             _whole_and_public(names, node, side)

@@ -109,6 +109,11 @@ def _start(program: nodes.Program, answers: tuple[Fraction, ...], given: Paramet
     for condition in program.preconditions:
         if splits(condition, state, None) != [(True, ())]:
             raise InvalidSpec(f"these parameters break what {program.name} asserts of them: {named(values)}")
+    for divisor, line in program.divisors:
+        for state.index in range(len(answers)):
+            if number(divisor, state, line).constant == 0:
+                raise OutsideIntegrals("a division by 0", line)
+    state.index = None
     return state
 
 

@@ -32,11 +32,23 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "an unknown name": (plain("return q + noise"), 2, "the name noise"),
     "a use before the value": (loop("out.append(y)\ny = x"), 4, "y, which may have no value yet"),
     "a value in one branch only": (loop("if x > 0:\n    y = 1\nout.append(y)"), 6, "y, which may have no value yet"),
-    "a value in the loop only": (loop("y = x", after="return y"), 1, "y, which may have no value yet"),
+    "a value in the loop only": (loop("y = x", after="return y"), 5, "y, which may have no value yet"),
     "a value only where the loop goes on": (
         loop("if x > 0:\n    break\ny = x\nout.append(x)", after="out.append(y)\nreturn out"),
         8,
         "y, which may have no value yet",
+    ),
+    "a comparison of what has no value, unused": (plain("high = q > 0 and z > 0", "z = 1", "return 0"), 2, "z, which"),
+    "an unseen output without a value": (
+        loop("if x > 0:\n    out.append(y)\ny = 1", after="return 0"),
+        5,
+        "y, which",
+    ),
+    "a sum of what has no value": (loop("if x > 0:\n    y += 1\ny = 1"), 5, "y, which may have no value yet"),
+    "a guard without a value": (
+        plain("i = 0", "while i < len(q) and go > 0:", "    go = 1", "    i += 1", "return 0"),
+        3,
+        "go, which",
     ),
     "a parameter changed": (plain("eps = eps / 2", "return q"), 2, "a new value for the parameter eps"),
     "the data changed": (plain("q += 1", "return q"), 2, "a new value for the parameter q"),
@@ -154,6 +166,11 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a place set twice": (
         loop("d[i] = x\nif x > 0:\n    d[i] = 1", after="return d").replace("out = []", "d = {}"),
         6,
+        "a place that may be set twice",
+    ),
+    "a place set twice in a dictionary that nobody sees": (
+        loop("if len(d) >= N:\n    break\nd[i] = x\nd[i] = x", after="return 0").replace("out = []", "d = {}"),
+        7,
         "a place that may be set twice",
     ),
     "the keys of a dictionary": (

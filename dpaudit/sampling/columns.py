@@ -19,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.errors import UnsoundAudit
+from dpaudit.sampling.exact import DEEPEST, base, own_words, real, words_of
 from dpaudit.sampling.outputs import (
     ABSENT,
     LENGTH,
     NONE,
     OVERSIZE,
+    PRINTED_AS,
     TYPE,
     Codes,
     Column,
@@ -36,7 +38,6 @@ from dpaudit.sampling.outputs import (
 )
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
 
-DEEPEST = 4  # levels of nesting that are looked at
 WIDEST = 256  # a place is looked at while the product of its positions, counted from 1, is at most this
 MOST_KEYS = 2048  # different keys or elements of a batch that have a column
 Wanted = frozenset[Path] | None
@@ -81,7 +82,7 @@ class Builder:
             return
         if path not in self.columns:
             if rows is None and isinstance(codes, int) and codes == 0 and path not in self.whole:
-                self.whole[path] = Column(np.broadcast_to(reals(np.asarray(values)), (self.runs,)))
+                self.whole[path] = Column(np.broadcast_to(reals(np.array(values)), (self.runs,)))  # a copy
                 return
             self.columns[path] = (np.full(self.runs, np.nan), np.full(self.runs, ABSENT.code, np.uint64))
             self.labels[ABSENT.code] = ABSENT.label
@@ -123,9 +124,15 @@ class Builder:
             for _, members, there in _groups(objects, rows, self.runs, type):
                 self.add(members, there, path, depth)
             return
-        self._handler(next(iter(kinds)))(objects, rows, path, depth)
+        (kind,) = kinds
+        add = self._handler(kind)
+        add(objects, rows, path, depth)
+        # an object that nothing looks into is no output of its own, and a part of one if it prints itself
+        if own_words(kind) and (path or add != self._add_opaque) and self.needs((*path, PRINTED_AS)):
+            said = (token("text", words_of(each)) for each in objects)
+            self.put_tokens((*path, PRINTED_AS), rows, said, len(objects))
 
-    def _handler(self, kind: type) -> Callable[[list[Any], Rows, Path, int], None]:
+    def _handler(self, kind: Any) -> Callable[[list[Any], Rows, Path, int], None]:
         """What adds objects of one type; the order of the questions is the definition of the canonical form."""
         if kind is Failure:
             return lambda objects, rows, path, depth: self.put_tokens(
@@ -138,18 +145,25 @@ class Builder:
             return self._add_text
         if issubclass(kind, bytes | bytearray | memoryview):
             return lambda objects, rows, path, depth: self.put_tokens(
-                path, rows, (token("bytes", bytes(o).hex()) for o in objects), len(objects)
+                path, rows, (token("bytes", _hex(o)) for o in objects), len(objects)
             )
         if issubclass(kind, np.datetime64 | np.timedelta64):
             return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
         if issubclass(kind, complex | np.complexfloating):
-            return self._add_complex
+            read = base(kind, "__complex__")
+            return lambda objects, rows, path, depth: self._add_complex(
+                [read.__complex__(o) for o in objects], rows, path
+            )
         if issubclass(kind, numbers.Real | np.bool_ | Decimal):
             return self._add_numbers
         if issubclass(kind, enum.Enum) or kind.__module__ in PRINTED:
             return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
         if issubclass(kind, np.ndarray):
-            return self._add_arrays
+            if kind is np.ndarray or issubclass(kind, np.ma.MaskedArray):
+                return self._add_arrays
+            return lambda objects, rows, path, depth: self._add_arrays(
+                [np.ndarray.view(o, np.ndarray) for o in objects], rows, path, depth
+            )
         if issubclass(kind, list | tuple):
             return self._add_sequences
         if issubclass(kind, dict):
@@ -165,15 +179,18 @@ class Builder:
             return lambda objects, rows, path, depth: self._add_arrays(
                 [np.asarray(o) for o in objects], rows, path, depth
             )
-        return lambda objects, rows, path, depth: self.put_token(path, rows, token("object", type_name(kind)))
+        return self._add_opaque
+
+    def _add_opaque(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.put_token(path, rows, token("object", type_name(type(objects[0]))))
 
     def _add_numbers(self, objects: list[Any], rows: Rows, path: Path, depth: int = 0) -> None:
-        self.put(path, rows, np.fromiter(map(_float, objects), np.float64, len(objects)))
+        self.put(path, rows, np.fromiter(map(real, objects), np.float64, len(objects)))
 
     def _add_text(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.put_tokens(path, rows, (token("text", str.__str__(o)) for o in objects), len(objects))
 
-    def _add_complex(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+    def _add_complex(self, objects: list[complex], rows: Rows, path: Path) -> None:
         for whole, members, there in _groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
             if whole:  # equal to a real number, so it is one
                 self._add_numbers([o.real for o in members], there, path)
@@ -200,6 +217,9 @@ class Builder:
                 self.add([row[j] for row in cells], there, (*path, *position), depth - 1)
 
     def _add_sequences(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        if type(objects[0]) not in (list, tuple):
+            holder: Any = list if isinstance(objects[0], list) else tuple
+            objects = [list(holder.__iter__(o)) for o in objects]
         self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
         reach = WIDEST // math.prod(position + 1 for position in path if isinstance(position, int))
         for length, members, there in _groups(objects, rows, self.runs, len):
@@ -208,8 +228,8 @@ class Builder:
                     self.add(list(map(operator.itemgetter(j), members)), there, (*path, j), depth - 1)
 
     def _add_mappings(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
-        named = [{step(key): value for key, value in o.items()} for o in objects]
+        self.put((*path, LENGTH), rows, np.fromiter(map(dict.__len__, objects), np.float64, len(objects)))
+        named = [{step(key): value for key, value in dict.items(o)} for o in objects]
         for name in self.chosen((name for o in named for name in o), path):
             held = [j for j, o in enumerate(named) if name in o]
             there = np.array(held, np.intp) if rows is None else rows[held]
@@ -217,8 +237,9 @@ class Builder:
             self.add([named[j][name] for j in held], place, (*path, name), depth - 1)
 
     def _add_sets(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
-        named = [{has(element) for element in o} for o in objects]
+        holder: Any = set if isinstance(objects[0], set) else frozenset
+        self.put((*path, LENGTH), rows, np.fromiter(map(holder.__len__, objects), np.float64, len(objects)))
+        named = [{has(element) for element in holder.__iter__(o)} for o in objects]
         for name in self.chosen(sorted(set().union(*named)), path):
             held = [j for j, o in enumerate(named) if name in o]
             there = np.array(held, np.intp) if rows is None else rows[held]
@@ -322,13 +343,9 @@ def _type_token(kind: type) -> Token:
     return ABSENT if kind in (float, int, bool, Failure) else token("type", type_name(kind))
 
 
-def _float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:  # beyond the range of floats
-        return math.inf if number > 0 else -math.inf
-    except ValueError:  # a signalling NaN
-        return math.nan
+def _hex(found: Any) -> str:
+    holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(found, each))
+    return str(holder.hex(found))
 
 
 def _item(found: Any) -> Any:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpAuditError, UnsoundAudit
-from dpaudit.sampling.columns import DEEPEST, WIDEST, Builder, Wanted, check_length, positions, reals
+from dpaudit.sampling.columns import WIDEST, Builder, Wanted, check_length, positions, reals
+from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
 from dpaudit.sampling.guard import Interrupted
-from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Numbers, Outputs, Path
+from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Numbers, Outputs, Path, concatenate
 from dpaudit.sampling.steps import step
 
 
@@ -28,6 +29,9 @@ def encode_objects(objects: list[Any], wanted: Wanted = None) -> Outputs:
     >>> encode_objects([(1, "a"), (2, None)]).column((0,)).values
     array([1., 2.])
     """
+    if Encoded in set(map(type, objects)):
+        each = [o.outputs if type(o) is Encoded else encode_objects([o], wanted) for o in objects]
+        return concatenate(each)
     with readable():
         quick = _quick(objects, wanted)
         if quick is not None:
@@ -43,18 +47,19 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
     Raises `UnsoundAudit` where the result does not have the run as first axis.
     """
     if isinstance(raw, list):
+        raw = list(list.__iter__(raw))
         check_length(len(raw), runs)
         return encode_objects(raw, wanted)
     if type(raw) is np.ndarray and raw.ndim == 1 and raw.dtype.kind in "fiub":
         check_length(len(raw), runs)
-        return Outputs(runs, {(): Column(reals(raw))})
+        return Outputs(runs, {(): Column(reals(raw.copy()))})  # it may be filled again in the next call
     builder = Builder(runs, wanted)
     with readable():
         if isinstance(raw, tuple):
-            for position, part in enumerate(raw):
+            for position, part in enumerate(tuple.__iter__(raw)):
                 builder.add_array(part, (position,))
         elif isinstance(raw, dict):
-            for key, part in raw.items():
+            for key, part in dict.items(raw):
                 builder.add_array(part, (step(key),))
         else:
             builder.add_array(raw, ())
@@ -80,7 +85,7 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
         return None
     kind = type(objects[0])
     try:
-        if kind in (float, int, bool) or issubclass(kind, np.floating | np.integer | np.bool_):
+        if kind in NUMBERS:
             found = _together(objects)
             return None if found is None else Outputs(len(objects), {(): Column(found)})
         if kind is tuple and wanted is not None and all(len(path) == 1 and isinstance(path[0], int) for path in wanted):
@@ -99,11 +104,11 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
 
 def _together(cells: list[Any]) -> Numbers | None:
     """The cells as numbers where numpy finds nothing but numbers among them."""
+    if not NUMBERS.issuperset(map(type, cells)):
+        return None
     found = np.array(cells)
     if found.ndim != 1 or found.dtype.kind not in "fiub" or found.dtype.itemsize > 8:
         return None
-    if found.dtype.kind == "f" and np.isnan(found.sum()) and any(cell is np.ma.masked for cell in cells):
-        return None  # numpy reads a masked constant as NaN, and it is an absent entry
     return reals(found)
 
 

@@ -22,7 +22,7 @@ Path = tuple[int | str, ...]
 Numbers = npt.NDArray[np.generic]
 Codes = npt.NDArray[np.uint64]
 
-LENGTH, TYPE = "@len", "@type"
+LENGTH, TYPE, PRINTED_AS = "@len", "@type", "@repr"
 LONGEST_LABEL = 120
 LONGEST_KEPT = 200  # characters of a text whose token is remembered
 

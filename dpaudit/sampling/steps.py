@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.sampling.exact import base, own_words, real, words_of
 from dpaudit.sampling.outputs import token
 
 LONGEST_STEP = 60
@@ -30,8 +31,9 @@ def step(key: Any) -> int | str:
         text = str.__str__(key)
         text = "@" + text if text.startswith("@") else text  # what starts with one @ is a name of ours
     elif isinstance(key, numbers.Real | np.bool_ | Decimal):
-        number = float(key)
-        if math.isfinite(number) and number == int(number) and key == int(number):
+        kind: Any = type(key)
+        number, holder = real(key), base(kind, "__float__") or kind
+        if math.isfinite(number) and number == int(number) and holder.__eq__(key, int(number)) is not False:
             return int(number)
         text = f"@{number!r}"
     else:
@@ -47,14 +49,15 @@ def _name_of(key: Any) -> str:
     if isinstance(key, numbers.Real | np.bool_ | Decimal):
         return str(step(key)).removeprefix("@")
     if isinstance(key, tuple):
-        return f"({', '.join(map(_name_of, key))})"
+        return f"({', '.join(map(_name_of, tuple.__iter__(key)))})"
     if isinstance(key, frozenset):
-        return f"{{{', '.join(sorted(map(_name_of, key)))}}}"
+        return f"{{{', '.join(sorted(map(_name_of, frozenset.__iter__(key))))}}}"
     if key is None or isinstance(key, bytes):
-        return repr(key)
+        return "None" if key is None else bytes.__repr__(key)
     if isinstance(key, enum.Enum) or type(key).__module__ in PRINTED:
         return str(key)
-    return f"object {type_name(type(key))}"
+    kind: Any = type(key)
+    return f"object {type_name(kind)} {words_of(key)}" if own_words(kind) else f"object {type_name(kind)}"
 
 
 def has(element: Any) -> str:

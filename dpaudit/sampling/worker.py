@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from dpaudit.pairs.data import private_copy
 from dpaudit.sampling import guard
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_batch, encode_objects
+from dpaudit.sampling.exact import FIXED, kept
 from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
@@ -144,7 +146,7 @@ class Worker:
         """The outputs of runs on given sides, in their order; a batched mechanism gets a call for each stretch."""
         if self.opened.per_run:
             both = self.pairs[pair]
-            objects = run_each(self.opened.call, (both[side] for side in sides.tolist()), rng)
+            objects = run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None)
             whole, types = encode_objects(objects), encode_objects(objects, frozenset({(TYPE,)}))
             # the quick ways leave out the types, which an event may ask for
             return Outputs(
@@ -181,7 +183,7 @@ class Worker:
             runs = min(cell, shard.runs - done)
             here = sides[done : done + runs]
             data: Iterator[Any] = chain.from_iterable(map(table.__getitem__, flips[done // 8 : -(-(done + runs) // 8)]))
-            outputs = run_each(self.opened.call, islice(data, runs) if runs % 8 else data, rng)
+            outputs = run_each(self.opened.call, islice(data, runs) if runs % 8 else data, rng, wanted)
             start, done = done, done + runs
             if tally is not None and tally.add(outputs, here):
                 tallied.append(start)
@@ -281,17 +283,26 @@ class BatchFailed(UnsoundAudit):
     """A batched call raised: no single run can be said to have failed."""
 
 
-def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator) -> list[Any]:
+def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, wanted: Wanted = None) -> list[Any]:
     """One output for each dataset of an iterator, in order; what a run raises is its output.
+
+    An output that a later run could change is copied, or encoded at once where that cannot be done.
 
     >>> [type(output).__name__ for output in run_each(lambda data, rng: 1 / data, iter([1, 0]), None)]
     ['float', 'Failure']
     """
     outputs: list[Any] = []
+    encode, fixed = partial(encode_objects, wanted=wanted), float  # the type of the last output that cannot change
     while True:
         try:
             for item in data:  # a plain loop: no C function between the runs and their exceptions, and the fastest
-                outputs.append(call(item, rng))  # noqa: PERF401
+                output = call(item, rng)
+                if type(output) is not fixed:
+                    if type(output) in FIXED:
+                        fixed = type(output)
+                    else:
+                        output = kept(output, encode)
+                outputs.append(output)
             return outputs
         except (guard.Interrupted, UnsoundAudit):
             raise

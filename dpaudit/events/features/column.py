@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Outputs, Path
+from dpaudit.sampling.outputs import LENGTH, PRINTED_AS, TYPE, Column, Outputs, Path
 
 Floats = npt.NDArray[np.float32]
 
@@ -39,7 +39,7 @@ def spell(path: Path) -> str:
     """
     text = "output"
     for step in path:
-        if step in (LENGTH, TYPE):
+        if step in (LENGTH, PRINTED_AS, TYPE):
             text = f"{str(step)[1:]}({text})"
         elif isinstance(step, str) and step.startswith("@has "):
             text = f"({step[5:]} in {text})"

@@ -1,0 +1,131 @@
+"""Outputs as they are: copied before the next run can change them, read past methods that say something else.
+
+Content is read by the methods of the type that holds it (`float.__float__`, `list.__iter__`), never by those of a
+subclass, which may say anything. Where a class prints itself in words of its own, these are looked at too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpaudit.sampling.outputs import Failure, Outputs
+
+DEEPEST = 4  # levels of nesting that are looked at
+LIBRARIES = {"numpy", "pandas", "polars", "torch", "jax", "jaxlib", "tensorflow", "xarray", "pyarrow", "cupy", "scipy"}
+SCALARS = frozenset(np.sctypeDict.values()) - {np.void, np.object_}
+NUMBERS = frozenset({float, int, bool} | {each for each in SCALARS if np.dtype(each).kind in "fiub"})
+FIXED = NUMBERS | SCALARS | {complex, str, bytes, type(None), Failure, type(np.ma.masked), Decimal, Fraction, uuid.UUID}
+FIXED |= {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}  # nothing can change one of these types
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Stands where an output would that cannot be copied: its canonical form, found before the next run."""
+
+    outputs: Outputs
+
+
+def kept(output: Any, encode: Callable[[list[Any]], Outputs]) -> Any:
+    """The output as it is now, whatever later runs do to what it is made of.
+
+    >>> buffer = [1.0]
+    >>> now = kept(buffer, encode=list)
+    >>> buffer[0] = 2.0
+    >>> now
+    [1.0]
+    """
+    if type(output) is tuple and FIXED.issuperset(map(type, output)):  # the most common of all, and nothing to copy
+        return output
+    try:
+        return _copied(output, DEEPEST)
+    except Exception:  # of a type that cannot be copied without its own help, or that fails to give it
+        return Encoded(encode([output]))
+
+
+def _copied(output: Any, depth: int) -> Any:
+    kind: Any = type(output)
+    if kind in FIXED or depth == 0:
+        return output
+    if kind is np.ndarray or kind is np.ma.MaskedArray:
+        if not output.dtype.hasobject:
+            return output.copy()
+    elif kind is list or kind is tuple:
+        if FIXED.issuperset(map(type, output)):
+            return kind(output)
+        return kind([_copied(part, depth - 1) for part in output])
+    elif kind is dict:
+        if FIXED.issuperset(map(type, output.values())):
+            return output.copy()
+        return {key: _copied(part, depth - 1) for key, part in output.items()}
+    elif kind in (set, frozenset, bytearray):
+        return output.copy()
+    elif not own_words(kind):
+        if issubclass(kind, tuple) and FIXED.issuperset(map(type, tuple.__iter__(output))):
+            return output
+        if issubclass(kind, enum.Enum):
+            return output
+        if kind.__base__ is object and dataclasses.is_dataclass(kind):
+            copy: Any = object.__new__(type(output))
+            for each in dataclasses.fields(kind):
+                object.__setattr__(copy, each.name, _copied(getattr(output, each.name, None), depth - 1))
+            return copy
+    raise TypeError(kind)
+
+
+@lru_cache(maxsize=1 << 10)
+def base(kind: Any, method: str) -> Any:
+    """The class of Python's or numpy's that holds the content of a type and reads it by this method; None for none.
+
+    >>> base(type("Rate", (float,), {"__float__": lambda self: 0.0}), "__float__")
+    <class 'float'>
+    """
+    ours = (each for each in kind.__mro__ if each.__module__ in ("builtins", "numpy", "decimal", "fractions"))
+    return next((each for each in ours if hasattr(each, method)), None)
+
+
+def real(number: Any) -> float:
+    """The number that an object of a numeric type is, as a double."""
+    kind: Any = type(number)
+    holder = base(kind, "__float__")
+    if holder is None:
+        return float(number)
+    try:
+        return float(holder.__float__(number))
+    except OverflowError:  # beyond the range of floats
+        return float("inf") if holder.__gt__(number, 0) else float("-inf")
+    except ValueError:  # a signalling NaN
+        return float("nan")
+
+
+@lru_cache(maxsize=1 << 10)
+def own_words(kind: Any) -> bool:
+    """Whether a class has a way of its own to print itself.
+
+    >>> own_words(type("Point", (tuple,), {})), own_words(type("Shy", (float,), {"__repr__": lambda self: "?"}))
+    (False, True)
+    """
+    for name in ("__repr__", "__str__"):
+        holder = next(each for each in kind.__mro__ if name in vars(each))
+        module = getattr(vars(holder)[name], "__globals__", {}).get("__name__") or holder.__module__
+        top = str(module).partition(".")[0]
+        if top not in sys.stdlib_module_names and top not in LIBRARIES:
+            return True
+    return False
+
+
+def words_of(output: Any) -> str:
+    """What an object prints, and what it is written as."""
+    said, written = (str.__str__(way(output)) for way in (str, repr))
+    return said if said == written else f"{said} {written}"

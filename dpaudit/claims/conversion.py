@@ -19,7 +19,7 @@ from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.renyi import RenyiDP, order_above_one
 from dpaudit.claims.renyi_curve import log_cosh
 from dpaudit.claims.rounding import UNIT, above, up
-from dpaudit.claims.tradeoff import TradeOffDP
+from dpaudit.claims.tradeoff import RIGHT_TO, TradeOffDP
 from dpaudit.claims.zcdp import ORDERS, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 
@@ -142,8 +142,9 @@ def to_gaussian(claim: Claim) -> GaussianDP:
 def implies(claim: Claim, other: Claim) -> bool:
     """Whether a claim promises all that another promises, as far as can be shown: False where it cannot.
 
-    The region of `claim` must lie within that of `other`, and both must be stated for one relation, or `other` for
-    none.
+    Both must be stated for one relation, or `other` for none. A proof rests on this, so the rounding is the other way
+    round than in an audit: what follows from `claim` is rounded up, `other` is taken as it stands, never by a grid
+    that allows more. A Rényi divergence is more than its events show, so for those forms there are formulas alone.
 
     >>> implies(PureDP(1.0), ApproximateDP(1.0, 1e-6)), implies(ApproximateDP(1.0, 1e-6), PureDP(1.0))
     (True, False)
@@ -152,23 +153,59 @@ def implies(claim: Claim, other: Claim) -> bool:
     """
     if other.relation is not None and other.relation is not claim.relation:
         return False
-    if isinstance(other, PureDP | ApproximateDP | PrivacyProfile | TradeOffDP):
-        if isinstance(claim, TradeOffDP) and isinstance(other, TradeOffDP) and claim.f == other.f:
-            return True
-        return all(claim.epsilon_at(delta) <= epsilon for epsilon, delta in to_profile(other).region.lines)
-    if isinstance(claim, ZeroConcentratedDP) and isinstance(other, ZeroConcentratedDP):
-        return claim.rho <= other.rho and claim.xi + claim.rho <= other.xi + other.rho
+    known = not isinstance(other, TradeOffDP) or not other.outer
+    if claim is other or (known and claim == other):
+        return True
+    if isinstance(other, PureDP | ApproximateDP | PrivacyProfile):
+        return all(claim.epsilon_at(delta) <= epsilon for epsilon, delta in to_profile(other).curve)
+    if isinstance(other, TradeOffDP):  # f is convex: between two corners it lies below what it allows at both
+        return all(other.least_error(q) <= missed + RIGHT_TO for q, missed in _corners(claim))
+    if _by_formula(claim, other):
+        return True
+    pure = claim.epsilon_at(0.0)
+    if pure < math.inf and _by_formula(PureDP(pure), other):
+        return True
+    return isinstance(other, GaussianDP) and _least_mu(claim) <= other.mu
+
+
+def _by_formula(claim: Claim, other: Claim) -> bool:
     try:
         if isinstance(other, RenyiDP):
             return to_renyi(claim, other.order).epsilon <= other.epsilon
-        if isinstance(other, ZeroConcentratedDP):
-            return to_zcdp(claim).rho <= other.rho
-        if isinstance(other, GaussianDP) and isinstance(claim, GaussianDP | PureDP):
-            return to_gaussian(claim).mu <= other.mu
+        if not isinstance(other, ZeroConcentratedDP):
+            return isinstance(other, GaussianDP) and to_gaussian(claim).mu <= other.mu
+        if isinstance(claim, PureDP):
+            return _pure_is_concentrated(claim.epsilon, other)
+        mine = to_zcdp(claim)  # of two lines in the order it is the lower from 1 on
+        ends = [Fraction(each.xi) + Fraction(each.rho) for each in (mine, other)]
+        return mine.rho <= other.rho and ends[0] <= ends[1]
     except InvalidSpec:
-        pass  # no formula; the corners may still show it
-    corners = to_profile(claim).region.vertices()
-    return all(p <= other.max_probability(min(1.0, max(0.0, q))) for q, p in corners if q + p <= 1.0)
+        return False  # there is no formula
+
+
+def _pure_is_concentrated(epsilon: float, other: ZeroConcentratedDP) -> bool:
+    """Whether D_a of randomised response, the extremal mechanism, is at most xi + rho a for every order a > 1.
+
+    With L(w) = ln cosh(epsilon sqrt(w)) and w = (a - 1/2)^2 the quotient D_a / a is (L(w) - L(1/4)) / (w - 1/4). L is
+    concave, for tanh(x) / x falls, so the quotient falls with the order from its limit at 1, the relative entropy
+    epsilon tanh(epsilon / 2). So D_a is at most a times that, and at most epsilon: the worst order is where these meet.
+    """
+    entropy = math.nextafter(up(epsilon * math.tanh(epsilon / 2.0), 8.0), math.inf) if epsilon else 0.0
+    return entropy <= other.rho or Fraction(epsilon) * (1 - Fraction(other.rho) / Fraction(entropy)) <= other.xi
+
+
+def _corners(claim: Claim) -> list[tuple[float, float]]:
+    """The corners (Q(S), 1 - P(S)) of a region that holds the claim's, the second as the first of the mirror image."""
+    points = to_profile(claim).region.vertices()[:-1]
+    return [(q, missed) for (q, _), (missed, _) in zip(points, reversed(points), strict=True)]
+
+
+def _least_mu(claim: Claim) -> float:
+    """A mu whose region holds the corners of the claim, and so all of it; infinite where there is none."""
+    from scipy.special import ndtri
+
+    half = [(q, max(q, missed - 4.0 * UNIT)) for q, missed in _corners(claim) if q <= missed < 1.0]
+    return max((up(-float(ndtri(q) + ndtri(missed)), 64.0) for q, missed in half), default=0.0)
 
 
 def _by_orders(claim: RenyiDP | ZeroConcentratedDP, delta: float) -> float:

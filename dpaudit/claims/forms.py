@@ -39,7 +39,7 @@ def claim_from_dict(stored: Mapping[str, Any]) -> Claim:
     form = known[word]
     values = {key: value for key, value in stored.items() if key != "form"}
     wanted = [each.name for each in fields(form) if each.init]
-    if not set(values) <= set(wanted) or not set(wanted) - set(values) <= {"relation"}:
+    if not set(values) <= set(wanted) or not set(wanted) - set(values) <= {"relation", "outer"}:
         raise InvalidSpec(f"a claim of form {word} has other keys, got {', '.join(values)}; it has {', '.join(wanted)}")
     claim: Claim = form(**values)
     return claim

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,7 +35,8 @@ class TradeOffDP(OfLines):
     sequence of points (type I error, type II error) from a type I error of 0 to one of 1, joined by straight lines;
     or a function on [0, 1]. Either is convex, non-increasing and at most 1 - x; anything else raises `InvalidSpec`
     naming the point. A function is called on a grid and replaced by a table that allows a little more, never less:
-    its chords, extended beyond their ends, lie below a convex f. The table is what the claim keeps and stores.
+    its chords, extended beyond their ends, lie below a convex f. The table is what the claim stores, as `outer`: good
+    for an accusation, and a proof of it would be none of f. A proof asks `least_error`, the function itself.
 
     Its family is the region with a number added to the epsilon of each of its lines.
 
@@ -49,13 +50,17 @@ class TradeOffDP(OfLines):
 
     f: Sequence[Point] | Callable[[float], float]
     relation: Relation | None = field(default=None)
+    outer: bool = field(default=False, repr=False)
     _region: Lines = field(init=False, repr=False, compare=False)
+    _function: Callable[[float], float] | None = field(init=False, repr=False, compare=False)
 
     form: ClassVar[str] = "TradeOffDP"
     parameter: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
         table = _tabulated(self.f) if callable(self.f) else _checked(sequence("f", self.f))
+        object.__setattr__(self, "_function", self.f if callable(self.f) else None)
+        object.__setattr__(self, "outer", bool(self.outer) or callable(self.f))
         object.__setattr__(self, "f", table)
         object.__setattr__(self, "relation", Relation.of(self.relation))
         object.__setattr__(self, "_region", Lines.of(_lines(table)))
@@ -70,6 +75,16 @@ class TradeOffDP(OfLines):
         assert isinstance(self.f, tuple)
         return self.f
 
+    def least_error(self, x: float) -> float:
+        """f(x) as it was claimed, to the last digits; infinite, so that nothing is proved, where it is not known."""
+        if self._function is not None:
+            return _value(self._function, x)
+        errors, missed = zip(*self.table, strict=True)
+        return math.inf if self.outer else float(np.interp(x, errors, missed))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a function may be one that cannot be pickled
+        return TradeOffDP, (self.table, self.relation, self.outer)
+
     def at_distance(self, distance: int) -> TradeOffDP | PrivacyProfile:
         """Group privacy: 1 - f iterated `distance` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
         k = validate.whole("distance", distance, least=1)
@@ -77,7 +92,8 @@ class TradeOffDP(OfLines):
 
     def to_dict(self) -> dict[str, object]:
         word = Relation.word(self.relation)
-        return {"form": self.form, "f": [list(point) for point in self.table], "relation": word}
+        stored: dict[str, object] = {"form": self.form, "f": [list(each) for each in self.table], "relation": word}
+        return {**stored, "outer": True} if self.outer else stored
 
     def __str__(self) -> str:
         return f"trade-off function of {len(self.table)} points"

@@ -22,7 +22,7 @@ from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.catalogue import entries, find
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.sampling import Engine
@@ -333,6 +333,51 @@ def test_an_audit_without_a_verdict_is_a_reason(engine: Engine) -> None:
 
 
 # what may not be concluded
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "words"),
+    [
+        (counted, ([0, 0], [1, 1]), 'counted is read for one number as data, the pair "pair" holds a list'),
+        (counted, (np.zeros(2), np.ones(2)), 'counted is read for one number as data, the pair "pair" holds a list'),
+        ("c2_sparse_vector", (0, 1), 'for a list of query answers as data, the pair "pair" holds one number'),
+    ],
+)
+def test_a_program_for_one_number_says_nothing_of_vectors(
+    engine: Engine, mechanism: Any, data: tuple[Any, Any], words: str
+) -> None:
+    """Python runs it on an array all the same, and the one draw is added to every entry: the loss is infinite."""
+    mechanism, parameters = (program(mechanism), ONE) if isinstance(mechanism, str) else (mechanism, None)
+    pair = AdjacentPair(*data)
+    found = joined(engine, mechanism, parameters, claim=PureDP(1.0), adjacency="all-differ", pair=pair).bracket
+    assert (found.verdict.value, found.uppers) == ("OPEN", ())
+    assert words in found.reasons[0]
+
+
+def test_answers_of_a_program_for_one_number_are_refused(engine: Engine) -> None:
+    found = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", answers=10).bracket
+    assert (found.verdict.value, found.uppers) == ("OPEN", ())
+    assert found.reasons[0].endswith("so answers must be left out, got 10")
+    one = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", answers=1).bracket
+    assert one.verdict.value == "PROVED"
+    assert "the data one number" in one.uppers[0].scope
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(UnsoundAudit, "OPEN"), (MissingRequirement, "PROVED")])
+def test_beside_an_audit_that_broke_nothing_is_proved(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, error: type[Exception], verdict: str
+) -> None:
+    """Every run raised, say: then what was proved is not what runs. Where a library is missing nothing ran at all."""
+
+    def broken(*_: object, **__: object) -> Any:
+        raise error("every run raised")
+
+    monkeypatch.setattr("dpaudit.auditing.bracketing.join.run_audit", broken)
+    found = joined(engine, counted, claim=PureDP(1.0), adjacency="all-differ", pair=AdjacentPair(0, 1), runs=1_000)
+    assert found.bracket.verdict.value == verdict
+    assert any(reason.startswith("set aside, as the audit of what runs broke") for reason in found.bracket.reasons) == (
+        verdict == "OPEN"
+    )
 
 
 def test_bounds_of_another_sensitivity_are_not_proved(engine: Engine) -> None:

@@ -24,6 +24,12 @@ COUNT = """
 def noisy_count(data, rng, eps):
     return data + rng.laplace(scale=1 / eps)
 """
+
+
+def noisy_count(data, rng, eps):  # type: ignore[no-untyped-def]
+    return data + rng.laplace(scale=1 / eps)
+
+
 SPEC = """
 schema = "dpaudit.audit/1"
 [[audit]]
@@ -66,6 +72,13 @@ def test_a_proof_of_another_program_is_refused() -> None:
     proof = proved(above_threshold.program, "all-differ")
     with pytest.raises(InvalidSpec, match=r"of another program than above_threshold\.half_noise"):
         bound_of_proofs([proof], target_of(above_threshold.half_noise), source="a file")
+
+
+def test_a_proof_about_one_number_is_not_one_about_vectors() -> None:
+    proof, target = proved(noisy_count, "all-differ"), target_of(noisy_count, {"eps": 0.5})
+    assert bound_of_proofs([proof], target, [AdjacentPair(1, 0)], source="a file").epsilon_upper == 0.5
+    with pytest.raises(InvalidSpec, match='is read for one number as data, the pair "pair" holds a list'):
+        bound_of_proofs([proof], target, [AdjacentPair([1, 0], [0, 0])], source="a file")
 
 
 def test_a_proof_for_other_parameters_is_refused() -> None:

@@ -117,6 +117,20 @@ def test_a_module_that_ends_the_process_leaves_what_was_read(dpaudit: Run, folde
     assert "nothing from audit: f: the process ended while the module was imported" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [("[[0, 0], [1, 1]]", "raised TypeError"), (f"[{10**400}, {10**400 + 1}]", "raised OverflowError")],
+)
+def test_beside_runs_that_all_raise_nothing_is_proved(dpaudit: Run, folder: Path, pair: str, said: str) -> None:
+    """The first data are not of the form that was read; the second are, and Python's sums raise all the same."""
+    (folder / "f.py").write_text("def f(q, rng):\n    return q + rng.laplace(scale=1.0)\n")
+    given = ("--adjacency", "all-differ", "--claim", "1", "--runs", "1000", "--jobs", "1")
+    ended = dpaudit("verify", "f:f", "--pair", pair, *given)
+    assert ended.code == 3
+    assert ended.out.startswith("OPEN  f: ")
+    assert said in ended.out
+
+
 def test_what_is_terminated_leaves_no_process_behind(folder: Path) -> None:
     """A worker that goes on would hold standard output open, and its semaphores would be told as leaked at its end."""
     (folder / "slow.py").write_text(

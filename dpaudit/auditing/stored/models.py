@@ -72,10 +72,11 @@ class StoredPrivacyProfile(Stored, tag_field="form", tag="PrivacyProfile"):
 
 
 class StoredTradeOffDP(Stored, tag_field="form", tag="TradeOffDP"):
-    """`TradeOffDP` as stored: points (type I error, least type II error)."""
+    """`TradeOffDP` as stored: points (type I error, least type II error); `outer` where they allow more than f."""
 
     f: list[tuple[float, float]]
     relation: RelationWord | None
+    outer: bool = False
 
 
 StoredClaim = (

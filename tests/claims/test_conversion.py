@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from dpaudit.claims import (
     ApproximateDP,
@@ -17,6 +22,7 @@ from dpaudit.claims import (
     RenyiDP,
     TradeOffDP,
     ZeroConcentratedDP,
+    claim_from_dict,
     implies,
     to_approximate,
     to_gaussian,
@@ -137,6 +143,75 @@ def test_implies_compares_regions_and_relations() -> None:
         assert implies(claim, other), (claim, other)
     for claim, other in no:
         assert not implies(claim, other), (claim, other)
+
+
+def bent(ratio: float) -> Callable[[float], float]:
+    """The trade-off function of pure DP."""
+    return lambda x: max(0.0, 1.0 - ratio * x, (1.0 - x) / ratio)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.3, math.log(3.0), 3.0, 12.0])
+def test_what_proves_is_rounded_the_other_way(epsilon: float) -> None:
+    """Randomised response keeps what is a hair above its truth, and not what is as much below, in every form."""
+    claim, q = PureDP(epsilon), 1.0 / (1.0 + math.exp(epsilon))
+    truths: list[tuple[Callable[[float], Claim], float]] = [
+        (lambda mu: GaussianDP(mu), float(-2.0 * ndtri(q))),
+        (lambda rho: ZeroConcentratedDP(rho), epsilon * math.tanh(epsilon / 2.0)),  # the limit of D_a / a at order 1
+        (lambda xi: ZeroConcentratedDP(0.0, xi), epsilon),  # that of D_a at infinity
+        (lambda e: TradeOffDP(bent(math.exp(e))), epsilon),
+        (lambda e: PrivacyProfile(((e, 0.0), (0.1, 1.0))), epsilon),
+    ]
+    for order in (1.0001, 2.0, 30.0):
+        divergence = float(renyi(order, np.array(1.0 - q), np.array(q)))
+        truths.append((lambda e, order=order: RenyiDP(order, e), divergence))  # type: ignore[misc]
+    for made, truth in truths:
+        assert implies(claim, made(truth * (1.0 + 1e-7))), made(truth)
+        assert implies(ApproximateDP(epsilon, 0.0), made(truth * (1.0 + 1e-7))), made(truth)
+        assert not implies(claim, made(truth * (1.0 - 1e-7))), made(truth)
+
+
+def test_no_order_breaks_a_concentrated_claim_that_was_shown() -> None:
+    for epsilon, share in itertools.product((0.01, 0.5, 2.0, 20.0), (0.0, 0.3, 0.7, 0.99, 0.999999)):
+        rho = share * epsilon * math.tanh(epsilon / 2.0)
+        least = ZeroConcentratedDP(rho, epsilon * (1.0 - share) * (1.0 + 1e-8))
+        assert implies(PureDP(epsilon), least)
+        assert not implies(PureDP(epsilon), ZeroConcentratedDP(rho, 0.0))
+        for order in (1.0 + np.geomspace(1e-9, 1e9, 400)).tolist():
+            assert to_renyi(PureDP(epsilon), order).epsilon <= (least.xi + rho * order) * (1.0 + 1e-6)  # 1e-16 / 1e-9
+
+
+def test_what_doubles_cannot_tell_from_1_proves_nothing() -> None:
+    for epsilon, low, high in ((46.0, 17.8, 18.6), (600.0, 60.0, 70.0)):
+        for claim in (PureDP(epsilon), ApproximateDP(epsilon, 0.0), PrivacyProfile(((epsilon, 0.0),))):
+            assert not implies(claim, GaussianDP(low))
+            assert implies(claim, GaussianDP(high))
+            assert not implies(claim, RenyiDP(2.0, 0.9 * epsilon))
+
+
+def test_events_alone_show_no_divergence() -> None:
+    """P = (.5, .3, .2), Q = (.2, .3, .5): D_2 is ln 1.63, of the best event ln 1.5625; the largest ratio is 2.5."""
+    table = TradeOffDP(((0.0, 1.0), (0.2, 0.5), (0.5, 0.2), (1.0, 0.0)))
+    for epsilon in (math.log(1.6), math.log(1.63) - 1e-9):
+        assert not implies(table, RenyiDP(2.0, epsilon))
+    assert implies(table, RenyiDP(2.0, math.log(1.9001)))  # randomised response with this ratio has ln 1.9
+    assert implies(table, GaussianDP(1.06))  # mu is less than with the largest ratio alone, 1.132
+    assert not implies(table, GaussianDP(0.8))
+
+
+def test_a_grid_that_allows_more_than_a_function_proves_nothing_of_it() -> None:
+    third = math.log(3.0)
+    for mu in (1.34897, 1.3489, 1.3487):  # f(1/4) = 0.250003, 0.250025, 0.250089: above the 1/4 of randomised response
+        assert not implies(PureDP(third), TradeOffDP(lambda x, mu=mu: float(ndtr(ndtri(1.0 - x) - mu))))
+    assert implies(PureDP(third), TradeOffDP(lambda x: float(ndtr(ndtri(1.0 - x) - 1.34898))))
+    claim = TradeOffDP(bent(3.0))
+    assert implies(PureDP(third), claim)
+    assert implies(claim, claim)
+    stored = pickle.loads(pickle.dumps(claim))
+    assert stored == claim == claim_from_dict(claim.to_dict())
+    for kept in (stored, claim_from_dict(claim.to_dict()), replace(claim, relation=Relation.LOCAL)):
+        assert not implies(PureDP(0.5 * third, Relation.LOCAL), kept)  # the function is lost, and only a table left
+    assert implies(PureDP(third), TradeOffDP(((0.0, 1.0), (0.25, 0.25), (1.0, 0.0))))
+    assert not implies(PureDP(third), TradeOffDP(((0.0, 1.0), (0.25, 0.25 + 1e-12), (1.0, 0.0))))
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_function_becomes_a_table_that_allows_a_little_more(f: Callable[[float
             assert claim.max_probability(q) <= exact.max_probability(q) * (1.0 + 3e-4)
     for delta in (0.02, 0.1):
         assert exact.epsilon_at(delta) * (1.0 - 1e-12) <= claim.epsilon_at(delta) <= exact.epsilon_at(delta) + 2e-3
-    again = TradeOffDP(claim.f)
+    again = TradeOffDP(claim.f, outer=True)
     assert again == claim
     assert again.region == claim.region
 

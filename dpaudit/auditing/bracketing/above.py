@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.auditing.bracketing.targets import WAYS, Target, exact_answers, value_of, words_of
+from dpaudit.auditing.bracketing.targets import WAYS, Target, check_form, exact_answers, value_of, words_of
 from dpaudit.auditing.known import known_upper
 from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
@@ -49,6 +49,11 @@ class Found:
         """The least bound that was proved here."""
         return min(each.epsilon_upper for each in self.numbers if each.label is Label.PROVED)
 
+    def set_aside(self, bound: UpperBound, why: str) -> None:
+        """Takes a bound out; it becomes a reason."""
+        self.uppers.remove(bound)
+        self.reasons.append(f"set aside, {why}: {upper_text(bound)}")
+
     def attempt(self, method: str, step: Callable[[], None]) -> None:
         """Runs a method; what it refuses becomes a reason."""
         try:
@@ -57,8 +62,10 @@ class Found:
             self.reasons.append(f"{method}: {error}")
 
 
-def read_program(target: Target, claim: Any, found: Found) -> None:
-    """The program and its parameters, and the claim where it is a text."""
+def read_program(
+    target: Target, claim: Any, found: Found, pairs: Sequence[AdjacentPair] = (), answers: int | None = None
+) -> None:
+    """The program and its parameters, and the claim where it is a text; `pairs` and `answers` must be of its form."""
     from dpaudit.verify.language import read
 
     if target.source is None:
@@ -72,6 +79,7 @@ def read_program(target: Target, claim: Any, found: Found) -> None:
     missing = [name for name in program.parameters if name not in given]
     if missing:
         raise InvalidSpec(f"{program.name} needs a value for {missing[0]!r}; give it in parameters")
+    check_form(program, pairs, answers)
     found.parameters = {name: rational(f"the parameter {name}", given[name]) for name in program.parameters}
     found.program = program
     if isinstance(claim, str):
@@ -155,9 +163,9 @@ def proved_scope(adjacency: str, answers: int | None, found: Found) -> str:
     """Which inputs a proof holds for, in words."""
     assert found.program is not None
     many = "any number of answers" if answers is None else f"{answers} answers"
-    number = "" if found.program.loop is None else f"; {many}"
+    number = "the data one number" if found.program.loop is None else many
     at = f"; at {named(found.parameters)}" if found.parameters else ""
-    return f"all inputs ({words_of(adjacency)}{number}{at})"
+    return f"all inputs ({words_of(adjacency)}; {number}{at})"
 
 
 def add_replay(target: Target, domain: tuple[Any, ...], neighbours: Any, found: Found) -> None:
@@ -267,8 +275,8 @@ def _searched(adjacency: str, answers: int, found: Found) -> AdjacentPair:
     found.uppers.append(bound)
     found.numbers[bound] = len(first)
     for other in [one for one in found.uppers if found.numbers.get(one) not in (None, len(first))]:
-        found.uppers.remove(other)  # a bracket is of one number of answers, and a refutation may have found another
-        found.reasons.append(f"set aside, as it is about {found.numbers[other]} answers: {upper_text(other)}")
+        # a bracket is of one number of answers, and a refutation may have found another
+        found.set_aside(other, f"as it is about {found.numbers[other]} answers")
     data = [_number(each) for each in first], [_number(each) for each in second]
     if found.program.loop is None:
         return AdjacentPair(data[0][0], data[1][0], "the worst pair found")

@@ -17,16 +17,16 @@ from dpaudit.auditing.bracketing.above import (
     check_together,
     read_program,
 )
-from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers
+from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers, length_of
 from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim, PureDP
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
 from dpaudit.sampling import SILENT, Engine, Progress
-from dpaudit.verify.bracket import Bracket, LowerBound
+from dpaudit.verify.bracket import PROVES, Bracket, LowerBound
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.upper import UpperBound
 
@@ -73,15 +73,18 @@ def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Pro
     validate.open_probability("confidence", wanted.confidence)
     validate.whole("seed", wanted.seed, least=0)
     _check_pair(pair, wanted.pair, adjacency)
-    if pair is not None and wanted.answers not in (None, _length(pair)):
-        raise InvalidSpec(f"answers must be those of the pair, {_length(pair)}, got {wanted.answers}; leave it out")
+    if pair is not None and wanted.answers not in (None, length_of(pair.first)):
+        raise InvalidSpec(
+            f"answers must be those of the pair, {length_of(pair.first)}, got {wanted.answers}; leave it out"
+        )
     found = Found(list(wanted.uppers))
     if isinstance(wanted.claim, str) or adjacency is not None or (domain is None and _is_of_answers(pair)):
-        found.attempt("reading the source", lambda: read_program(target, wanted.claim, found))
+        given = () if pair is None else (pair,)
+        found.attempt("reading the source", lambda: read_program(target, wanted.claim, found, given, wanted.answers))
     found.claim = found.claim or (wanted.claim if not isinstance(wanted.claim, str) else None) or target.claim
     if isinstance(wanted.claim, str) and found.claim_text is None:
         raise InvalidSpec(f"claim: {wanted.claim!r} needs a program that can be read; {'; '.join(found.reasons)}")
-    answers = wanted.answers or (None if pair is None else _length(pair))
+    answers = wanted.answers or (None if pair is None else length_of(pair.first))
     if found.program is not None and adjacency is not None:
         found.attempt("proof by alignment", lambda: add_proofs(adjacency, answers, found))
     elif adjacency is None and domain is None:
@@ -99,6 +102,9 @@ def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Pro
             _add_at_its_delta(audit, found)
         except UnsoundAudit as error:
             found.reasons.append(f"audit: {error}")
+            if not isinstance(error, MissingRequirement):
+                for bound in [each for each in found.uppers if each.label in PROVES]:
+                    found.set_aside(bound, "as the audit of what runs broke")
     elif wanted.runs:
         found.reasons.append(
             "audit: it looks at both ways" if adjacency in ONE_WAY else "audit: give a pair of datasets"
@@ -171,11 +177,6 @@ def _is_of_answers(pair: AdjacentPair | None) -> bool:
         return pair is not None and bool(exact_answers("", pair.first) and exact_answers("", pair.second))
     except InvalidSpec:
         return False
-
-
-def _length(pair: AdjacentPair) -> int | None:
-    """How many query answers a dataset has; None for a single number."""
-    return len(pair.first) if hasattr(pair.first, "__len__") and getattr(pair.first, "ndim", None) != 0 else None
 
 
 def _audit(

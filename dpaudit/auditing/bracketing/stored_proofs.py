@@ -29,7 +29,7 @@ def bound_of_proofs(
     if adjacency is None:
         raise InvalidSpec(f"give one proof, or one of 'up' and one of 'down'; got {', '.join(ways) or 'none'}")
     found = Found([])
-    read_program(target, None, found)
+    read_program(target, None, found, pairs)
     check_unit(found)
     assert found.program is not None
     costs = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -102,6 +102,26 @@ def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
     if not data:
         raise InvalidSpec(f"{what} must hold at least one query answer, got none")
     return tuple(rational(f"{what}[{place}]", each) for place, each in enumerate(data))
+
+
+def length_of(data: Any) -> int | None:
+    """How many query answers a dataset has; None for a single number."""
+    return len(data) if hasattr(data, "__len__") and getattr(data, "ndim", None) != 0 else None
+
+
+def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | None) -> None:
+    """Raises `InvalidSpec` where data are not of the form that a program was read for: one number, or a list of them.
+
+    Python runs a program for one number on a vector too, and every entry then gets the same noise.
+    """
+    kinds = ["a list of query answers", "one number"]
+    kind, other = kinds if program.loop is not None else kinds[::-1]
+    for pair in pairs:
+        for data in (pair.first, pair.second):
+            if (length_of(data) is None) != (program.loop is None):
+                raise InvalidSpec(f'{program.name} is read for {kind} as data, the pair "{pair.name}" holds {other}')
+    if program.loop is None and answers not in (None, 1):
+        raise InvalidSpec(f"{program.name} is read for {kind} as data, so answers must be left out, got {answers}")
 
 
 def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) -> Fraction:

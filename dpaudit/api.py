@@ -272,7 +272,7 @@ def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
     return AuditSpec(
         claim=claim_from_dict(result.spec["claim"]),
         mechanism=wrap(mechanism),
-        pairs=(AdjacentPair(first, second, stored["name"], stored["distance"]),),
+        pairs=(AdjacentPair(first, second, stored["name"], stored["distance"], stored.get("sensitivity")),),
         runs=result.spec["runs"],
         confidence=result.spec["confidence"],
         seed=result.spec["seed"] + 1,

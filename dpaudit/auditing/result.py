@@ -79,7 +79,8 @@ class AuditResult:
     floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became
     of the spiked controls. `histogram` shows both output distributions where the witness looks, from search runs: it
     is to look at and never evidence. `trail` holds the counts of the witness after growing parts of the certifying
-    runs, the last of them all; only the last is certified.
+    runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
+    count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust.
     """
 
     spec: dict[str, Any]
@@ -99,6 +100,7 @@ class AuditResult:
     upper: UpperBound | None = None
     histogram: Histogram | None = None
     trail: tuple[Evidence, ...] = ()
+    adjacency: tuple[str | None, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -125,6 +127,11 @@ class AuditResult:
     def rho_lower(self) -> float | None:
         """The certified lower bound on rho, of the pair's datasets as they are; None for other claims."""
         return self.certificate.lower if self.claim.parameter == "rho" else None
+
+    @property
+    def on_trust(self) -> bool:
+        """Whether nothing shows that the datasets of the witness count as neighbours."""
+        return not any(self.adjacency[self.witness.pair :][:1])
 
     @property
     def power_reached(self) -> bool | None:
@@ -269,6 +276,7 @@ class AuditResult:
             "histogram": None if self.histogram is None else self.histogram.to_dict(),
             "trail": [evidence.to_dict() for evidence in self.trail],
             "reproducible": self.reproducible,
+            "adjacency": list(self.adjacency),
             "provenance": self.provenance,
         }
 

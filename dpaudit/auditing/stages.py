@@ -341,6 +341,7 @@ def _result(
         if main.witness.pair == answer.counted[0].witness.pair
         else None,
         trail=answer.counted[first].trail,
+        adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
         provenance=provenance,
     )
 

@@ -58,6 +58,10 @@ class SpikedPair:
         """The pair as results store it."""
         return self.pair.record()  # type: ignore[no-any-return]
 
+    def adjacency(self) -> dict[Any, str | None]:
+        """As the pair's own."""
+        return self.pair.adjacency()  # type: ignore[no-any-return]
+
 
 @dataclass(frozen=True, slots=True)
 class Spiked:

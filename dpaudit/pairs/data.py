@@ -9,6 +9,7 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 
+LONGEST_NUMBER = 1_000  # bits of an integer; Python refuses to write much longer ones
 LARGEST_RECORDED_VALUE = 2_000  # characters; a larger dataset is recorded by digest alone
 
 
@@ -88,7 +89,9 @@ def _is_plain(data: Any, depth: int = 6) -> bool:
     kind = type(data)  # exactly: a subclass would need its own module where the record is read
     if kind is float:
         return math.isfinite(data)  # JSON has no other floats; such a dataset is recorded by its digest
-    if data is None or kind in (bool, int, str):
+    if kind is int:
+        return data.bit_length() < LONGEST_NUMBER  # type: ignore[no-any-return]
+    if data is None or kind in (bool, str):
         return True
     if depth == 0:
         return False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
-from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,9 @@ from dpaudit import validate
 from dpaudit.claims import Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs.data import digest, plain_value
+from dpaudit.pairs.records import compared
 
+VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
 ROUNDING = 1e-9  # of a sensitivity: answers are sums of decimal fractions
 
 
@@ -58,12 +59,13 @@ class AdjacentPair:
         return {
             "name": self.name,
             "distance": self.distance,
+            **({} if self.sensitivity is None else {"sensitivity": self.sensitivity}),
             "first": _record(self.first),
             "second": _record(self.second),
         }
 
     def check(self, relation: Relation | None) -> None:
-        """Raises `InvalidSpec` where both datasets are collections that the relation cannot connect.
+        """Raises `InvalidSpec` where the relation cannot connect the records of the datasets (see `compared`).
 
         Vectors of query answers are connected where no answer moves by more than `distance * sensitivity`, whatever
         the relation: the sensitivity is that of the queries under it.
@@ -74,20 +76,35 @@ class AdjacentPair:
         if self.sensitivity is not None:
             self._check_answers(self.sensitivity)
             return
-        if relation is None or not (_is_collection(self.first) and _is_collection(self.second)):
-            return
-        gone, come = _moved(self.first, self.second)
-        fits = {
-            Relation.ADD_OR_REMOVE_ONE: gone + come <= self.distance,
-            Relation.REPLACE_ONE: gone == come <= self.distance,
-            Relation.REPLACE_SPECIAL: gone == come <= self.distance,
-            Relation.LOCAL: len(self.first) == len(self.second) == 1,
-        }[relation]
-        if not fits:
+        found = None if relation is None else compared(self.first, self.second)
+        if relation is not None and found is not None and not found.connects(relation, self.distance):
             raise InvalidSpec(
                 f"the datasets of {self.name!r} are not at distance {self.distance} under {relation.value}: "
-                f"{gone} records leave and {come} come; change the pair, its distance or the relation"
+                f"{found.gone} {found.how} leave and {found.come} come; change the pair, its distance or the relation"
             )
+
+    def adjacency(self) -> dict[Relation | None, str | None]:
+        """For each relation, what shows that it connects the datasets; None where that is taken on trust.
+
+        It is "answers" (none moves by more than the sensitivity), what was compared ("records", "rows", "entries"), or
+        "any two" values, which is all that the local relation asks of two records. Where no relation is stated, it is
+        enough that records are added, removed or replaced.
+
+        >>> AdjacentPair([1, 1], [1]).adjacency()[None], AdjacentPair(10, 9).adjacency()[Relation.ADD_OR_REMOVE_ONE]
+        ('records', None)
+        """
+        if self.sensitivity is not None:
+            with suppress(InvalidSpec):
+                self._check_answers(self.sensitivity)
+                return dict.fromkeys((None, *Relation), "answers")
+            return dict.fromkeys((None, *Relation), None)
+        found = compared(self.first, self.second)
+        made: dict[Relation | None, str | None] = {
+            relation: found.how if found and found.connects(relation, self.distance) else None for relation in Relation
+        }
+        if {type(self.first), type(self.second)} <= VALUES:
+            made[Relation.LOCAL] = "any two"
+        return {**made, None: made[Relation.ADD_OR_REMOVE_ONE] or made[Relation.REPLACE_ONE]}
 
     def _check_answers(self, sensitivity: float) -> None:
         import numpy as np
@@ -109,15 +126,6 @@ class AdjacentPair:
             )
 
 
-def _is_collection(data: Any) -> bool:
-    return isinstance(data, list | tuple | set | frozenset) or type(data).__name__ == "ndarray" and data.ndim > 0
-
-
-def _moved(first: Iterable[Any], second: Iterable[Any]) -> tuple[int, int]:
-    before, after = (Counter(digest(record) for record in data) for data in (first, second))
-    return (before - after).total(), (after - before).total()
-
-
 def _record(data: Any) -> dict[str, Any]:
     return {"digest": digest(data), "value": plain_value(data)}
 
@@ -133,13 +141,15 @@ class SealedPair:
     distance: int
     payload: bytes
     record_: dict[str, Any]
+    adjacency_: dict[Relation | None, str | None]
 
     @classmethod
     def seal(cls, pair: AdjacentPair) -> SealedPair:
         """The pair as bytes, with its record."""
         import cloudpickle
 
-        return cls(pair.name, pair.distance, cloudpickle.dumps((pair.first, pair.second)), pair.record())
+        data = cloudpickle.dumps((pair.first, pair.second))
+        return cls(pair.name, pair.distance, data, pair.record(), pair.adjacency())
 
     def open(self) -> tuple[Any, Any]:
         """The two datasets; runs the code that unpickling them needs."""
@@ -149,3 +159,7 @@ class SealedPair:
     def record(self) -> dict[str, Any]:
         """The pair as results store it."""
         return self.record_
+
+    def adjacency(self) -> dict[Relation | None, str | None]:
+        """As the pair's own."""
+        return self.adjacency_

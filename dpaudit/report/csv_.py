@@ -61,6 +61,7 @@ COLUMNS = {
     "record": "the JSON file that holds the whole result",
     "exit_code": "what the audit adds to the exit code of the suite",
     "error": "why there is no verdict, or what went wrong beside it",
+    "adjacency": "records, rows, entries, answers or any two: what shows that the datasets are neighbours; or on trust",
 }
 
 
@@ -114,6 +115,7 @@ def _question(result: AuditResult) -> dict[str, object]:
         "claimed_delta": result.claim.to_dict().get("delta"),
         "relation": spec["claim"]["relation"],
         "distance": result.distance,
+        "adjacency": "on trust" if result.on_trust else result.adjacency[result.witness.pair],
         "pair": spec["pairs"][result.witness.pair]["name"],
         "runs_asked": spec["runs"],
         "seed": spec["seed"],

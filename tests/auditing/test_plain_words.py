@@ -287,7 +287,7 @@ def test_bins_are_told_bin_by_bin(unusual: dict[str, AuditResult]) -> None:
     counts = [tuple(int(cell.replace(",", "")) for cell in row[1:]) for row in bins]
     assert counts == list(zip(result.evidence.counts_p, result.evidence.counts_q, strict=True))  # type: ignore[union-attr]
     assert whole == ("all runs", f"{result.evidence.runs_p:,}", f"{result.evidence.runs_q:,}")
-    assert "at order 2" in lines(result, officer.VERDICT)[1]
+    assert "at order 2" in lines(result, officer.VERDICT)[2]
 
 
 def test_bets_speak_of_some_set_and_of_no_runs_that_were_not_made(unusual: dict[str, AuditResult]) -> None:

@@ -117,6 +117,7 @@ def result(**changes: Any) -> AuditResult:
             runs_first=8050,
             runs_second=8052,
         ),
+        adjacency=("records",),
         trail=(
             CoinFlip(hits_p=744, hits_q=97, runs_p=4101, runs_q=4091),
             CoinFlip(hits_p=20_590, hits_q=2_790, runs_p=112_400, runs_q=112_504),
@@ -137,6 +138,7 @@ def kept(**changes: Any) -> AuditResult:
         made,
         spec={**made.spec, "name": "noisy count, whole noise"},
         evidence=CoinFlip(hits_p=136_400, hits_q=50_244, runs_p=449_701, runs_q=450_267),
+        adjacency=("records",),
         trail=(CoinFlip(hits_p=136_400, hits_q=50_244, runs_p=449_701, runs_q=450_267),),
         certificate=replace(
             made.certificate,

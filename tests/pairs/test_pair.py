@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -140,6 +142,127 @@ def test_relations(first: Any, second: Any, distance: int, relation: Relation | 
         with pytest.raises(InvalidSpec, match=r"'these' are not at distance .* records leave and .* come") as caught:
             pair.check(relation)
         assert "\n" not in str(caught.value)
+
+
+class RangeIndex(list[int]):
+    """Labels that are only places, by the name of their type."""
+
+
+class _Frame:
+    """As much of a frame as is asked of one: rows, or `itertuples` with an index."""
+
+    def __init__(self, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = ("a", "b"), index: Any = None) -> None:
+        self._rows, self.columns, self.index = rows, columns, index or RangeIndex(range(len(rows)))
+
+    def itertuples(self, index: bool, name: None) -> Any:
+        return ((label, *row) if index else row for label, row in zip(self.index, self._rows, strict=True))
+
+
+class _Polars:
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows, self.columns = rows, ["a", "b"]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return self._rows
+
+
+class _Column:
+    def __init__(self, values: list[Any]) -> None:
+        self._values, self.index = values, RangeIndex()
+
+    def to_list(self) -> list[Any]:
+        return self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+ROWS = [(1, "x"), (2, "y"), (2, "y"), (3, None), (math.nan, "z")]
+STRUCTURES = np.array([(1, 2.0), (2, math.nan), (3, 4.0)], dtype=np.dtype([("a", "i1"), ("b", "f8")], align=True))
+
+
+@pytest.mark.parametrize("make", [_Frame, _Polars], ids=["pandas", "polars"])
+def test_frames_are_compared_row_by_row(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "pandas" if make is _Frame else "polars"
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(DataFrame=make, Series=_Column))  # type: ignore[misc]
+    for rows, relation, fits in (
+        (ROWS[1:], ADD, True),
+        (ROWS[::-1][1:], ADD, True),
+        ([*ROWS, (7, "n")], ADD, True),
+        (ROWS[:3], ADD, False),
+        (ROWS[:3], REPLACE, False),
+        ([ROWS[0], (2, "n"), *ROWS[2:]], REPLACE, True),
+        ([ROWS[0], (2, "n"), *ROWS[2:]], ADD, False),
+        ([(1.0, "x"), (2.0, "y"), (2.0, "y"), (math.nan, None), (float("nan"), "z")], REPLACE, True),
+    ):
+        pair = AdjacentPair(make(ROWS), make(rows), "these")
+        if fits:
+            pair.check(relation)
+        else:
+            with pytest.raises(InvalidSpec, match=r"'these' are not at distance 1 .* \d rows leave and \d come"):
+                pair.check(relation)
+        assert pair.adjacency()[relation] == ("rows" if fits else None)
+    AdjacentPair(_Column([1, 1, 2]), _Column([1, 2])).check(ADD)
+    with pytest.raises(InvalidSpec, match="2 rows leave"):
+        AdjacentPair(_Column([1, 1, 2]), _Column([2])).check(ADD)
+
+
+def test_columns_and_labels_of_a_frame_are_part_of_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=_Frame))  # type: ignore[misc]
+    with pytest.raises(InvalidSpec, match="5 rows leave and 4 come"):
+        AdjacentPair(_Frame(ROWS), _Frame(ROWS[1:], ("a", "c"))).check(ADD)
+    AdjacentPair(_Frame(ROWS, index="abcde"), _Frame(ROWS[1:], index="bcde")).check(ADD)
+    with pytest.raises(InvalidSpec, match="4 come"):
+        AdjacentPair(_Frame(ROWS, index="abcde"), _Frame(ROWS[1:], index="vwxy")).check(ADD)
+    AdjacentPair(_Frame(ROWS), _Frame(ROWS[1:], index="bcde")).check(ADD)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "relation", "shown"),
+    [
+        ([math.nan, 1.0], [-math.nan], ADD, "records"),
+        (np.array([np.nan, 1.0]), -np.array([np.nan]), ADD, "records"),
+        (np.array(["a", "b"]), np.array(["b"]), ADD, "records"),
+        (np.array([[1, 2], [3, 4]], np.int16), np.array([[1, 2]], np.int16), ADD, "records"),
+        (STRUCTURES, STRUCTURES[1:].copy(), ADD, "records"),
+        (STRUCTURES, STRUCTURES[2:], ADD, InvalidSpec),
+        ([1, 2], [1.0], ADD, InvalidSpec),
+        ([10**5000, 1], [10**5000], ADD, "records"),
+        ({"a": [1, 2], "b": np.array([3, 4])}, {"b": np.array([4]), "a": [2]}, ADD, "rows"),
+        ({"a": [1, 2], "b": [3, 4]}, {"a": [1], "b": [4]}, ADD, InvalidSpec),
+        ({"ann": 5, "bob": 3}, {"ann": 5}, ADD, "entries"),
+        ({"ann": 5, "bob": 3}, {"ann": 5, "cy": 4, "dee": 4}, ADD, InvalidSpec),
+        ({"ann": 5, "bob": 3}, {"ann": 5, "bob": 4}, ADD, None),  # records by name, or counts
+        ({"rows": [1, 2], "scale": 1.0}, {"rows": [1], "scale": 1.0}, ADD, None),
+        ([1, 2], [2], None, "records"),
+        ([1, 2], [1, 3], None, "records"),
+        ([1, 2, 3], [1], None, None),
+        (10, 9, ADD, None),
+        (10, 9, None, None),
+        (0, "b", LOCAL, "any two"),
+        (np.zeros((1, 9)), np.ones((1, 9)), LOCAL, "records"),
+        (object, len, LOCAL, None),
+        ("abc", "ab", ADD, None),
+        ([1, 2], 3, ADD, None),
+    ],
+    ids=lambda value: str(value)[:20] if not isinstance(value, list) else type(value).__name__,
+)
+def test_what_shows_that_datasets_are_neighbours(first: Any, second: Any, relation: Any, shown: Any) -> None:
+    pair = AdjacentPair(first, second)
+    if shown is InvalidSpec:
+        with pytest.raises(InvalidSpec, match="not at distance 1"):
+            pair.check(relation)
+        shown = None
+    else:
+        pair.check(relation)
+    assert pair.adjacency()[relation] == SealedPair.seal(pair).adjacency()[relation] == shown
+
+
+def test_answers_are_held_against_their_sensitivity() -> None:
+    assert AdjacentPair([0, 0], [1, 1], sensitivity=1).adjacency()[ADD] == "answers"
+    assert AdjacentPair([0, 0], [1, 2], sensitivity=1).adjacency()[ADD] is None
+    assert AdjacentPair([0, 0], [1, 1], sensitivity=1.5).record()["sensitivity"] == 1.5
+    assert "sensitivity" not in AdjacentPair([0, 0], [1, 1]).record()
 
 
 def test_relation_words() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,9 +15,11 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
+from dpaudit.auditing import wording
 from dpaudit.auditing.stored import load, load_suite
 from dpaudit.auditing.suite import SuiteEntry, SuiteResult, holm
 from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording import assertion
 from dpaudit.errors import InvalidSpec
 from tests.golden import example
 from tests.report import hostile
@@ -44,6 +47,28 @@ def test_every_format_takes_a_suite(tmp_path: Path, suffix: str) -> None:
     text = report.write(example.suite(), tmp_path / f"suite{suffix}").read_text(encoding="utf-8")
     assert all(entry.name in text for entry in example.suite().entries)
     assert text.endswith("\n")
+
+
+def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: Path) -> None:
+    """Where nothing was compared no sentence says that it was, or that the datasets are neighbours."""
+    made = example.result()
+    trusted = replace(made, adjacency=(None,))
+    older = replace(made, adjacency=(), spec={**made.spec, "claim": {**made.spec["claim"], "relation": None}})
+    for suffix, first in {".md": 400, ".txt": 200, ".html": 1_000, ".xml": 2_000, ".sarif": None, ".csv": None}.items():
+        texts = [
+            report.write(each, tmp_path / f"{number}{suffix}").read_text(encoding="utf-8")
+            for number, each in enumerate((made, trusted, older))
+        ]
+        for text in texts[1:]:
+            shown = re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:first].lower()
+            assert ("on trust" if suffix == ".csv" else "adjacency taken on trust") in shown, suffix
+            for false in ("it was checked", "as near as stated", "refuted: on datasets that count"):
+                assert false not in text, (suffix, false)
+        assert "on trust" not in texts[0].replace("it is taken on trust that they are neighbours", ""), suffix
+    for each in (trusted, older):
+        assert "adjacency taken on trust" in assertion.refuted_lines(each)[0]
+        assert "adjacency taken on trust" in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, each))
+        assert json.loads(each.to_json())["adjacency"] == list(each.adjacency)
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "report.json.gz", ".json", "a\nb.exe"])

@@ -19,6 +19,7 @@ Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 OpenProbability = Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
 Lower = NotNegative | Literal["inf"]
 Edge = float | Literal["inf", "-inf"]
+Adjacency = Literal["records", "rows", "entries", "answers", "any two"]
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
 
 
@@ -115,6 +116,7 @@ class StoredPair(Stored):
     distance: AtLeastOne
     first: StoredData
     second: StoredData
+    sensitivity: Annotated[float, msgspec.Meta(gt=0.0)] | UnsetType = UNSET
 
 
 class StoredSpec(Stored):
@@ -373,6 +375,7 @@ class StoredResult(Stored):
     provenance: StoredProvenance
     histogram: StoredHistogram | UnsetType | None = UNSET
     trail: list[StoredEvidence] | UnsetType = UNSET
+    adjacency: list[Adjacency | None] | UnsetType = UNSET
 
 
 def json_schema() -> dict[str, Any]:

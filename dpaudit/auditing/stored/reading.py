@@ -154,6 +154,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         upper=None if model.upper is None else _upper(model.upper),
         histogram=Histogram.from_dict(raw["histogram"]) if raw.get("histogram") else None,
         trail=tuple(_evidence(each) for each in raw.get("trail", ())),
+        adjacency=tuple(raw.get("adjacency", ())),
         provenance=raw["provenance"],
     )
 
@@ -233,6 +234,8 @@ def _check_shown(result: AuditResult) -> None:
     """What is there to look at must fit the counts that were certified."""
     if result.trail and result.trail[-1] != result.evidence:
         raise InvalidSpec(f"the last counts of 'trail' are not those of 'evidence'; {CURE}")
+    if len(result.adjacency) not in (0, len(result.spec["pairs"])):
+        raise InvalidSpec(f"'adjacency' must have an entry for each pair; {CURE}")
     shown = result.histogram
     if shown is None:
         return

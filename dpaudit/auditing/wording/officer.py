@@ -18,6 +18,7 @@ from dpaudit.auditing.wording.sections import Section
 from dpaudit.auditing.wording.statements import (
     LONGEST_DELTA,
     NOT_PRIVATE,
+    ON_TRUST,
     certified,
     claimed,
     confidence,
@@ -77,6 +78,8 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
         lines.insert(
             0, "The claim is refuted: on datasets that count as neighbours, outputs give away more than it says."
         )
+        if result.on_trust:
+            lines[0] = "The claim is refuted if the datasets are neighbours: outputs give away more than it says."
         if result.distance > 1:
             lines[0] = "The claim is refuted: it implies a limit for datasets several steps apart, and that is broken."
     elif result.representation_refuted:
@@ -91,6 +94,8 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
             "A representation finding stands beside this: the low bits of the floating-point outputs tell the datasets "
             f"apart, and for the outputs as floats the claim is refuted, with a confidence of its own, {told}."
         )
+    if result.on_trust:
+        lines.insert(0, f"{ON_TRUST.capitalize()}: nothing here shows that the datasets count as neighbours.")
     return tuple(lines)
 
 

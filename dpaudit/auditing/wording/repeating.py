@@ -75,4 +75,6 @@ def _pair_form(pair: dict[str, Any]) -> str | None:
     if None in values:
         return None
     both = ", ".join(map(literal, values))
-    return f"({both})" if pair["distance"] == 1 else f"dpaudit.AdjacentPair({both}, distance={pair['distance']})"
+    more = [f"distance={pair['distance']}"] if pair["distance"] > 1 else []
+    more += [f"sensitivity={pair['sensitivity']!r}"] if "sensitivity" in pair else []
+    return f"dpaudit.AdjacentPair({', '.join([both, *more])})" if more else f"({both})"

@@ -5,6 +5,7 @@ Where the result does not know an answer, a sentence says that it was not record
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from enum import Enum
@@ -25,6 +26,14 @@ BESIDE = "Certified beside the bound"
 RELEASE, RUNNING, REPEATED = "Releases and trust", "How the runs were made", "Interruptions"
 LAYERS, CHECKLIST = "The layers of NIST SP 800-226", "Checklist for the reviewer"
 MOST_PAIRS = 12
+ADJACENCY = {
+    "records": "Compared record by record, they are as near as stated",
+    "rows": "Compared row by row, they are as near as stated",
+    "entries": "Compared key by key, each with its value as one record, they are as near as stated",
+    "answers": "No answer moves by more than the stated sensitivity; that this is the right one is taken on trust",
+    "any two": "Any two records are neighbours under the relation",
+    None: "How near they are is taken on trust",
+}
 
 ELSEWHERE = (
     "Audits of the same claim that were made elsewhere, or made and thrown away, are not known here; dpaudit history "
@@ -181,16 +190,17 @@ def _output(result: AuditResult) -> tuple[str, ...]:
 def _datasets(result: AuditResult) -> tuple[str, ...]:
     pairs = result.spec["pairs"]
     lines = []
-    for pair in pairs[:MOST_PAIRS]:
+    relation = result.spec["claim"]["relation"]
+    for pair, shown in itertools.zip_longest(pairs[:MOST_PAIRS], result.adjacency[: len(pairs)][:MOST_PAIRS]):
         steps = f", {pair['distance']:,} steps apart" if pair["distance"] > 1 else ""
         first, second = data_text(pair["first"]), data_text(pair["second"])
-        lines.append(f'Pair "{clean(pair["name"])}"{steps}: {first} against {second}.')
+        lines.append(f'Pair "{clean(pair["name"])}"{steps}: {first} against {second}. {ADJACENCY[shown]}.')
     if len(pairs) > MOST_PAIRS:
         lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
-    if result.spec["claim"]["relation"]:
-        lines.append("Where both datasets are collections, it was checked that the relation connects them.")
-    else:
-        lines.append("No relation is stated, so none was checked.")
+    if not relation:
+        lines.append("No relation is stated, so none was checked: records may be added, removed or replaced.")
+    elif relation == Relation.REPLACE_SPECIAL.value:
+        lines.append("That an entry was replaced by the neutral one is taken on trust.")
     return (*lines, "Whether the datasets are made up or taken from people, and who chose them, is not recorded.")
 
 

@@ -51,8 +51,8 @@ REFUTED = Rule(
     "ClaimRefuted",
     ERROR,
     "The claim is refuted.",
-    "On datasets that count as neighbours, fresh runs show a larger privacy loss than the claim allows, at the "
-    "confidence of the audit.",
+    "On the two datasets of a pair, fresh runs show a larger privacy loss than the claim allows for neighbours, at the "
+    "confidence of the audit. Where the finding says so, it is taken on trust that they are neighbours.",
     "Look at the witness: the event, and the counts on both datasets. Repeat it with the command in the report, then "
     "repair the mechanism or state the claim that it keeps. A refutation that somebody answers for is accepted with "
     "dpaudit accept.",

@@ -11,6 +11,7 @@ from dpaudit.claims import Claim
 
 LONGEST_DELTA = 8  # characters of a delta that is told as it is
 
+ON_TRUST = "adjacency taken on trust"
 NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
 LIMITS = (
     "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
@@ -72,9 +73,10 @@ def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
 
 
 def statement(result: AuditResult, *, digits: int = 3) -> str:
-    """The certified statement: the bound, its confidence, and what was claimed."""
+    """The certified statement: the bound, its confidence, what was claimed, and whether adjacency is only stated."""
     told = confidence_text(confidence(result))
-    return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}"
+    trust = f"; {ON_TRUST}" if result.on_trust else ""
+    return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}"
 
 
 def confidence(result: AuditResult) -> float:

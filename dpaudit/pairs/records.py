@@ -1,0 +1,147 @@
+"""The records of two datasets compared, whatever holds them: lists, arrays, frames, columns, sets or dictionaries.
+
+Records are compared exactly, type and all, and without their order; NaN equals NaN. In a frame a number is what it
+counts as, for one missing entry makes floats of a whole column of integers.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.claims import Relation
+from dpaudit.pairs.data import LONGEST_NUMBER, digest
+
+PLAIN = (bool, float, str, bytes, type(None))
+Keys = list[Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How the records of two datasets differ: `how` they were told apart, how many leave and come, and the sizes."""
+
+    how: str
+    gone: int
+    come: int
+    sizes: tuple[int, int]
+
+    def connects(self, relation: Relation, distance: int) -> bool:
+        """Whether the relation connects the datasets within so many steps."""
+        return {
+            Relation.ADD_OR_REMOVE_ONE: self.gone + self.come <= distance,
+            Relation.REPLACE_ONE: self.gone == self.come <= distance,
+            Relation.REPLACE_SPECIAL: self.gone == self.come <= distance,
+            Relation.LOCAL: self.sizes == (1, 1),
+        }[relation]
+
+
+def compared(first: Any, second: Any) -> Compared | None:
+    """The comparison of two datasets by their records; None where they are not known to hold any.
+
+    A dictionary is a table of columns where all its values are columns of one length. One whose keys stay the same
+    may be records by name, counts, or settings beside data, so that nothing is known of it.
+
+    >>> compared([1, 2, 3], [3, 2])
+    Compared(how='records', gone=1, come=0, sizes=(3, 2))
+    """
+    found = _keys_of(first, second)
+    if found is None:
+        return None
+    how, before, after = found
+    left, right = Counter(before), Counter(after)
+    return Compared(how, (left - right).total(), (right - left).total(), (len(before), len(after)))
+
+
+def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:
+    if isinstance(first, dict) and isinstance(second, dict):
+        if all(map(_is_table, (first, second))) and first.keys() == second.keys():
+            return "rows", _table(first), _table(second)
+        if first.keys() == second.keys():
+            return None
+        return "entries", _keys(first.items()), _keys(second.items())
+    if _is_frame(first) and _is_frame(second):
+        indexed = not any(type(getattr(data, "index", None)).__name__ == "RangeIndex" for data in (first, second))
+        return "rows", _rows(first, indexed), _rows(second, indexed)
+    if _is_collection(first) and _is_collection(second):
+        return "records", _records(first), _records(second)
+    return None
+
+
+def _is_collection(data: Any) -> bool:
+    return isinstance(data, list | tuple | set | frozenset) or type(data).__name__ == "ndarray" and data.ndim > 0
+
+
+# --- what stands for a record ---------------------------------------------------------------------------------------
+
+
+def _keys(records: Iterable[Any]) -> Keys:
+    return [repr(record) if _is_plain(record) else digest(record) for record in records]
+
+
+def _is_plain(record: Any) -> bool:
+    """Whether `repr` tells the record whole, with its type."""
+    if type(record) is int:
+        return record.bit_length() < LONGEST_NUMBER
+    return type(record) in PLAIN or (type(record) in (tuple, list) and all(map(_is_plain, record)))
+
+
+def _records(data: Any) -> Keys:
+    if type(data).__name__ != "ndarray":
+        return _keys(data)
+    if data.dtype.kind not in "fiub" or data.dtype.itemsize > 8:
+        return _keys(data.tolist())  # of objects, texts and structures: padding is no content
+    import numpy as np
+
+    flat = np.array(data, order="C").reshape(len(data), math.prod(data.shape[1:]))
+    if data.dtype.kind == "f":
+        flat[np.isnan(flat)] = np.nan  # there are many NaNs
+    return [(data.dtype.str, data.shape[1:], row.tobytes()) for row in flat]
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _is_frame(data: Any) -> bool:
+    """Whether this is a frame or series of pandas or polars; whoever made it has loaded them, or it is none."""
+    for name in ("pandas", "polars"):
+        module = sys.modules.get(name)
+        kinds = (getattr(module, "DataFrame", None), getattr(module, "Series", None))
+        if module is not None and isinstance(data, tuple(kind for kind in kinds if isinstance(kind, type))):
+            return True
+    return False
+
+
+def _rows(frame: Any, indexed: bool) -> Keys:
+    """The rows with the names of their columns, so that frames of other columns have no row in common."""
+    names = [str(name) for name in getattr(frame, "columns", ())]
+    if hasattr(frame, "itertuples"):
+        rows = frame.itertuples(index=indexed, name=None)
+    elif hasattr(frame, "rows"):
+        rows = frame.rows()
+    else:
+        rows = frame.items() if indexed and hasattr(frame, "items") else ((value,) for value in frame.to_list())
+    return _keys((names, [_number(value) for value in row]) for row in rows)
+
+
+def _table(columns: dict[Any, Any]) -> Keys:
+    return _keys(list(row) for row in zip(*(_listed(columns[key]) for key in sorted(columns, key=repr)), strict=True))
+
+
+def _listed(column: Any) -> Any:
+    return next((getattr(column, way)() for way in ("to_list", "tolist") if hasattr(column, way)), column)
+
+
+def _is_table(data: dict[Any, Any]) -> bool:
+    held = list(data.values())
+    columns = all((_is_collection(each) or _is_frame(each)) and not isinstance(each, set | frozenset) for each in held)
+    return bool(held) and columns and len({len(each) for each in held}) == 1
+
+
+def _number(value: Any) -> Any:
+    if hasattr(value, "item") and type(value).__module__ == "numpy":
+        value = value.item()
+    return int(value) if type(value) is float and value.is_integer() else value

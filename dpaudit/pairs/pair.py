@@ -80,7 +80,8 @@ class AdjacentPair:
         if relation is not None and found is not None and not found.connects(relation, self.distance):
             raise InvalidSpec(
                 f"the datasets of {self.name!r} are not at distance {self.distance} under {relation.value}: "
-                f"{found.gone} {found.how} leave and {found.come} come; change the pair, its distance or the relation"
+                f"{found.gone} {found.how} leave and {found.come} come; change the pair, its distance or the relation "
+                "(left out, adjacency is taken on trust)"
             )
 
     def adjacency(self) -> dict[Relation | None, str | None]:

@@ -127,7 +127,10 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     run_timeout_s: Annotated[float | None, Meta(description="seconds after which one run counts as hanging")] = None
     confidence: Annotated[float | None, Meta(description="of the suite, if this audit were all of it")] = None
     seed: Annotated[int | None, Meta(description="of all randomness")] = None
-    search_share: Annotated[float | None, Meta(description="part of the runs that looks for the event")] = None
+    search_share: Annotated[
+        float | None,
+        Meta(description="part of the runs that looks for the event; left out: 0.25, of a large anytime audit 0.1"),
+    ] = None
     stopping: Annotated[
         Literal["fixed", "anytime"], Meta(description="anytime: stop as soon as the claim is refuted")
     ] = "fixed"

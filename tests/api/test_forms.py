@@ -103,7 +103,7 @@ def test_a_bound_from_bins_is_told_in_the_parameter_of_its_claim(claim: Any, tmp
 
 def test_one_event_of_a_renyi_claim_gives_an_epsilon_at_a_delta_too() -> None:
     text = str(audited(RenyiDP(2.0, 0.3), certifier="unconditional"))
-    assert " at order 2 with confidence 0.95, claimed 0.3\n" in text
+    assert " at order 2 with confidence 0.95, claimed 0.3; adjacency taken on trust\n" in text
     assert "whatever the mechanism is: epsilon >= " in text
 
 
@@ -151,7 +151,7 @@ def test_two_certified_pairs_share_the_error_and_state_it_together(tmp_path: Pat
     assert loaded.holm[0] == pytest.approx(2.0 * loaded.certificate.p_value)
     text = str(loaded)
     # the best of two is told: both bounds hold together at 0.95, and one of two sound claims falls with 0.05
-    assert " with confidence 0.95, claimed 0.5\n" in text
+    assert " with confidence 0.95, claimed 0.5; adjacency taken on trust\n" in text
     assert "and 0.025 or less refutes\n" in text
     assert "a mechanism that keeps its claim is refuted with probability at most 0.05\n" in text
     assert "with confidence 0.975" not in text

@@ -135,6 +135,19 @@ def test_every_key_of_the_files_is_there(site: Path, name: str) -> None:
     assert not missing
 
 
+def test_the_defaults_of_a_spec_are_the_ones_taken(site: Path) -> None:
+    """A key that may be left out is told by what the audit takes then, and by nothing that it does not."""
+    page = html.unescape((site / "reference" / "spec.html").read_text(encoding="utf-8"))
+    rows = {
+        cells[0]: cells[2]
+        for row in re.findall(r"(?s)<tr>(.*?)</tr>", page.partition('id="audit"')[2].partition("<h2")[0])
+        if (cells := [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"(?s)<td[^>]*>(.*?)</td>", row)])
+    }
+    taken = {"runs": "1000000", "confidence": "0.999", "seed": "0", "sequential_share": "0.2", "certify_pairs": "1"}
+    assert {key: rows.get(key) for key in taken} == taken
+    assert (rows["controls"], rows["claim"], rows["max_time_s"], rows["tags"]) == ("0", "left out", "left out", "none")
+
+
 def test_every_setting_has_a_meaning(site: Path) -> None:
     told = _text(site, "spec").partition("The settings of a project")[2]
     assert all(re.search(rf"\b{field.name}\b", told) for field in dataclasses.fields(Settings))

@@ -43,6 +43,9 @@ RESULT: Meanings = {
         "provenance": "all that may differ between two equal audits",
         "histogram": "both output distributions, from search runs",
         "trail": "the counts after growing parts of the certifying runs; only the last is certified",
+        "adjacency": "for each pair, what shows that its datasets count as neighbours: records, rows (of a frame or of "
+        "columns) or entries (of a dictionary) that were compared, answers within the stated sensitivity, or any two "
+        "values under the local relation; null where that is taken on trust",
     },
     "StoredSpec": {
         "name": "of the audit",
@@ -82,6 +85,7 @@ RESULT: Meanings = {
         "name": "as reports call it",
         "first": "one dataset",
         "second": "the other",
+        "sensitivity": "of datasets that are answers of queries: how far one step may move each of them",
     },
     "StoredWitness": {
         "pair": "its place among the pairs, from 0",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from typing import Any
 
+from dpaudit.auditing.spec import AuditSpec
 from dpaudit.cli.group import exit_code
 from dpaudit.spec_file.settings import Settings
 from reference import text
@@ -68,6 +69,8 @@ BOUNDS = {
     "minLength": "at least {} character",
     "minItems": "at least {} item",
 }
+TAKEN = {each.name: each.default for each in dataclasses.fields(AuditSpec) if each.default != dataclasses.MISSING}
+TAKEN["seeds"] = TAKEN["seed"]
 LARGEST = 2**63 - 1  # of a count: what a file can hold, and no bound that a reader need know
 
 
@@ -130,7 +133,7 @@ def sections(whole: Schema, meanings: Meanings) -> Iterator[str]:
             (
                 code(key),
                 kind(value),
-                "*required*" if key in needed else _default(value),
+                "*required*" if key in needed else _default(name, key, value),
                 prose(_meaning(name, key, value, meanings)),
             )
             for key, value in held["properties"].items()
@@ -191,9 +194,12 @@ def _together(kinds: str) -> str:
 _ELSEWHERE = {"StoredResult": "a [result](result.md)"}
 
 
-def _default(value: Schema) -> str:
+def _default(table_name: str, key: str, value: Schema) -> str:
+    """What a key is where nobody gives it: of a question, what the audit takes then."""
     default = value.get("default")
-    return "none" if default is None or default in ([], {}) else code(json.dumps(default))
+    if default is None and table_name in ("AuditTable", "SweepTable"):
+        default = TAKEN.get(key)
+    return "*left out*" if default is None else "none" if default in ([], {}) else code(json.dumps(default))
 
 
 def _number(value: float) -> str:

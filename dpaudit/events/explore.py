@@ -106,12 +106,24 @@ def unlearned(chosen: Plan, counts: Counts) -> tuple[Plan, Counts]:
     return _kept(chosen, counts, [j for j, (each, _) in enumerate(chosen.tables.features) if not _is_score(each)])
 
 
-def relearned(chosen: Plan, counts: Counts, terms: Sequence[Counts], pilot: Pilot) -> tuple[Plan, Counts]:
-    """The plan with its log-ratio scores learned anew from counts of their terms; nothing of them is counted yet."""
-    chosen, counts = unlearned(chosen, counts)
-    both = concatenate([pilot.first, pilot.second])
-    scores = [log_ratio(each, table) for each, table in zip(chosen.terms, terms, strict=True)]
-    fresh = [(score, binning(score.column(both), {})) for score in scores]
+def relearned(chosen: Plan, counts: Counts, terms: Sequence[Counts], goal: Goal, pilot: Pilot) -> tuple[Plan, Counts]:
+    """The plan with log-ratio scores learned anew from counts of their terms; nothing of these is counted yet.
+
+    The best score so far stays: what is learned last need not be better, and only later runs can say.
+    """
+    of_score = [_is_score(feature) for feature, _ in chosen.tables.features]
+    judged = [
+        -np.inf if found is None or not score else _worth(feature, found, goal)
+        for (feature, bins), table, score in zip(
+            chosen.tables.features, chosen.tables.split(counts), of_score, strict=True
+        )
+        for found in [propose(feature, bins, table, goal, thresholds_only=True, least_z=SOME_Z) if score else None]
+    ]
+    top = max(judged, default=-np.inf)
+    chosen, counts = _kept(
+        chosen, counts, [j for j, score in enumerate(of_score) if not score or judged[j] == top > -np.inf]
+    )
+    fresh = [_counted(log_ratio(each, table), pilot) for each, table in zip(chosen.terms, terms, strict=True)]
     return (
         replace(
             chosen,
@@ -122,32 +134,46 @@ def relearned(chosen: Plan, counts: Counts, terms: Sequence[Counts], pilot: Pilo
     )
 
 
-def learned_again(
-    found: Proposal, chosen: Plan, terms: Sequence[Counts], pilot: Pilot
-) -> tuple[Feature, Binning] | None:
-    """The score of an event, learned from all counts of its terms; None where the event is on no such score."""
-    scores = [each for each, _ in chosen.tables.features if _is_score(each)]
-    if found.event.feature not in scores:
+def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Counts], pilot: Pilot) -> Tables | None:
+    """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score."""
+    own = found.event.feature
+    if not isinstance(own, LogRatio):
         return None
-    which = scores.index(found.event.feature)
-    score = log_ratio(chosen.terms[which], terms[which])
-    both = concatenate([pilot.first, pilot.second])
-    return score, binning(score.column(both), {})
+    parts = [term.coordinate for term in own.terms]
+    which = [[*dict(each.features)] for each in chosen.terms].index(parts)
+    return Tables(
+        (_counted(log_ratio(chosen.terms[which], terms[which]), pilot), (own, dict(chosen.tables.features)[own]))
+    )
 
 
-def moved(found: Proposal, chosen: Plan, counts: Counts, again: tuple[Feature, Binning], table: Counts) -> Proposal:
-    """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before."""
+def moved(found: Proposal, chosen: Plan, counts: Counts, again: Tables, table: Counts, goal: Goal) -> Proposal:
+    """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before.
+
+    `table` counts both scores on runs that made neither; where it does not say that the new event is as good as the
+    old one, the old one stays.
+    """
     place = [feature for feature, _ in chosen.tables.features].index(found.event.feature)
     bins, old = chosen.tables.features[place][1], chosen.tables.split(counts)[place].sum(axis=1)
     low, high = found.event.intervals[0]
     inside = np.array([low <= bins.interval(j, j)[0] and bins.interval(j, j)[1] <= high for j in range(bins.bins)])
     share = float(old[: bins.bins][inside].sum()) / max(float(old.sum()), 1.0)
-    mass = table.sum(axis=1)[: again[1].bins] / max(float(table.sum()), 1.0)
+    new, was = again.split(table if found.p_side == "first" else table[:, ::-1])
+    mass = new.sum(axis=1)[: again.features[0][1].bins] / max(float(new.sum()), 1.0)
     up = high == np.inf
     beyond = np.cumsum(mass[::-1] if up else mass)
     last = int(np.argmin(np.abs(beyond - share)))
     cells = np.arange(len(mass) - 1 - last, len(mass)) if up else np.arange(last + 1)
-    return replace(found, event=event_of(*again, cells))
+    x, y = np.stack([new[cells].sum(axis=0), was[: bins.bins][inside].sum(axis=0)], axis=1).astype(np.float64)
+    runs_p, runs_q = (int(runs) for runs in new.sum(axis=0))
+    score, before = goal.scores(x, y, runs_p, runs_q, SOME_Z).tolist()
+    if score < before or score == -np.inf:
+        return found
+    return replace(found, event=event_of(*again.features[0], cells), score=goal.score(score, found.delta))
+
+
+def _counted(score: LogRatio, pilot: Pilot) -> tuple[Feature, Binning]:
+    both = concatenate([pilot.first, pilot.second])
+    return score, binning(score.column(both), {})
 
 
 def _is_score(feature: Feature) -> bool:

@@ -114,7 +114,9 @@ class Look:
             self._narrow(WIDE)
         if many and chosen.terms:
             left -= self._count(int(LEARN_PART * runs), learning=True)
-            self.plan, self._counts = relearned(self._choose(), self._counts, self._terms, self.pilot)
+            self.plan, self._counts = relearned(
+                self._choose(), self._counts, self._terms, self.goal, self.pilot
+            )
         if many:
             self._narrow(KEPT)
         settling = int(SETTLE_PART * runs) if many and last and chosen.terms else 0
@@ -136,7 +138,7 @@ class Look:
         self.plan, self._counts = narrowed(self._choose(), self._counts, self.goal, keep=keep)
 
     def _settle(self, runs: int) -> None:
-        """Where the best event is on a log-ratio score: the same on the score learned from all runs so far."""
+        """Where the best event is on a log-ratio score: if these runs agree, the same on the score learned from all."""
         if runs <= 0:
             return
         assert self.plan is not None
@@ -145,8 +147,8 @@ class Look:
         if found is None or again is None or self.goal.certifier == "binned":
             self._count(runs)
             return
-        table = self.session.counts(self._work(runs, self.shard_runs), Tables((again,)))
-        self._settled = moved(found, self.plan, self._counts, again, table)
+        table = self.session.counts(self._work(runs, self.shard_runs), again)
+        self._settled = moved(found, self.plan, self._counts, again, table, self.goal)
 
     def _count(self, runs: int, *, learning: bool = False) -> int:
         """Counts the plan's features on so many more runs, when `learning` the terms of its scores too; the runs."""

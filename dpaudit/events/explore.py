@@ -149,8 +149,8 @@ def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Counts], pilot:
 def moved(found: Proposal, chosen: Plan, counts: Counts, again: Tables, table: Counts, goal: Goal) -> Proposal:
     """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before.
 
-    `table` counts both scores on runs that made neither; where it does not say that the new event is as good as the
-    old one, the old one stays.
+    `table` counts both scores on runs that made neither: where the new event has less there than the old one has with
+    a deviation of luck taken off, or too few hits to tell, the old one stays.
     """
     place = [feature for feature, _ in chosen.tables.features].index(found.event.feature)
     bins, old = chosen.tables.features[place][1], chosen.tables.split(counts)[place].sum(axis=1)
@@ -165,10 +165,10 @@ def moved(found: Proposal, chosen: Plan, counts: Counts, again: Tables, table: C
     cells = np.arange(len(mass) - 1 - last, len(mass)) if up else np.arange(last + 1)
     x, y = np.stack([new[cells].sum(axis=0), was[: bins.bins][inside].sum(axis=0)], axis=1).astype(np.float64)
     runs_p, runs_q = (int(runs) for runs in new.sum(axis=0))
-    score, before = goal.scores(x, y, runs_p, runs_q, SOME_Z).tolist()
-    if score < before or score == -np.inf:
+    lowered, plain = (goal.scores(x, y, runs_p, runs_q, z).tolist() for z in (SOME_Z, 0.0))
+    if plain[0] < lowered[1] or plain[0] == -np.inf:
         return found
-    return replace(found, event=event_of(*again.features[0], cells), score=goal.score(score, found.delta))
+    return replace(found, event=event_of(*again.features[0], cells), score=goal.score(lowered[0], found.delta))
 
 
 def _counted(score: LogRatio, pilot: Pilot) -> tuple[Feature, Binning]:

@@ -139,8 +139,8 @@ def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Counts], pilot:
     own = found.event.feature
     if not isinstance(own, LogRatio):
         return None
-    parts = [term.coordinate for term in own.terms]
-    which = [[*dict(each.features)] for each in chosen.terms].index(parts)
+    parts = tuple(term.coordinate for term in own.terms)
+    which = [tuple(dict(each.features)) for each in chosen.terms].index(parts)
     return Tables(
         (_counted(log_ratio(chosen.terms[which], terms[which]), pilot), (own, dict(chosen.tables.features)[own]))
     )

@@ -80,18 +80,22 @@ def test_plain_features_count_every_run_once_and_learned_scores_only_what_they_h
         len(each.features) * (PILOT + made - settle)
         for each in look.plan.terms  # type: ignore[union-attr]
     ]
-    assert len(session.tables[-1].features) == 1
-    assert session.tables[-1].features[0][0] == look._settled.event.feature
+    again, own = (feature for feature, _ in session.tables[-1].features)
+    assert look._settled.event.feature in (again, own)
+    assert own in look.plan.tables.features[-1] + look.plan.tables.features[-2]  # type: ignore[union-attr]
     # none of the scores that judge were counted before they were learned
     scores = [[each for each, _ in tables.features if isinstance(each, LogRatio)] for tables in session.tables]
     assert [len(each) > 0 for each in scores] == [False, False, True, True]
     assert not set(map(str, scores[2])) - {str(each) for each, _ in look.plan.tables.features}  # type: ignore[union-attr]
 
 
-def test_a_second_count_of_many_learns_anew_and_forgets_what_judged_before() -> None:
+def test_a_second_count_of_many_learns_anew_beside_the_best_score_so_far() -> None:
     look, _, made = looked(shifted, RUNS, RUNS, last=False, times=200)
     judged = made[1] - int(LEARN_PART * RUNS)
-    assert {runs for feature, runs in counted(look) if isinstance(feature, LogRatio)} == {judged}
+    first = made[0] - int(WIDE_PART * RUNS) - int(LEARN_PART * RUNS)
+    kept, *anew = [runs for feature, runs in counted(look) if isinstance(feature, LogRatio)]
+    assert kept == first + made[1]
+    assert set(anew) == {judged}
     assert {runs for feature, runs in counted(look) if not isinstance(feature, LogRatio | Linear)} == {
         PILOT + sum(made)
     }

@@ -1,4 +1,4 @@
-"""Renders the page; exits with 1 where a statement is not what it is known to be, or an audit it names is missing."""
+"""Renders the page; exits with 1 where a statement is not as known, or an audit not as expected or missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from audits.lectures.claims import page
-from audits.lectures.claims.collect import attacks, audited, checked, results_in, topics
+from audits.lectures.claims.collect import attacks, audited, checked, results_in, topics, unexpected
 from dpaudit import DpAuditError
 
 
@@ -23,17 +23,23 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     found = {topic: [checked(each, results) for each in statements] for topic, statements in topics().items()}
-    measured = attacks()
+    measured, marked = attacks(), unexpected(results)
     given.page.parent.mkdir(parents=True, exist_ok=True)
-    given.page.write_text(page.render(found, audited(results), measured), encoding="utf-8")
-    given.page.with_suffix(".json").write_text(page.record(found, measured), encoding="utf-8")
+    given.page.write_text(page.render(found, audited(results), measured, marked), encoding="utf-8")
+    given.page.with_suffix(".json").write_text(page.record(found, measured, marked), encoding="utf-8")
     every = [each for statements in found.values() for each in statements]
     for each in every:
         if not each.as_known:
             reason = f"audits not run: {', '.join(each.missing)}" if each.missing else f"found {each.truth.verdict!r}"
             print(f"UNEXPECTED  {each.statement.name}: known as {each.statement.verdict!r}; {reason}")
-    print(f"{len(every)} statements, {sum(each.as_known for each in every)} as known: {given.page}")
-    return 0 if all(each.as_known for each in every) else 1
+    for name, words in marked.items():
+        print(f"UNEXPECTED  audit {name!r}: {words}")
+    known = sum(each.as_known for each in every)
+    print(
+        f"{len(every)} statements, {known} as known; {len(results)} audits, {len(marked)} verdicts not as expected: "
+        f"{given.page}"
+    )
+    return 0 if known == len(every) and not marked else 1
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import dpaudit
-from audits.lectures.claims.collect import Audited, Checked
+from audits.lectures.claims.collect import SCHEMA, Audited, Checked
 from audits.lectures.claims.statement import Figure
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
@@ -29,8 +29,9 @@ def render(
     statements: Mapping[str, Sequence[Checked]],
     mechanisms: Mapping[str, Sequence[Audited]],
     attacks: Sequence[Mapping[str, Any]],
+    unexpected: Mapping[str, str],
 ) -> str:
-    """The page as HTML; names and texts are escaped."""
+    """The page as HTML; names and texts are escaped. `unexpected` are words for audits not as expected, by name."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -50,10 +51,13 @@ def render(
         mechanisms=mechanisms,
         totals=totals(mechanisms),
         attacks=attacks,
+        unexpected=unexpected,
     )
 
 
-def record(statements: Mapping[str, Sequence[Checked]], attacks: Sequence[Mapping[str, Any]]) -> str:
+def record(
+    statements: Mapping[str, Sequence[Checked]], attacks: Sequence[Mapping[str, Any]], unexpected: Mapping[str, str]
+) -> str:
     """What the page says, as JSON: numbers unrounded, infinities as text."""
     topics = {
         topic: [
@@ -77,7 +81,7 @@ def record(statements: Mapping[str, Sequence[Checked]], attacks: Sequence[Mappin
         ]
         for topic, found in statements.items()
     }
-    whole = {"schema": "dpaudit.lectures/1", "statements": topics, "attacks": list(attacks)}
+    whole = {"schema": SCHEMA, "statements": topics, "attacks": list(attacks), "unexpected": dict(unexpected)}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -63,7 +63,8 @@ class Text(HTMLParser):
 def test_the_page_says_what_was_found_and_escapes_it(result: dpaudit.AuditResult) -> None:
     asked = statement(audits=(result.name, "never run"), figure=Figure("a caption", a_line))
     checked = collect.checked(asked, {result.name: result})
-    html = page.render({"A topic": [checked]}, collect.audited({result.name: result}), [])
+    given = {"A topic": [checked]}, collect.audited({result.name: result}), []
+    html = page.render(*given, {})
     read = Text(html)
     for text in ("x < y & z", "notes <000>", "the true value is <b>1</b>", "never run", "a caption", result.name):
         assert text in read.text
@@ -71,12 +72,16 @@ def test_the_page_says_what_was_found_and_escapes_it(result: dpaudit.AuditResult
     assert 'src="data:image/svg+xml;base64,' in html
     assert "Laplace noise of half the scale" in read.text
     assert "exact loss" in read.text
-    assert html == page.render({"A topic": [checked]}, collect.audited({result.name: result}), [])
+    assert html == page.render(*given, {})
+    assert "Unexpected" not in html
+    marked = Text(page.render(*given, {result.name: "expected <this>, found that"})).text
+    assert marked.count("Unexpected: expected <this>, found that") == 2, "beside the statement and beside the mechanism"
+    assert "1 audits did not end as expected" in marked
 
 
 def test_the_record_holds_the_numbers(result: dpaudit.AuditResult) -> None:
     checked = collect.checked(statement(audits=(result.name,)), {result.name: result})
-    record = json.loads(page.record({"A topic": [checked]}, []))
+    record = json.loads(page.record({"A topic": [checked]}, [], {}))
     (stored,) = record["statements"]["A topic"]
     assert stored["numbers"] == {"value": 1.0, "endless": "inf"}
     assert stored["file"] == "tests/audits/lectures/test_page.py"
@@ -114,6 +119,25 @@ def test_a_statement_that_is_not_as_known_fails_the_page(
     assert message in capsys.readouterr().out
     assert to.exists()
     assert to.with_suffix(".json").exists()
+
+
+def test_a_verdict_that_is_not_as_expected_fails_the_page_and_a_second_call_reads_what_the_first_one_read(
+    result: dpaudit.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "topics", dict)
+    monkeypatch.setattr(command, "attacks", list)
+    monkeypatch.setattr(collect, "SPECS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / "claims.html")])
+    result.save(tmp_path / "a.json")
+    for expect, name, code, words in (
+        ("refuted", result.name, 0, "1 audits, 0 verdicts not as expected"),
+        ("not-refuted", result.name, 1, "expected not-refuted, found refuted"),
+        ("refuted", "another", 1, "expected refuted, found no verdict"),
+    ):
+        (tmp_path / "some.toml").write_text(f'[[audit]]\nname = "{name}"\nexpect = "{expect}"\n', "utf-8")
+        assert command.main() == code
+        assert words in capsys.readouterr().out
+        assert json.loads((tmp_path / "claims.json").read_text())["unexpected"].keys() == ({name} if code else set())
 
 
 def test_a_result_that_was_changed_is_refused(

@@ -114,9 +114,7 @@ class Look:
             self._narrow(WIDE)
         if many and chosen.terms:
             left -= self._count(int(LEARN_PART * runs), learning=True)
-            self.plan, self._counts = relearned(
-                self._choose(), self._counts, self._terms, self.goal, self.pilot
-            )
+            self.plan, self._counts = relearned(self._choose(), self._counts, self._terms, self.goal, self.pilot)
         if many:
             self._narrow(KEPT)
         settling = int(SETTLE_PART * runs) if many and last and chosen.terms else 0

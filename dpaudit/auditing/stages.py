@@ -38,7 +38,7 @@ from dpaudit.certify import Binned
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Partition
-from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, Stage, Watch, shards
+from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, Stage, Watch, rechecking, shards
 from dpaudit.sampling.watch import Looked
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
@@ -118,10 +118,11 @@ def repeat_witness(
 ) -> tuple[Evidence, Health]:
     """Fresh runs of a frozen witness, all of the spec's: counts for a certificate of their own, and their health.
 
-    Raises `UnsoundAudit` where the runs are not independent, as an audit does.
+    Their streams are those of `rechecking`: who audited with this seed, or any other, has not seen them. Raises
+    `UnsoundAudit` where the runs are not independent, as an audit does.
     """
     engine.progress = progress
-    with engine.session(spec.mechanism, spec.pairs, seed, spec.run_timeout_s) as session:
+    with engine.session(spec.mechanism, spec.pairs, rechecking(seed), spec.run_timeout_s) as session:
         probe = _probe(spec, session, progress)
         kept = _kept_back(spec, probe)
         counting = _Counting(spec, session, progress, spec.confidence)

@@ -21,7 +21,6 @@ class Names:
     """The state of the reader: it changes as the statements go by."""
 
     function: str
-    text: str
     signature: Signature
     constants: Mapping[str, nodes.Number | nodes.Symbol]
     loop: Loop | None
@@ -65,7 +64,6 @@ class Names:
 
 
 def names_of(
-    text: str,
     function: ast.FunctionDef,
     signature: Signature,
     constants: Mapping[str, nodes.Number | nodes.Symbol],
@@ -74,9 +72,7 @@ def names_of(
     """The names of a function before its first statement. Raises `OutsideLanguage` for names of two kinds."""
     times = dict(assigned(function))
     flags, conditions = _truths(function)
-    names = Names(
-        function.name, text, signature, constants, loop, times, flags, conditions, wholes=set(signature.wholes)
-    )
+    names = Names(function.name, signature, constants, loop, times, flags, conditions, wholes=set(signature.wholes))
     public = {signature.data, signature.rng, *signature.parameters}
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

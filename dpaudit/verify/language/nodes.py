@@ -33,9 +33,10 @@ Part = Literal["before", "loop", "after"]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A constant, exactly as the source writes it: 0.1 is one tenth."""
+    """A constant: the double that Python reads, where the source writes one (`real`), so 0.1 is not one tenth."""
 
     value: Fraction
+    real: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dpaudit.verify.language.checks import check, check_read, whole_parameters
 from dpaudit.verify.language.names import Names, names_of, parts
 from dpaudit.verify.language.outline import Loop, Outline, outline_of
 from dpaudit.verify.language.results import Parts, finished, returned
-from dpaudit.verify.language.signature import number_in, signature_of
+from dpaudit.verify.language.signature import is_real, number_in, signature_of
 from dpaudit.verify.language.source import Source, source_of
 from dpaudit.verify.language.statements import Lowered, block
 from dpaudit.verify.language.values import condition
@@ -44,9 +44,9 @@ def read(function: Callable[..., Any] | str, *, name: str | None = None) -> node
 
 def _program(source: Source) -> nodes.Program:
     definition, text = source.definition, source.text
-    signature = signature_of(text, definition)
+    signature = signature_of(definition)
     outline = outline_of(definition, signature)
-    names = names_of(text, definition, signature, _constants(source), outline.loop)
+    names = names_of(definition, signature, _constants(source), outline.loop)
     preconditions = tuple(_precondition(names, node) for node in outline.asserts)
     read_parts = _parts(names, outline)
     check_read(names, outline, read_parts)
@@ -111,9 +111,9 @@ def _precondition(names: Names, node: ast.Assert) -> nodes.Expression:
 def _constants(source: Source) -> Mapping[str, nodes.Number | nodes.Symbol]:
     found: dict[str, nodes.Number | nodes.Symbol] = {}
     for name, node in source.constants.items():
-        number = number_in(source.text, node)
+        number = number_in(node)
         if number is not None:
-            found[name] = nodes.Number(number)
+            found[name] = nodes.Number(number, is_real(node))
         elif isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool | str)):
             found[name] = nodes.Symbol(repr(node.value))
     return found

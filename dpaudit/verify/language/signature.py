@@ -27,11 +27,10 @@ class Signature:
     defaults: Mapping[str, Fraction]
 
 
-def signature_of(text: str, function: ast.FunctionDef) -> Signature:
-    """The signature of a function, as the text says it. Raises `OutsideLanguage`.
+def signature_of(function: ast.FunctionDef) -> Signature:
+    """The signature of a function. Raises `OutsideLanguage`.
 
-    >>> text = "def f(q, rng, eps, N: int = 2): pass"
-    >>> found = signature_of(text, ast.parse(text).body[0])
+    >>> found = signature_of(ast.parse("def f(q, rng, eps, N: int = 2): pass").body[0])
     >>> found.parameters, found.wholes, found.defaults
     (('eps', 'N'), frozenset({'N'}), {'N': Fraction(2, 1)})
     """
@@ -55,7 +54,7 @@ def signature_of(text: str, function: ast.FunctionDef) -> Signature:
     for argument, value in given:
         if value is None:
             continue
-        number = number_in(text, value)
+        number = number_in(value)
         if number is None or argument in (data, rng):
             cure = "only a public parameter has a default, and it is a number"
             raise OutsideLanguage(function.name, argument.lineno, f"the default of {argument.arg}", cure)
@@ -75,31 +74,32 @@ def signature_of(text: str, function: ast.FunctionDef) -> Signature:
     )
 
 
-def literal(text: str, node: ast.Constant) -> Fraction | None:
-    """A number exactly as it is written; None for other constants.
+def literal(node: ast.Constant) -> Fraction | None:
+    """A number exactly as Python holds it, in a double where it has a point; None for other constants.
 
-    >>> literal("0.1", ast.parse("0.1", mode="eval").body)
-    Fraction(1, 10)
+    >>> literal(ast.parse("0.1", mode="eval").body) == Fraction(0.1) > Fraction(1, 10)
+    True
     """
-    exact = None
-    if type(node.value) is int:
-        exact = Fraction(node.value)
-    elif type(node.value) is float and math.isfinite(node.value):
-        written = (ast.get_source_segment(text, node) or repr(node.value)).replace("_", "").lower()
-        if len(written) <= 2 * LONGEST and (node.value != 0.0 or "e" not in written):
-            exact = Fraction(written)
-    return exact if exact is not None and max(abs(exact.numerator), exact.denominator) < 10**LONGEST else None
+    if type(node.value) is not int and not (type(node.value) is float and math.isfinite(node.value)):
+        return None
+    exact = Fraction(node.value)
+    return exact if max(abs(exact.numerator), exact.denominator) < 10**LONGEST else None
 
 
-def number_in(text: str, node: ast.expr) -> Fraction | None:
+def number_in(node: ast.expr) -> Fraction | None:
     """A number with or without a minus; None for anything else."""
     match node:
         case ast.Constant():
-            return literal(text, node)
+            return literal(node)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as inner):
-            number = literal(text, inner)
+            number = literal(inner)
             return None if number is None else -number
     return None
+
+
+def is_real(node: ast.expr) -> bool:
+    """Whether a number is a double, not a whole number of Python's."""
+    return any(isinstance(part, ast.Constant) and type(part.value) is float for part in ast.walk(node))
 
 
 def _note(annotation: ast.expr | None) -> str | None:

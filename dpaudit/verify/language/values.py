@@ -54,13 +54,13 @@ def value(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression
     """An expression that is a number; its draws are added to `draws`, None where there may be none."""
     match node:
         case ast.Constant():
-            exact = literal(names.text, node)
+            exact = literal(node)
             if exact is None:
                 if type(node.value) in (int, float):
                     what = f"{node.value!r} as a number" if type(node.value) is float else "a number so long"
                     raise names.error(node, what, f"numbers have at most {LONGEST} digits, and doubles hold them")
                 raise names.error(node, f"{node.value!r} as a number", "symbols are outputs, nothing else")
-            return nodes.Number(exact)
+            return nodes.Number(exact, type(node.value) is float)
         case ast.Name():
             return _named(names, node)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -68,7 +68,7 @@ def value(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expression
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             inner = value(names, operand, draws)
             if isinstance(inner, nodes.Number):
-                return nodes.Number(-inner.value)
+                return nodes.Number(-inner.value, inner.real)
             return nodes.Arithmetical("-", ZERO, inner)
         case ast.BinOp():
             return _operation(names, node, draws)

@@ -2,7 +2,8 @@
 
 `index` is the loop's index, `n` the number of answers, `answer` the answer at the index, `output` the list of
 outputs, `len(out)` how many there are; a prime, as in `best'`, means the variable of the second run. Numbers are
-exact: 0.1 is one tenth. Symbols are None, True, False and texts in quotes.
+exact: 0.1 is one tenth here, and in a source the double that Python reads. Symbols are None, True, False and texts
+in quotes.
 """
 
 from __future__ import annotations

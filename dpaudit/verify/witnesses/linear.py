@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.verify.language.nodes import Law, Symbol
@@ -22,6 +22,8 @@ class Draw:
 class Linear:
     """constant + the sum of coefficient * draw, over draws by number; without draws it is a number.
 
+    `double` is what Python's doubles make of such a number where they part from the real one; NaN where noise cancels.
+
     >>> total = Linear.draw(0) + Linear(Fraction(1)) - Linear.draw(0)
     >>> total.is_number, total.constant
     (True, Fraction(1, 1))
@@ -29,6 +31,7 @@ class Linear:
 
     constant: Fraction
     terms: tuple[tuple[int, Fraction], ...] = ()  # by number of the draw, ascending; no coefficient is 0
+    double: float | None = field(default=None, compare=False)
 
     @classmethod
     def draw(cls, number: int) -> Linear:

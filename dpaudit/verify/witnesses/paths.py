@@ -24,7 +24,7 @@ from dpaudit.verify.witnesses.maximum import Maximum, maximum
 from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required
 from dpaudit.verify.witnesses.rationals import in_short, named, rational, rationals
 from dpaudit.verify.witnesses.shapes import shape
-from dpaudit.verify.witnesses.states import State, evaluated, number, splits
+from dpaudit.verify.witnesses.states import State, evaluated, exact, near_enough, number, splits
 
 Number = Fraction | int | float
 Numbers = Sequence[Number] | Number  # the answers; one number for a program without a loop over the data
@@ -111,7 +111,7 @@ def _start(program: nodes.Program, answers: tuple[Fraction, ...], given: Paramet
             raise InvalidSpec(f"these parameters break what {program.name} asserts of them: {named(values)}")
     for divisor, line in program.divisors:
         for state.index in range(len(answers)):
-            if number(divisor, state, line).constant == 0:
+            if near_enough(number(divisor, state, line), line).constant == 0:
                 raise OutsideIntegrals("a division by 0", line)
     state.index = None
     return state
@@ -132,7 +132,7 @@ def _result(expression: nodes.Expression, state: State) -> Released:
     value = evaluated(expression, state, None)
     if isinstance(value, Unknown):
         raise OutsideIntegrals("the result is used before it is known")
-    return value
+    return exact(value, None) if isinstance(value, Linear) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +236,7 @@ class _Run:
         wide = number(scale, state, line)
         if not wide.is_number or wide.constant < 0:
             raise OutsideIntegrals("a scale must be a public number, at least 0", line)
+        near_enough(wide, line)
         if wide.constant == 0:  # no noise
             state.names[target] = Linear(Fraction(0))
             return
@@ -251,6 +252,8 @@ class _Run:
             found = evaluated(value, state, line)
             if isinstance(found, Unknown):
                 raise OutsideIntegrals("the running maximum is given out in between", line)
+            if isinstance(found, Linear):
+                exact(found, line)
             cases = [(state, found)]  # type: ignore[list-item]
         for case, released in cases:
             output: Released = released if key is None else (number(key, case, line), released)
@@ -269,7 +272,7 @@ class _Run:
         """The running maximum meets its next value: it must be less than the winner's, the winner's, or no more."""
         assert state.index is not None
         line = largest.branch.line
-        value = number(largest.value, state, line)
+        value = exact(number(largest.value, state, line), line)
         if state.seen == 0 and not largest.starts_open(state):
             state.rivals += (number(nodes.Variable(largest.name), state, line),)
         state.seen += 1

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.doubles import near
+from dpaudit.verify.language.interpreter import OPERATIONS, ORDERS
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.linear import Draw, Linear, Unknown, Value
 from dpaudit.verify.witnesses.outputs import Released
+from dpaudit.verify.witnesses.rationals import in_short
 
 
 @dataclass(slots=True)
@@ -72,8 +75,44 @@ def evaluated(expression: nodes.Expression, state: State, line: int | None) -> V
         case nodes.Length():
             return Linear(Fraction(len(state.answers)))
         case nodes.Arithmetical(operation, left, right):
-            return _computed(operation, number(left, state, line), number(right, state, line), line)
+            sides = number(left, state, line), number(right, state, line)
+            found = _computed(operation, *sides, line)
+            return replace(found, double=_in_doubles(operation, *sides, found.constant)) if found.is_number else found
     raise OutsideIntegrals(f"a {type(expression).__name__} cannot stand here", line)
+
+
+def exact(value: Linear, line: int | None) -> Linear:
+    """The value, where Python has the same one. Raises `OutsideIntegrals` where its doubles part from real numbers."""
+    if value.double is None:
+        return value
+    python = "the noise in it" if math.isnan(value.double) else f"{value.double!r}, not {in_short(value.constant)}"
+    raise OutsideIntegrals(f"a number that rounding may decide: Python has {python}", line)
+
+
+def near_enough(value: Linear, line: int | None) -> Linear:
+    """The same of a scale or a divisor, whose last bits do not matter."""
+    return value if value.double is not None and near(value.double, value.constant) else exact(value, line)
+
+
+def _in_doubles(operation: nodes.Operation, left: Linear, right: Linear, real: Fraction) -> float | None:
+    """What Python makes of two numbers, where that is not the real number."""
+    if left.terms or right.terms:
+        return math.nan
+    try:
+        value = OPERATIONS[operation](_python(left), _python(right))
+        return None if Fraction(value) == real else float(value)
+    except (ArithmeticError, ValueError):
+        return math.nan
+
+
+def _python(value: Linear) -> float | Fraction:
+    """A number as Python holds it: a double where it is one; otherwise it was given as a fraction."""
+    if value.double is not None:
+        return value.double
+    try:
+        return double if (double := float(value.constant)) == value.constant else value.constant
+    except OverflowError:
+        return value.constant
 
 
 def _index(state: State, line: int | None) -> int:
@@ -147,24 +186,11 @@ def _compared(order: nodes.Order, left: Value | Unknown, right: Value | Unknown,
         return [((left == right) is (order == "=="), ())]
     difference = left - right
     if difference.is_number:
-        return [(_holds(order, difference.constant), ())]
+        truth = ORDERS[order](difference.constant, 0)
+        if left.terms or right.terms or ORDERS[order](_python(left), _python(right)) is not truth:
+            raise OutsideIntegrals("a comparison that rounding decides: doubles are not the real numbers here", line)
+        return [(truth, ())]
     if order in ("==", "!="):  # a sum of draws has no atoms
         return [(order == "!=", ())]
     above = order in (">", ">=")
     return [(above, (difference,)), (not above, (-difference,))]
-
-
-def _holds(order: nodes.Order, difference: Fraction) -> bool:
-    match order:
-        case "<":
-            return difference < 0
-        case "<=":
-            return difference <= 0
-        case ">":
-            return difference > 0
-        case ">=":
-            return difference >= 0
-        case "==":
-            return difference == 0
-        case "!=":
-            return difference != 0

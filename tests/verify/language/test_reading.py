@@ -313,9 +313,13 @@ def f(q, rng, a: int, b, c, d, e: float):
     assert run(with_defaults, 1, {}, Noise(0)) == Fraction(-3, 4)
 
 
-def test_numbers_are_what_the_source_writes() -> None:
-    program = read("def f(q, rng):\n    return q + 0.1 + 1e-3 + 1_000")
-    assert run(program, 0, {}, Noise(0)) == Fraction(1000101, 1000)
+def test_numbers_are_what_python_holds() -> None:
+    program = read("def f(q, rng, a=0.1):\n    return q + 0.1 + 1e-3 + 1_000 + TENTH - a + 1e-999\nTENTH = 0.1")
+    assert run(program, 0, {}, Noise(0)) == Fraction(0.1) + Fraction(0.001) + 1_000
+    assert (
+        read("def f(q, rng):\n    return q + 0." + "0" * 400 + "1").result
+        == read("def f(q, rng):\n    return q + 0").result
+    )
 
 
 def test_signatures_are_read_from_the_function() -> None:

@@ -1,0 +1,246 @@
+"""Decisions without noise: Python makes them in doubles, a proof in real numbers; a proof needs both to be the same.
+
+Exact in both are whole numbers, doubles that are compared as they are, and sums of a few small halves, quarters and so
+on. A decision with noise in it is one of real numbers by the assumption of every proof, unless the noise may cancel:
+then rounding alone decides. What a variable may hold is followed on all paths, through the loop until nothing is new.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpaudit.verify.language import nodes
+from dpaudit.verify.language.interpreter import OPERATIONS
+from dpaudit.verify.language.outside import OutsideLanguage
+
+GRID, LARGEST = 64, 2**20  # such steps add up without rounding for 2**26 answers
+NEAR = Fraction(1, 2**40)  # relative: how far a scale in doubles may be from the real one
+MOST = 64  # different values of a variable that are told apart
+CURE = "compare whole numbers, or numbers as they are given: count the answers instead of adding up fractions"
+DATA, UNKNOWN = "answer", "?"  # among the origins of a value; others are draws, and what an earlier answer left noisy
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One kind of value that an expression may have.
+
+    `exact`: the double is the real number. `whole`: Python computes it with whole numbers. `small`: it is a sum of
+    steps; `step`: it is one. `once` are the draws in it with a factor that is surely not 0, `more` all other origins.
+    """
+
+    exact: bool = True
+    whole: bool = False
+    small: bool = False
+    step: bool = False
+    once: frozenset[str] = frozenset()
+    more: frozenset[str] = frozenset()
+
+
+Values = frozenset[Held]
+Known = dict[str, Values]
+ZERO = nodes.Number(Fraction(0))
+AS_GIVEN = Held()
+COUNT = Held(whole=True, small=True)
+ROUNDED = Held(exact=False, more=frozenset((DATA, UNKNOWN)))
+
+
+def rounded(program: nodes.Program) -> OutsideLanguage | None:
+    """The first decision or output of a program that rounding may change; None where there is none.
+
+    >>> from dpaudit.verify.language import read
+    >>> rounded(read("def f(q, rng, eps):\\n    return q + rng.laplace(scale=1 / eps) if eps <= 0.1 else 0"))
+    >>> rounded(read("def f(q, rng, eps):\\n    return q + rng.laplace(scale=1 / eps) if 3 * eps <= 0.3 else 0")).line
+    2
+    """
+    follower = _Follower(program)
+    try:
+        known = follower.block(program.before, {})
+        if program.loop is not None and known is not None:
+            known = follower.loop(program.loop, known)
+        known = follower.block(program.after, known or {})
+        for part in program.result:
+            follower.output(part, known or {}, 1)
+    except OutsideLanguage as error:
+        return error
+    return None
+
+
+def wrong_scale(program: nodes.Program, parameters: Mapping[str, Fraction]) -> OutsideLanguage | None:
+    """The first scale or divisor that at these parameters is another number in doubles; None where there is none."""
+    scales = ((draw.scale, draw.line) for draw in _draws((*program.before, *(program.loop or ()), *program.after)))
+    for number, line in (*scales, *program.divisors):
+        try:
+            real, double = (_computed(number, parameters, kind) for kind in (Fraction, float))
+            same = near(double, real)
+        except KeyError:  # a parameter without a value, or whole numbers of the loop's
+            continue
+        except ArithmeticError:
+            same = False
+        if not same:
+            cure = "write it by products and quotients, and give parameters of common size"
+            return OutsideLanguage(program.name, line, "a scale or divisor that rounding makes another number", cure)
+    return None
+
+
+def near(double: float, real: Fraction) -> bool:
+    """Whether a scale in doubles is the real one but for the last bits.
+
+    >>> near(0.1, Fraction(1, 10)), near(0.1, Fraction(1, 9))
+    (True, False)
+    """
+    return math.isfinite(double) and abs(Fraction(double) - real) <= abs(real) * NEAR
+
+
+def _draws(block: nodes.Block) -> Iterator[nodes.Draw]:
+    for statement in block:
+        if isinstance(statement, nodes.Draw):
+            yield statement
+        elif isinstance(statement, nodes.Branch):
+            yield from _draws((*statement.then, *statement.otherwise))
+
+
+def _computed(scale: nodes.Expression, parameters: Mapping[str, Fraction], kind: Callable[[Fraction], Any]) -> Any:
+    match scale:
+        case nodes.Number(value):
+            return kind(value)
+        case nodes.Parameter(name):
+            return kind(parameters[name])
+        case nodes.Arithmetical(operation, left, right):
+            return OPERATIONS[operation](_computed(left, parameters, kind), _computed(right, parameters, kind))
+    raise KeyError(scale)
+
+
+@dataclass(slots=True)
+class _Follower:
+    program: nodes.Program
+    left: list[Known] | None = None  # what is known at each break
+
+    def loop(self, block: nodes.Block, known: Known) -> Known:
+        """What is known after the loop, from what is known before it."""
+        known = _carried(known)
+        while True:
+            self.left = []
+            further = _either(known, _carried(self.block(block, known) or {}))
+            if further == known:
+                for each in self.left:
+                    further = _either(further, each)
+                return further
+            known = further
+
+    def block(self, block: nodes.Block, known: Known) -> Known | None:
+        """What is known after a block; None where it always ends the loop."""
+        for statement in block:
+            match statement:
+                case nodes.Assign(target, value, line):
+                    known = {**known, target: self.values(value, known, line)}
+                case nodes.Draw(target):
+                    known = {**known, target: frozenset((Held(False, once=frozenset((target,))),))}
+                case nodes.Emit(value, _, line):
+                    self.output(value, known, line)
+                case nodes.Branch(condition, then, otherwise, line):
+                    self.values(condition, known, line)
+                    arms = [arm for arm in (self.block(then, known), self.block(otherwise, known)) if arm is not None]
+                    if not arms:
+                        return None
+                    known = _either(arms[0], arms[-1])
+                case nodes.Stop():
+                    assert self.left is not None
+                    self.left.append(known)
+                    return None
+        return known
+
+    def output(self, expression: nodes.Expression, known: Known, line: int) -> None:
+        """What is public rounds alike for both datasets; what is not must have noise, or be given out as it is."""
+        for held in self.values(expression, known, line):
+            if (held.once or held.more) and not (held.exact or _noisy(held)):
+                what = "an output whose data or noise may cancel but for rounding"
+                raise OutsideLanguage(self.program.name, line, what, "write it without what cancels")
+
+    def values(self, expression: nodes.Expression, known: Known, line: int) -> Values:
+        """All kinds of values that an expression may have."""
+        match expression:
+            case nodes.Number(value, real):
+                small = abs(value) <= LARGEST and (value * GRID).denominator == 1
+                found = Held(whole=not real, small=small, step=small)
+            case nodes.Parameter(name):
+                found = Held(whole=name in self.program.integers)
+            case nodes.Index() | nodes.Length():
+                found = COUNT
+            case nodes.Answer():
+                found = Held(more=frozenset((DATA,)))
+            case nodes.Variable(name):
+                return known.get(name, frozenset((ROUNDED,)))
+            case nodes.Arithmetical(operation, left, right):
+                pairs = product(self.values(left, known, line), self.values(right, known, line))
+                return _few(frozenset(_combined(operation, left, right, *pair) for pair in pairs))
+            case nodes.Compared(_, left, right):
+                self.decision(left, right, known, line)
+                found = AS_GIVEN
+            case nodes.All(parts) | nodes.Any(parts):
+                for part in parts:
+                    self.values(part, known, line)
+                found = AS_GIVEN
+            case nodes.Not(part):
+                self.values(part, known, line)
+                found = AS_GIVEN
+            case _:
+                found = AS_GIVEN
+        return frozenset((found,))
+
+    def decision(self, left: nodes.Expression, right: nodes.Expression, known: Known, line: int) -> None:
+        """Both sides are exact, or there is noise between them that cannot cancel."""
+        for ours, theirs in product(self.values(left, known, line), self.values(right, known, line)):
+            if not (ours.exact and theirs.exact or _noisy(_with_origins(ours, theirs))):
+                raise OutsideLanguage(self.program.name, line, "a comparison that rounding may decide", CURE)
+
+
+def _noisy(held: Held) -> bool:
+    """Whether noise is surely left in a value: a draw of this answer's, or all the noise of one variable."""
+    fresh = any(not name.startswith("head:") for name in held.once) and UNKNOWN not in held.more
+    return fresh or (len(held.once) == 1 and held.more <= {DATA})
+
+
+def _with_origins(left: Held, right: Held) -> Held:
+    once = (left.once ^ right.once) - left.more - right.more
+    return Held(False, once=once, more=(left.more | right.more | left.once | right.once) - once)
+
+
+def _combined(
+    operation: nodes.Operation, left: nodes.Expression, right: nodes.Expression, ours: Held, theirs: Held
+) -> Held:
+    if operation in ("+", "-") and left == ZERO:
+        return replace(theirs, step=False)
+    origins = _with_origins(ours, theirs)
+    factor = {"*": (left, right), "/": (right,)}.get(operation, ())
+    if operation not in ("+", "-") and not any(isinstance(each, nodes.Number) and each.value for each in factor):
+        origins = replace(origins, once=frozenset(), more=origins.once | origins.more)
+    if origins.once or origins.more:
+        return origins
+    whole = ours.whole and theirs.whole and operation != "/"
+    small = operation in ("+", "-") and ours.small and theirs.small and (ours.step or theirs.step)
+    return Held(whole or small, whole, small)
+
+
+def _carried(known: Known) -> Known:
+    """What variables hold at the next answer: the noise of each is one of its own there, and may cancel another's."""
+    return {name: frozenset(_renamed(held, f"head:{name}") for held in values) for name, values in known.items()}
+
+
+def _renamed(held: Held, name: str) -> Held:
+    data = held.more & {DATA}
+    if _noisy(held):
+        return replace(held, once=frozenset((name,)), more=data)
+    return replace(held, once=frozenset(), more=data | {name} if (held.once | held.more) - {DATA} else data)
+
+
+def _either(one: Known, other: Known) -> Known:
+    return {name: _few(one.get(name, frozenset()) | other.get(name, frozenset())) for name in {**one, **other}}
+
+
+def _few(values: Values) -> Values:
+    return values if len(values) <= MOST else frozenset((ROUNDED,))

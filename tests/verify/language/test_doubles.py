@@ -1,0 +1,156 @@
+"""Decisions as Python makes them: what doubles decide otherwise than real numbers is neither proved nor enclosed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.alignment import Unproved, prove
+from dpaudit.verify.checker import ProofRejected, check, epsilon
+from dpaudit.verify.language import read, rounded, wrong_scale
+from dpaudit.verify.proof import Proof
+from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss
+from dpaudit.verify.witnesses.rationals import rationals
+
+
+def loop(*lines: str, before: tuple[str, ...] = (), after: str = "out", signature: str = "q, rng, eps, N: int") -> str:
+    """A program with a loop over x; its lines stand in it."""
+    body = ["out = []", *before, "for x in q:", *(f"    {line}" for line in lines), f"return {after}"]
+    return f"def f({signature}):\n" + "\n".join(f"    {line}" for line in body)
+
+
+def if_(condition: str) -> tuple[str, str, str]:
+    return f"if {condition}:", "    out.append(None)", "    break"
+
+
+NOISE = "v = x + rng.laplace(scale=1 / eps)"
+EXACT = {
+    "whole numbers": loop("k += 3", *if_("2 * k + 1 >= N * N - k"), before=("k = 0",)),
+    "halves": loop("s += 0.5", *if_("s - 0.25 >= 10"), before=("s = 0.0",)),
+    "a parameter as it is": loop(*if_("eps <= 0.1")),
+    "an answer as it is": loop(*if_("x > 0.3")),
+    "a minus": loop(*if_("-eps > -0.1")),
+    "noise": loop(NOISE, *if_("v + 0.1 > eps / 3")),
+    "noise from before": loop(*if_("x / 3 > t + 0.1"), before=("t = rng.laplace(scale=1 / eps)",)),
+    "the number of outputs": loop("out.append(True)", *if_("len(out) >= N")),
+}
+ROUNDED = {
+    "a sum of tenths": (loop("s += 0.1", *if_("s >= 1"), before=("s = 0",)), 6),
+    "shares of a parameter": (loop("s += eps / 10", *if_("s >= eps"), before=("s = 0",)), 6),
+    "one tenth after all": (loop("s += 0.5", *if_("s >= 1"), before=("s = 0.1",)), 6),
+    "beyond 2**53": (loop("s = s + 1", *if_("s > 1e16"), before=("s = 1e16",)), 6),
+    "whole doubles that grow": (loop("s = 3.0 * s", *if_("s == 3"), before=("s = 1.0",)), 6),
+    "a third three times": (loop(*if_("eps / 3 * 3 == eps")), 4),
+    "in one part of a condition": (loop(NOISE, *if_("v > 1 or 3 * eps > 0.3")), 5),
+    "of the data": (loop(*if_("x + 1 > x")), 4),
+    "in a name": (loop("far = 3 * eps > 0.3", *if_("far")), 5),
+    "noise that cancels": (loop(NOISE, "w = v + 1", *if_("w - v >= 1")), 6),
+    "noise that cancels later": (
+        loop(*if_("b - a >= 0.1"), NOISE, "a = v", "b = v + 0.1", before=("a = 0", "b = 0.5")),
+        6,
+    ),
+    "noise from before that cancels": (
+        loop(*if_("t - a >= 0.1"), "a = t - 0.1", before=("t = rng.laplace(scale=1)", "a = 0")),
+        6,
+    ),
+    "noise times nothing": (loop(NOISE, *if_("0 * v + 0.1 + 0.2 > 0.3")), 5),
+    "data that cancels in an output": (loop("out.append((x + 1) - x)"), 4),
+}
+
+
+@pytest.mark.parametrize("what", EXACT)
+def test_decisions_that_doubles_and_real_numbers_share_are_taken(what: str) -> None:
+    assert rounded(read(EXACT[what])) is None
+
+
+@pytest.mark.parametrize("what", ROUNDED)
+def test_decisions_that_rounding_may_make_are_named_and_never_proved(what: str) -> None:
+    source, line = ROUNDED[what]
+    found = rounded(read(source))
+    assert found is not None
+    assert found.line == line
+    assert isinstance(prove(read(source), "all-differ"), Unproved)
+    assert isinstance(prove(read(source), "all-differ", fixed={"N": 3}, answers=3), Unproved)
+
+
+def test_the_checker_finds_rounded_decisions_itself() -> None:
+    exact = loop("s += 1", "out.append(x + rng.laplace(scale=10))", *if_("s >= 10"), before=("s = 0",))
+    proof = prove(read(exact), "all-differ", fixed={"N": 1}, answers=12)
+    assert isinstance(proof, Proof)
+    assert epsilon(proof, {"N": 1}) == 1
+    tenths = exact.replace("s += 1", "s += 0.1").replace("s >= 10", "s >= 1")
+    forged = replace(proof, source=read(tenths).source)
+    with pytest.raises(ProofRejected, match="line 7 of f: a comparison that rounding may decide"):
+        check(forged)
+
+
+def test_a_literal_and_a_parameter_are_the_same_double() -> None:
+    source = "def f(q, rng, eps):\n    return q + rng.laplace(scale=1 / eps) if {} else q + rng.laplace(scale=1)"
+    low = read(source.format("eps <= 0.1"))
+    assert pair_loss(low, 0, 1, {"eps": 0.1}).loss.upper == 0.1
+    assert pair_loss(low, 0, 1, {"eps": 0.10000000000000002}).loss.lower == 1.0
+    high = read(source.format("eps < 0.3"))
+    assert pair_loss(high, 0, 1, {"eps": 0.3}).loss.lower == 1.0
+
+
+def test_pairs_are_enclosed_where_doubles_and_real_numbers_agree_and_only_there() -> None:
+    """Python's own run of the bookkeeping is the judge: random steps, limits and parameters, seeded."""
+    numbers, parted = random.Random(4), 0
+    for _ in range(300):
+        step, limit = numbers.choice(["0.1", "0.25", "eps / 3", "0.7 * eps"]), numbers.choice(["1", "eps", "0.9"])
+        eps = numbers.choice([0.1, 0.3, 1.0, 0.7])
+        source = loop(f"s += {step}", "out.append(None)", f"if s >= {limit}:", "    break", before=("s = 0",))
+        answers, taken = [0] * 12, run_in_python(source, [0] * 12, eps)
+        try:
+            found = pair_loss(read(source), answers, [1] * 12, {"eps": eps, "N": 1})
+        except OutsideIntegrals as error:
+            parted += str(error).startswith("line 7: a comparison that rounding decides")
+            continue
+        assert found.exact
+        assert len(found.forward.event) == taken
+    assert parted >= 30
+
+
+def run_in_python(source: str, answers: list[int], eps: float) -> int:
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    return len(scope["f"](answers, None, eps, 1))
+
+
+def test_a_divisor_that_is_0_in_doubles_alone_is_an_output() -> None:
+    program = read(loop(NOISE, "if x > 0:", "    z = 1 / (0.1 + 0.2 - 0.30000000000000004)", "out.append(v)"))
+    assert isinstance(prove(program, "all-differ", fixed={"N": 1}, answers=1), Unproved)
+    with pytest.raises(OutsideIntegrals, match="line 6: a number that rounding may decide"):
+        pair_loss(program, [1], [0], {"eps": 1, "N": 1})
+
+
+@pytest.mark.parametrize("output", ["q / 3", "(t + 1) - t", "0.1 + 0.2"])
+def test_outputs_that_python_rounds_are_not_told_apart_as_real_numbers(output: str) -> None:
+    program = read(f"def f(q, rng):\n    t = rng.laplace(scale=1)\n    return {output}")
+    with pytest.raises(OutsideIntegrals, match="rounding"):
+        pair_loss(program, 1, 2, {})
+
+
+@pytest.mark.parametrize(
+    ("scale", "eps", "right"),
+    [("1 / eps", 0.1, True), ("1 / (eps + 1e16 - 1e16)", 1.5, False), ("1 / eps", 1e-310, False), ("3 / eps", 1, True)],
+)
+def test_scales_that_doubles_make_another_number_are_refused(scale: str, eps: float, right: bool) -> None:
+    """Python's scale of the second is 1/2, and the proof's 2/3."""
+    program = read(f"def f(q, rng, eps):\n    return q + rng.laplace(scale={scale})")
+    assert (wrong_scale(program, rationals({"eps": eps})) is None) is right
+    assert isinstance(prove(program, "all-differ", fixed={"eps": Fraction(eps)}), Proof if right else Unproved)
+    proof = prove(program, "all-differ")
+    assert isinstance(proof, Proof)
+    if right:
+        assert epsilon(proof, {"eps": Fraction(eps)}) <= Fraction(eps)
+        return
+    with pytest.raises(InvalidSpec, match="line 2 of f: a scale or divisor that rounding"):
+        epsilon(proof, {"eps": Fraction(eps)})
+    with pytest.raises(OutsideIntegrals, match="rounding"):
+        pair_loss(program, 0, 1, {"eps": eps})

@@ -50,7 +50,8 @@ class Sequential:
     the error probability; `witness` then is the last event that was bet on, and `evidence` is None. Otherwise `witness`
     is the frozen event, and `evidence` its counts since the freeze: None where each output gave its dataset away, and
     the runs that are left belong into fresh processes. `runs` counts all runs of the blocks. Health checks
-    look at the outputs that were held (`pilot`) and at what the runs since the freeze told of their order (`watched`).
+    look at the outputs that were held (`pilot`) and at what the runs since the freeze told of their order (`watched`);
+    `ends` counts the blocks, at whose ends the bets could have stopped.
     """
 
     blocks: tuple[Block, ...]
@@ -61,6 +62,7 @@ class Sequential:
     explored: tuple[Explored, ...] = ()
     pilot: Pilot | None = None
     watched: tuple[Looked, ...] = ()
+    ends: int = 1
 
 
 def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
@@ -102,12 +104,12 @@ class _Audit:
         self.frozen: Bet | None = None
         self.last: Bet | None = None
         self.seen = self.after = CoinFlip(0, 0, 0, 0)  # of the last bet's event at any time, of the frozen one since
-        self.runs = self.shards_used = 0
+        self.runs = self.shards_used = self.ends = 0
         self.alpha = spec.sequential_share * error_probability(spec.confidence)
 
     def run(self, runs: int) -> Sequential:
         learning, betting = block_sizes(runs, int((self.spec.search_share or 0.0) * runs))
-        room = min(PILOT_RUNS, int(PILOT_PART * sum(learning)))
+        room, self.ends = min(PILOT_RUNS, int(PILOT_PART * sum(learning))), len(learning) + len(betting)
         for size in learning:
             room -= size
             bet = self._next()
@@ -221,6 +223,7 @@ class _Audit:
             ),
             pilot=self.learner.held or self.pilot,
             watched=tuple(watch.read(table) for watch, table in self.watched.values()),
+            ends=self.ends,
         )
 
 

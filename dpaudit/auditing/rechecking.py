@@ -15,6 +15,7 @@ from dpaudit.auditing.result import AuditResult, Finding
 from dpaudit.certify import Certificate
 from dpaudit.certify.certificate import divided
 
+AGAIN = "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed {}, whose witness this is"
 ALONE = {"stopping": "fixed", "certify_pairs": 1, "representation": False, "detect": None, "controls": 0}
 
 
@@ -57,4 +58,5 @@ def repeated(result: AuditResult, evidence: Evidence, health: Health, *, seed: i
         others=(),
         representation=None,
         controls=(),
+        provenance={**result.provenance, "command": AGAIN.format(result.spec["seed"])},
     )

@@ -25,7 +25,7 @@ from dpaudit.auditing.certification import (
 from dpaudit.auditing.health import Health, Twins
 from dpaudit.auditing.health.comparing import check_compared
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.health.processes import Processes, compare_twins, processes_needed, run_processes
+from dpaudit.auditing.health.processes import NoProcesses, Processes, compare_twins, processes_needed, run_processes
 from dpaudit.auditing.histogram import histogram
 from dpaudit.auditing.provenance import short_path, versions
 from dpaudit.auditing.result import AuditResult, Explored, Finding
@@ -34,10 +34,11 @@ from dpaudit.auditing.searching.screening import at_pair, budget, goal, screen
 from dpaudit.auditing.searching.search import find_witness, frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
+from dpaudit.certify import Binned
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Partition
-from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, Stage, Watch, shards
+from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, Stage, Watch, rechecking, shards
 from dpaudit.sampling.watch import Looked
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
@@ -70,6 +71,7 @@ class Answer:
     pilot: Pilot | None
     watched: tuple[Looked, ...] = ()
     blocks: tuple[Block, ...] = ()
+    ends: int = 1
 
 
 def run_stages(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -> AuditResult:
@@ -116,10 +118,11 @@ def repeat_witness(
 ) -> tuple[Evidence, Health]:
     """Fresh runs of a frozen witness, all of the spec's: counts for a certificate of their own, and their health.
 
-    Raises `UnsoundAudit` where the runs are not independent, as an audit does.
+    Their streams are those of `rechecking`: who audited with this seed, or any other, has not seen them. Raises
+    `UnsoundAudit` where the runs are not independent, as an audit does.
     """
     engine.progress = progress
-    with engine.session(spec.mechanism, spec.pairs, seed, spec.run_timeout_s) as session:
+    with engine.session(spec.mechanism, spec.pairs, rechecking(seed), spec.run_timeout_s) as session:
         probe = _probe(spec, session, progress)
         kept = _kept_back(spec, probe)
         counting = _Counting(spec, session, progress, spec.confidence)
@@ -180,10 +183,20 @@ class _Counting:
         """The counts of `runs` fresh runs at the most.
 
         Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
+        Where there cannot be processes, rare outputs that come up in both datasets tell that none was kept.
         """
-        if constants(pilot).give_away:
+        if not constants(pilot).give_away:
+            return self._in_shards(witness, bits, runs)
+        try:
             return self._in_processes(witness, pilot, runs)
-        return self._in_shards(witness, bits, runs)
+        except NoProcesses:
+            found = self._in_shards(witness, bits, runs)
+            claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
+            for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
+                refuted = certificate_of(event, evidence, claim, self.level, certifier).refuted
+                if refuted and not _in_both(evidence):
+                    raise
+            return found
 
     def _in_shards(self, witness: Witness, bits: Witness | None, runs: int) -> Counted:
         assert self.spec.shard_runs is not None
@@ -211,6 +224,13 @@ class _Counting:
         found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
         self.progress.end()
         return Counted(witness, _of_processes(witness, found), processes=found)
+
+
+def _in_both(evidence: Evidence) -> bool:
+    """Whether an output that was looked for came up with both datasets."""
+    if isinstance(evidence, Binned):
+        return any(p and q for p, q in zip(evidence.counts_p, evidence.counts_q, strict=True))
+    return bool(evidence.hits_p and evidence.hits_q)
 
 
 def _milestones(shards: int) -> list[int]:
@@ -247,17 +267,19 @@ def _bet(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, sp
     explored, runs = (*screened.explored, *found.explored), screened.runs + found.runs
     pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
     unspent = left - found.runs
-    if constants(pilot).give_away:  # the runs of the blocks may all be one
-        if unspent <= 0:
-            raise UnsoundAudit(
-                "constant outputs: each dataset always gave its own output in one process, and no run is left for "
-                "fresh processes, which would tell a cache; give more runs"
-            )
+    alike = constants(pilot).give_away
+    if alike and unspent > 0:  # the runs of the blocks may all be one
         level = rest(spec.confidence, spec.sequential_share)
         counted = _Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
-        return Answer((counted,), runs + counted.evidence.runs, explored, pilot)
+        return Answer((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
     counted = Counted(found.witness, found.evidence or nothing(found.witness))
-    return Answer((counted,), runs, explored, pilot, found.watched, found.blocks)
+    answer = Answer((counted,), runs, explored, pilot, found.watched, found.blocks, found.ends)
+    if alike and _finding(spec, counted, answer).certificate.refuted and not _in_both(counted.evidence):
+        raise UnsoundAudit(
+            "constant outputs: each dataset always gave its own output in one process, and no run is left for "
+            "fresh processes, which would tell a cache; give more runs"
+        )
+    return answer
 
 
 # --- health, and the whole answer -----------------------------------------------------------------------------------
@@ -283,17 +305,18 @@ def _looked_again(session: Session, probe: Probe, refuted: bool) -> tuple[Probe,
 
 def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None) -> Health:
     """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an answer."""
-    for each in answer.counted:
-        check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name)
+    for place, each in enumerate(answer.counted):
+        pilot = None if place else answer.pilot
+        check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name, pilot)
     processes = [each.processes for each in answer.counted if each.processes is not None]
     watched = [each.looked for each in answer.counted if each.looked is not None]
-    worst = min((each.seen for each in processes), key=lambda seen: seen.log_p, default=health.NOTHING)
     found = health.judge(
         None if answer.counted[0].processes is not None else answer.pilot,
         (*answer.watched, *watched),
         pairs=len(spec.pairs),
         twins=twins,
-        processes=worst,
+        processes=[each.seen for each in processes],
+        ends=answer.ends,
     ).raise_if_unsound()
     if not processes:
         return found

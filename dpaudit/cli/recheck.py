@@ -52,8 +52,8 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
     from dpaudit.sampling import Engine
 
     seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)
-    if seed == stored.spec["seed"]:
-        raise InvalidSpec(f"--seed {seed} is that of the stored runs, and would repeat them; give another")
+    if seed == stored.spec["seed"]:  # the stored result may be one of a recheck itself
+        raise InvalidSpec(f"--seed {seed} is that of the stored result; give another")
     question = _question(stored, path)
     with Engine(jobs, supervised=True) as engine:
         description, pairs = engine.describe(question.mechanism, question.pairs)

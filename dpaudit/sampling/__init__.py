@@ -5,7 +5,7 @@ from dpaudit.sampling.fresh import FreshTask
 from dpaudit.sampling.outputs import Column, Outputs, Sample, Token, token
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.store import ShardStore, StoredShard
-from dpaudit.sampling.streams import Shard, Stage, shards
+from dpaudit.sampling.streams import Shard, Stage, rechecking, shards
 from dpaudit.sampling.watch import Watch
 from dpaudit.sampling.worker import Pilot, Reducer
 
@@ -27,6 +27,7 @@ __all__ = [
     "StoredShard",
     "Token",
     "Watch",
+    "rechecking",
     "shards",
     "token",
 ]

@@ -15,6 +15,18 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+RECHECK = 1 << 16  # far beyond every stage of an audit
+
+
+def rechecking(seed: int) -> int:
+    """The seed, below 0, of streams that no audit with any seed uses, for the runs of a recheck.
+
+    >>> rechecking(0), rechecking(7)
+    (-1, -8)
+    """
+    return -1 - seed
+
+
 class Stage(IntEnum):
     """Which part of an audit a run belongs to; part of its stream's key, so stages never share randomness."""
 
@@ -35,10 +47,12 @@ class Shard:
     runs: int
 
     def streams(self, seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-        """The streams of the coins and of the mechanism."""
+        """The streams of the coins and of the mechanism; a seed below 0 is that of `rechecking`."""
         from numpy.random import SFC64, Generator, SeedSequence
 
         key = (int(self.stage), self.pair, self.index)
+        if seed < 0:
+            seed, key = rechecking(seed), (RECHECK + int(self.stage), *key[1:])
         coins, mechanism = SeedSequence(seed, spawn_key=key).spawn(2)
         return Generator(SFC64(coins)), Generator(SFC64(mechanism))
 

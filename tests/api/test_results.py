@@ -50,6 +50,25 @@ def test_fresh_runs_repeat_the_witness(result: Any) -> None:
     assert again.runs_used <= result.spec["runs"]
 
 
+def test_fresh_runs_are_new_to_whoever_audited_with_any_seed() -> None:
+    """Their streams are no audit's. Equal doubles of independent streams: chance 1e-9."""
+    drawn: list[float] = []
+
+    def drawing(data: int, rng: Any) -> float:
+        drawn.append(float(rng.random()))
+        return data + drawn[-1]
+
+    result = audit(drawing, pair=(0, 1), epsilon=1.0, runs=600, n_jobs=1)
+    audit(drawing, pair=(0, 1), epsilon=1.0, runs=600, n_jobs=1, seed=1)
+    seen = set(drawn)
+    drawn.clear()
+    again = recheck(result, drawing, fresh=True)
+    assert again.spec["seed"] == 1
+    assert drawn
+    assert not seen & set(drawn)
+    assert "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed 0" in str(again)
+
+
 def test_fresh_runs_need_the_mechanism(result: Any) -> None:
     with pytest.raises(InvalidSpec, match="needs the mechanism"):
         recheck(result, fresh=True)

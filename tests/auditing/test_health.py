@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, batched
 from dpaudit.auditing.health import CHECKS, CURES, LEVEL, Check, Health, Seen, Twins, judge
+from dpaudit.auditing.health.checks import TESTS
 from dpaudit.auditing.health.pilot import constants, pilot_looks
 from dpaudit.auditing.health.processes import processes_needed
+from dpaudit.certify.independence import repeats
 from dpaudit.errors import DpAuditError
 from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
@@ -104,9 +107,13 @@ def test_stored_health_is_the_same_health() -> None:
 
 
 def test_processes_speak_for_constant_outputs() -> None:
-    health = judge(None, processes=Seen(-40.0, "an answer is kept"))
+    health = judge(None, processes=[Seen(-40.0, "an answer is kept")])
     assert alarms(health) == ["constant outputs"]
-    assert judge(None, processes=Seen(-10.0, "an answer is kept")).sound
+    assert judge(None, processes=[Seen(-10.0, "an answer is kept")]).sound
+    edge = Seen(-16.0, "an answer is kept")  # 1.1e-7, and the check's level is 1.4e-7
+    assert not judge(None, processes=[edge]).sound
+    assert judge(None, processes=[edge, Seen(0.0, "")]).sound  # two witnesses share it, and so do two ends
+    assert judge(None, processes=[edge], ends=2).sound
 
 
 # --- pilots ----------------------------------------------------------------------------------------------------------
@@ -156,6 +163,35 @@ def test_states_do_not_depend_on_the_order_of_the_runs() -> None:
     assert [look.hits.sum(axis=(0, 1)).tolist() for look in one] == [
         look.hits.sum(axis=(0, 1)).tolist() for look in other
     ]
+
+
+@pytest.mark.parametrize("hits", [(1, 0), (1, 1), (3, 2)])
+def test_no_check_of_rare_outputs_exceeds_its_level(hits: tuple[int, int]) -> None:
+    """Every arrangement of so many hits among the six runs of each side, in three shards: at no level are there more
+    alarms than the level says."""
+    sides = np.tile([False, True, True, False], 3)
+    places = [itertools.combinations(np.flatnonzero(sides == side).tolist(), count) for side, count in enumerate(hits)]
+    looks = []
+    for there in itertools.product(*places):
+        states = np.zeros(12, np.uint8)
+        states[[*there[0], *there[1]]] = 1
+        looks.append(look_of(states, sides, parts=3))
+    for name, test in TESTS.items():
+        found = np.sort([test(look).log_p for look in looks])
+        reached = np.searchsorted(found, found + 1e-9, side="right") / len(found)
+        assert (reached <= np.exp(found) + 1e-9).all(), name
+
+
+def test_no_repetition_of_rare_outputs_exceeds_its_level() -> None:
+    """Every pair of arrangements of one rare output, or two, among six runs of two shards."""
+    for rare in (0, 1, 2, 3):
+        rows = [
+            np.array([6 if k in there else 4 for k in range(6)], np.uint64)
+            for there in itertools.combinations(range(6), rare)
+        ]
+        found = np.sort([repeats(np.stack(both))[0] for both in itertools.product(rows, repeat=2)])
+        reached = np.searchsorted(found, found + 1e-9, side="right") / len(found)
+        assert (reached <= np.exp(found) + 1e-6).all()
 
 
 def test_a_fresh_process_of_another_kind_is_set_apart() -> None:

@@ -15,7 +15,7 @@ RUNS = 12_000
 
 
 def ask(mechanism: Any, *, pair: Any = (0.0, 1.0), **options: Any) -> Any:
-    return audit(mechanism, pair=pair, epsilon=2.0, **{"runs": RUNS, "n_jobs": 1, "seed": 3, **options})
+    return audit(mechanism, pair=pair, **{"epsilon": 2.0, "runs": RUNS, "n_jobs": 1, "seed": 3, **options})
 
 
 CASES: list[tuple[str, Any, str, dict[str, Any]]] = [
@@ -81,6 +81,22 @@ def test_sound_twins_have_a_verdict(mechanism: Any, options: dict[str, Any]) -> 
 
 
 # --- deterministic mechanisms -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stopping", "seeds"), [("fixed", (46, 47, 48)), ("anytime", (46,))])
+def test_rare_outputs_are_no_constant(stopping: str, seeds: tuple[int, ...]) -> None:
+    """27 flips are expected, and the search may see none (at seeds 46 and 47). Each is refuted, or stopped, once in
+    1,000; all seeds are fixed."""
+    for seed in seeds:
+        flips = batched(unsound.Flips(8.0))
+        result = ask(flips, pair=(0, 1), epsilon=8.0, runs=80_000, seed=seed, stopping=stopping)
+        assert result.verdict is Verdict.NOT_REFUTED, (seed, str(result))
+
+
+def test_an_answer_that_is_kept_is_no_refutation_of_a_large_claim() -> None:
+    """Too many processes would be needed, and in this one no rare output ever comes."""
+    with pytest.raises(UnsoundAudit, match=r"constant outputs: .* more than 4,096"):
+        ask(batched(unsound.KeptFlips(8.0)), pair=(0, 1), epsilon=8.0, runs=80_000)
 
 
 @pytest.mark.parametrize("mechanism", [unsound.answers, unsound.Reseeding()], ids=["no noise", "fixed seed"])

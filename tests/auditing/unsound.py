@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import random
 from typing import Any
@@ -171,6 +172,24 @@ def words_of(data: float, rng: np.random.Generator) -> tuple[str, int] | None:
 def rare(data: float, rng: np.random.Generator) -> float:
     """All but constant: the event is never hit in a short audit."""
     return float(rng.random() < 1e-5)
+
+
+class Flips:
+    """Randomised response that rarely lies."""
+
+    def __init__(self, epsilon: float) -> None:
+        self.lies = 1.0 / (1.0 + math.exp(epsilon))
+
+    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
+        return (rng.random(runs) < self.lies) ^ bool(data)
+
+
+class KeptFlips(Flips):
+    """The same, with an answer for each dataset that is kept for ever."""
+
+    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
+        kept = self.__dict__.setdefault(f"kept {data}", super().__call__(data, 1, rng))
+        return np.repeat(kept, runs)
 
 
 def own_generator(data: float) -> float:

@@ -20,6 +20,8 @@ from dpaudit.ledger import baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.pytest_plugin.auditor import Auditor, Place
 from dpaudit.pytest_plugin.profiles import Plan, plan
+from dpaudit.sampling import Pilot
+from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.outputs import Token
 from tests.golden.example import kept, result
 
@@ -136,6 +138,10 @@ def test_runs_that_give_no_answer_are_no_verdict(label: str) -> None:
         return
     with pytest.raises(UnsoundAudit, match=f"every run on the pair 'one leaves' {LABELS[label]}.*: nothing was comp"):
         check_compared(witness, always, "one leaves")
+    one, other = (encode_objects([kind] * 3) for kind in (None, 1.0))
+    check_compared(witness, always, "one leaves", Pilot(one, other))  # search saw another output: this one is frequent
+    with pytest.raises(UnsoundAudit, match="nothing was compared"):
+        check_compared(witness, always, "one leaves", Pilot(one, one))
     one_bin = replace(witness, event=Partition(Whole(), (witness.event,)))
     with pytest.raises(UnsoundAudit, match="nothing was compared"):
         check_compared(one_bin, Binned((7,), (8,), 7, 8), "one leaves")

@@ -140,14 +140,16 @@ def judge(
     *,
     pairs: int = 1,
     twins: Twins | None = None,
-    processes: Seen = NOTHING,
+    processes: Sequence[Seen] = (),
+    ends: int = 1,
     level: float = LEVEL,
 ) -> Health:
     """The checks of an audit, each at an equal part of the level.
 
     `pilot` holds the search outputs of the chosen one of `pairs` pairs, `watched` what `Watch.read` gives for each
     certified witness or block, in the order in which they ran. `twins` come from `compare_twins`,
-    `processes` is what `run_processes` saw.
+    `processes` is what `run_processes` saw for each certified witness. `ends` counts the points at which the audit
+    could have ended: which of them it was may depend on the very order that is judged, so they share the level.
 
     Half of a check's level is the pilot's, over all pairs, for the best of them is chosen by its outputs; half is
     that of the certifying runs, 1 / (g (g + 1)) of it for group g, whose number may depend on those before it.
@@ -168,9 +170,9 @@ def judge(
         _of_pilot([] if held is None else [_repeated(pilot_prints(held), names)], pairs),
         _of_groups([_again(held, look, names) for look in watched]),
     ]
-    seen["constant outputs"] = [processes]
+    seen["constant outputs"] = list(processes) or [NOTHING]
     notes = () if pilot is None else _notes(pilot)
-    return Health(tuple(_check(name, seen[name], level / len(CHECKS)) for name in CHECKS), notes)
+    return Health(tuple(_check(name, seen[name], level / len(CHECKS), ends) for name in CHECKS), notes)
 
 
 def _joined(*parts: Pilot | None) -> Pilot | None:
@@ -179,9 +181,9 @@ def _joined(*parts: Pilot | None) -> Pilot | None:
     return Pilot.joined(known) if known else None
 
 
-def _check(name: str, parts: list[Seen], level: float) -> Check:
+def _check(name: str, parts: list[Seen], level: float, ends: int) -> Check:
     worst = min(parts, key=lambda part: part.log_p)
-    log10_p = min(0.0, math.ceil(1e3 * (worst.log_p + math.log(len(parts))) / math.log(10.0)) / 1e3)
+    log10_p = min(0.0, math.ceil(1e3 * (worst.log_p + math.log(len(parts) * ends)) / math.log(10.0)) / 1e3)
     found = Check(name, log10_p, level)
     return replace(found, finding=worst.finding, cure=CURES[name]) if found.alarm else found
 

@@ -24,6 +24,10 @@ MOST_PROCESSES = 1 << 12
 TWIN_S, FEWEST_TWIN_RUNS = 2.0, 16  # seconds of runs in each of two processes that are compared, or so many runs
 
 
+class NoProcesses(UnsoundAudit):
+    """Runs in fresh processes cannot be had: too many would be needed, or the mechanism does not open there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Processes:
     """The first run of each of several fresh processes: outputs and sides in order, and whether a cache shows."""
@@ -42,7 +46,7 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
     """How many processes to start, their sides drawn by coins, so that outputs which tell their dataset refute.
 
     `refutes(n)` says whether all hits in n runs of one side and none in n of the other refute the claim. Raises
-    `UnsoundAudit` where it would take more than `MOST_PROCESSES`.
+    `NoProcesses` where it would take more than `MOST_PROCESSES`.
 
     >>> processes_needed(lambda runs: runs >= 23)
     77
@@ -55,7 +59,7 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
         low, high = (low, middle) if refutes(middle) else (middle, high)
     count = 2 * high + int(4.0 * (2.0 * high) ** 0.5) + 4  # a side has fewer than `high` in one case of a thousand
     if count > MOST_PROCESSES:
-        raise UnsoundAudit(
+        raise NoProcesses(
             "constant outputs: each dataset always gave its own output in one process, and to refute the claim by "
             f"independent processes would take more than {MOST_PROCESSES:,} of them; give a lower confidence"
         )
@@ -65,7 +69,7 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
 def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Processes:
     """One run in each of `count` fresh processes, against the constants that the pilot found in this one.
 
-    Raises `UnsoundAudit` where the mechanism cannot be opened there. `seen` has the p-value of so many processes
+    Raises `NoProcesses` where the mechanism cannot be opened there. `seen` has the p-value of so many processes
     unlike the pilot, were all runs independent.
     """
     coins, _ = Shard(Stage.FRESH, pair, 0, count).streams(session.job.seed)
@@ -74,7 +78,7 @@ def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Proc
     try:
         outputs = concatenate(session.fresh(work))
     except InvalidSpec as error:
-        raise UnsoundAudit(
+        raise NoProcesses(
             "constant outputs: each dataset always gave its own output in one process, and in a fresh one, which would "
             f"tell a cache, the mechanism cannot be opened ({error}); build it there with dpaudit.built_by(make)"
         ) from None

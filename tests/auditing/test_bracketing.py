@@ -553,6 +553,16 @@ def test_numbers_of_numpy_are_numbers(engine: Engine) -> None:
             assert found.bracket.ends == (0.5, 0.5)
 
 
+def test_numbers_that_wrap_around_are_not_those_of_a_proof(engine: Engine) -> None:
+    small = AdjacentPair(np.array([0, 1], dtype=np.uint8), np.array([1, 0], dtype=np.uint8))
+    with pytest.raises(InvalidSpec, match="of the type uint8, whose sums wrap around"):
+        joined(engine, program("c2_sparse_vector"), ONE, adjacency="all-differ", pair=small)
+    given = {**ONE, "N": np.int8(100)}
+    found = joined(engine, program("c2_sparse_vector"), given, claim=PureDP(1.0), adjacency="all-differ").bracket
+    assert found.verdict.value == "OPEN"
+    assert "the parameter N is of the type int8" in found.reasons[0]
+
+
 def test_scopes_tell_parameters_as_they_were_given(engine: Engine) -> None:
     found = joined(engine, counted, {"eps": 3.731}, adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
     assert all("eps = 3.731" in bound.scope for bound in found.uppers)

@@ -16,7 +16,7 @@ from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Parameter, Program
 from dpaudit.verify.proof import ADJACENCIES, Adjacency
-from dpaudit.verify.witnesses.rationals import rational
+from dpaudit.verify.witnesses.rationals import check_wide, rational
 
 WAYS: dict[str, tuple[Adjacency, ...]] = {
     "all-differ": ("all-differ",),
@@ -95,6 +95,7 @@ def words_of(adjacency: str) -> str:
 
 def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
     """A dataset of query answers as rationals; one number stands for itself. Raises `InvalidSpec`."""
+    check_wide(what, data)
     if hasattr(data, "tolist"):
         data = data.tolist()
     if not isinstance(data, list | tuple):

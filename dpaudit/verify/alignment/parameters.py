@@ -115,7 +115,7 @@ class Parameters:
         size = scale.constant
         if size is not None:
             return size > 0
-        return self._spread(scale) > 0 or self._never(scale, strict=False)
+        return self._spread(scale) > 0 and not scale.names & self._reached or self._never(scale, strict=False)
 
     def _spread(self, function: Rational) -> int:
         """1 where every term is positive once each name is written as its least value and more; -1; or 0."""
@@ -131,12 +131,15 @@ class Parameters:
 
     def _lower_bounds(self) -> dict[str, Fraction]:
         bounds: dict[str, Fraction] = {}
+        self._reached = frozenset[str]()  # the names whose least value they may have
         for formula in self.preconditions:
             if isinstance(formula, Leaf) and len(names := [atom for atom in formula.value if atom != ONE]) == 1:
                 name, factor = str(names[0]), formula.value[names[0]]
                 if name in self.free and formula.order in ((">", ">=") if factor > 0 else ("<", "<=")):
                     least = -formula.value.get(ONE, Fraction(0)) / factor
-                    bounds[name] = max(least, bounds.get(name, least))
+                    if least >= bounds.get(name, least):
+                        bounds[name] = least
+                        self._reached = self._reached - {name} if formula.order in "<>" else self._reached | {name}
         return bounds
 
     def _never(self, function: Rational, *, strict: bool) -> bool:

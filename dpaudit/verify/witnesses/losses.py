@@ -23,7 +23,7 @@ from dpaudit.verify.witnesses.rationals import named, shown
 from dpaudit.verify.witnesses.shapes import filled, has_noisy, noisy_numbers
 from dpaudit.verify.witnesses.translations import translation
 
-ALL = "all events of outputs"
+ALL = "all events of outputs, as real numbers"
 FAMILY = "outputs with noisy numbers at most, at least, or next to one of a few ends, or some far below, some far above"
 GIVEN = "the events given"
 SHORT = Fraction(1, 10**6)  # an interval whose probability is nearly a density

@@ -13,18 +13,26 @@ SMALL = 1_000  # a denominator below it is printed as it is
 
 
 def rational(what: str, value: object) -> Fraction:
-    """A finite number as the rational that it is. Raises `InvalidSpec` for anything else.
+    """A finite number as the rational that it is. Raises `InvalidSpec` for anything else, and where sums wrap around.
 
     >>> rational("eps", 0.5)
     Fraction(1, 2)
     """
     if isinstance(value, Fraction):
         return value
+    check_wide(what, value)
     if not isinstance(value, bool) and isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value):
         return Fraction(float(value))
     raise InvalidSpec(f"{what} must be a finite number, got {value!r}")
+
+
+def check_wide(what: str, value: object) -> None:
+    """Raises `InvalidSpec` for numpy's integers of fewer than 64 bits and without a sign: 200 + 100 is 44 in eight."""
+    kind = getattr(value, "dtype", None)
+    if getattr(kind, "kind", "") in ("i", "u") and str(kind) != "int64":
+        raise InvalidSpec(f"{what} is of the type {kind}, whose sums wrap around: give int, float or int64")
 
 
 def rationals(given: Mapping[str, object]) -> dict[str, Fraction]:

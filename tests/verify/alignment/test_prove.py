@@ -288,6 +288,13 @@ def test_scales_that_may_be_negative_are_refused() -> None:
     )
 
 
+@pytest.mark.parametrize("least", ["N >= 1", "N >= 1 and N > 0", "N > 0 and N >= 1"])
+def test_a_scale_that_is_0_at_the_least_value_is_refused(least: str) -> None:
+    source = f"def f(data, rng, N):\n    assert {least}\n    return data + rng.laplace(scale=LARGE)\n"
+    assert "positive" in unproved(source.replace("LARGE", "N - 1")).reason
+    assert proved(source.replace("LARGE", "N")).cost == "1/N"
+
+
 def test_costs_of_unrelated_parameters_are_not_compared_by_guess() -> None:
     source = """
 def f(data, rng, a, b, side):

@@ -271,7 +271,9 @@ def test_deltas_of_added_noise():
 def test_upper_bounds_of_pairs():
     exact = pair_loss(read(FAMILY["lyu_1"].function), [1, -1], [2, -2], ONE).upper_bound()
     assert (exact.label, exact.arithmetic, exact.delta) == (Label.EXACT_PAIR, Arithmetic.BALLS, 0.0)
-    assert exact.scope == "the answers (1, -1) and (2, -2), eps = 1, T = 0, c = 1; all events of outputs"
+    assert (
+        exact.scope == "the answers (1, -1) and (2, -2), eps = 1, T = 0, c = 1; all events of outputs, as real numbers"
+    )
     assert exact.epsilon_lower is not None
     assert exact.epsilon_lower == pytest.approx(0.45670281558, abs=1e-10)
     assert exact.epsilon_upper - exact.epsilon_lower < 1e-12

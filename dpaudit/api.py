@@ -11,7 +11,7 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, repeat_witness, run_audit
-from dpaudit.auditing.rechecking import recompute, repeated
+from dpaudit.auditing.rechecking import recompute, repeated, went_alone
 from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
@@ -261,7 +261,8 @@ def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> 
         raise InvalidSpec("recheck with fresh=True needs the mechanism to run: recheck(result, mechanism, fresh=True)")
     spec = respecified(result, mechanism)
     with Engine() as engine:
-        evidence, health = repeat_witness(replace(result.witness, pair=0), spec, engine, seed=spec.seed)
+        frozen, alone = replace(result.witness, pair=0), went_alone(result)
+        evidence, health = repeat_witness(frozen, spec, engine, seed=spec.seed, alone=alone)
     return repeated(result, evidence, health, seed=spec.seed)
 
 

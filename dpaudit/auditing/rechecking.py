@@ -16,6 +16,7 @@ from dpaudit.certify import Certificate
 from dpaudit.certify.certificate import divided
 
 AGAIN = "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed {}, whose witness this is"
+ALONE_WORDS = "called for one run at a time"
 ALONE = {"stopping": "fixed", "certify_pairs": 1, "representation": False, "detect": None, "controls": 0}
 
 
@@ -39,6 +40,11 @@ def recompute_other(result: AuditResult, finding: Finding) -> Certificate:
 def recompute_representation(result: AuditResult, finding: Finding) -> Certificate:
     """The certificate of the finding on bits again: one event, at the whole confidence, a statement of its own."""
     return certificate_of(finding.witness, finding.evidence, finding.claim, result.spec["confidence"], result.certifier)
+
+
+def went_alone(result: AuditResult) -> bool:
+    """Whether the audit gave a batched mechanism a call for each run, because a call for many had raised."""
+    return any(entry.status.startswith(ALONE_WORDS) for entry in result.explored)
 
 
 def repeated(result: AuditResult, evidence: Evidence, health: Health, *, seed: int) -> AuditResult:

@@ -7,58 +7,49 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
 from dpaudit.auditing import health
 from dpaudit.auditing.anytime import run_blocks
 from dpaudit.auditing.certification import (
     Evidence,
     anytime_certificate,
-    best_delta,
     ceiling_of,
     certificate_of,
-    evidence_of,
     nothing,
-    refutable,
     rest,
 )
+from dpaudit.auditing.counting import Counted, Counting, in_both
 from dpaudit.auditing.health import Health, Twins
 from dpaudit.auditing.health.comparing import check_compared
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.health.processes import NoProcesses, Processes, compare_twins, processes_needed, run_processes
+from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.histogram import histogram
 from dpaudit.auditing.provenance import short_path, versions
+from dpaudit.auditing.rechecking import ALONE_WORDS
 from dpaudit.auditing.result import AuditResult, Explored, Finding
 from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.screening import at_pair, budget, goal, screen
-from dpaudit.auditing.searching.search import find_witness, frozen_tangent
+from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
-from dpaudit.certify import Binned
 from dpaudit.certify.sequential import Block
-from dpaudit.errors import UnsoundAudit
-from dpaudit.events import Partition
-from dpaudit.sampling import SILENT, Engine, Pilot, Probe, Progress, Session, Stage, Watch, rechecking, shards
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.sampling import (
+    SILENT,
+    BatchFailed,
+    Engine,
+    Pilot,
+    Probe,
+    Progress,
+    Session,
+    Stage,
+    apart,
+    rechecking,
+)
 from dpaudit.sampling.watch import Looked
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
 LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = 512, 64, 50  # runs in fresh processes at the end, and their part of all
 LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at.
-
-    `trail` holds the counts after growing parts of the runs, the last of them all.
-    """
-
-    witness: Witness
-    evidence: Evidence
-    bits: tuple[Witness, Evidence] | None = None
-    looked: Looked | None = None
-    processes: Processes | None = None
-    trail: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +70,7 @@ def run_stages(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) 
     started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
-        probe = _probe(spec, session, progress)
-        kept = _kept_back(spec, probe)
-        take = _bet if spec.stopping == "anytime" else _search_and_certify
-        answer = take(spec, session, progress, probe, probe.runs + kept)
+        probe, kept, answer = _answered(spec, session, progress)
         findings = tuple(_finding(spec, each, answer) for each in answer.counted)
         probe, afresh = _looked_again(session, probe, any(each.certificate.refuted for each in findings))
         twins = None if probe.reproducible else compare_twins(session, findings[0].witness.pair, probe, kept - afresh)
@@ -114,24 +102,56 @@ def run_stages(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) 
 
 
 def repeat_witness(
-    witness: Witness, spec: AuditSpec, engine: Engine, *, seed: int, progress: Progress = SILENT
+    witness: Witness, spec: AuditSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
 ) -> tuple[Evidence, Health]:
     """Fresh runs of a frozen witness, all of the spec's: counts for a certificate of their own, and their health.
 
-    Their streams are those of `rechecking`: who audited with this seed, or any other, has not seen them. Raises
-    `UnsoundAudit` where the runs are not independent, as an audit does.
+    Their streams are those of `rechecking`: who audited with this seed, or any other, has not seen them. `alone` gives
+    a batched mechanism a call for each run, as the audit that found the witness may have done. Raises `UnsoundAudit`
+    where the runs are not independent, as an audit does.
     """
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, rechecking(seed), spec.run_timeout_s) as session:
+        if alone:
+            session.begin_alone(rechecking(seed))
         probe = _probe(spec, session, progress)
         kept = _kept_back(spec, probe)
-        counting = _Counting(spec, session, progress, spec.confidence)
+        counting = Counting(spec, session, progress, spec.confidence)
         runs = spec.runs - probe.runs - kept
         counted = counting.count(witness, None, probe.pilots[witness.pair], runs)
         answer = Answer((counted,), counted.evidence.runs, (), None)
         probe, afresh = _looked_again(session, probe, True)
         twins = None if probe.reproducible else compare_twins(session, witness.pair, probe, kept - afresh)
         return counted.evidence, _checked(spec, answer, twins)
+
+
+def _answered(spec: AuditSpec, session: Session, progress: Progress) -> tuple[Probe, int, Answer]:
+    """The probe, the runs kept back for fresh processes, and what the stages between found.
+
+    Where a batched call first raises before anything is certified, all begins anew, one run a call: those runs and the
+    event are independent of the ones that raised. Bets that came before have used up their share of the error.
+    """
+    probe = _probe(spec, session, progress)
+    kept = _kept_back(spec, probe)
+    try:
+        take = _bet if spec.stopping == "anytime" else _search_and_certify
+        return probe, kept, take(spec, session, progress, probe, probe.runs + kept)
+    except BatchFailed as error:
+        if session.stage not in (Stage.SEARCH, Stage.SEQUENTIAL):
+            raise UnsoundAudit(
+                f"{error}, the first time in this audit that one did: to leave the call out would choose runs by their "
+                "outcome; give one run a call, as in lambda data, rng: f(data, 1, rng)[0], and another seed"
+            ) from None
+        gone = probe.runs + session.asked_for
+        session.begin_alone(apart(spec.seed))
+        try:
+            smaller = replace(spec, runs=spec.runs - gone)
+        except InvalidSpec:
+            raise UnsoundAudit(f"{error}; too few runs are left to begin anew, one run a call: give more") from None
+        probe = _probe(smaller, session, progress)
+        kept = _kept_back(smaller, probe)
+        answer = _search_and_certify(smaller, session, progress, probe, probe.runs + kept)
+        return probe, kept, replace(answer, runs=answer.runs + gone)
 
 
 def _probe(spec: AuditSpec, session: Session, progress: Progress) -> Probe:
@@ -162,97 +182,13 @@ def _search_and_certify(spec: AuditSpec, session: Session, progress: Progress, p
         bits = find_representation(spec, found.pilots[0], found.witness.pair, certifying)
         if bits is None:
             explored = (*explored, Explored("representation", "bits of floats", "nothing beyond the rounded values"))
-    counting = _Counting(spec, session, progress, spec.level)
+    level = rest(spec.confidence, spec.sequential_share) if spec.stopping == "anytime" else spec.level
+    counting = Counting(spec, session, progress, level)
     counted = tuple(
         counting.count(witness, bits if number == 0 else None, pilot, certifying)
         for number, (witness, pilot) in enumerate(zip(found.witnesses, pilots, strict=True))
     )
     return Answer(counted, found.runs + sum(each.evidence.runs for each in counted), explored, pilots[0])
-
-
-@dataclass(frozen=True, slots=True)
-class _Counting:
-    """How the fresh runs of a witness are made: many in a process, or one in each of many fresh ones."""
-
-    spec: AuditSpec
-    session: Session
-    progress: Progress
-    level: float
-
-    def count(self, witness: Witness, bits: Witness | None, pilot: Pilot, runs: int) -> Counted:
-        """The counts of `runs` fresh runs at the most.
-
-        Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
-        Where there cannot be processes, rare outputs that come up in both datasets tell that none was kept.
-        """
-        if not constants(pilot).give_away:
-            return self._in_shards(witness, bits, runs)
-        try:
-            return self._in_processes(witness, pilot, runs)
-        except NoProcesses:
-            found = self._in_shards(witness, bits, runs)
-            claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
-            for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
-                refuted = certificate_of(event, evidence, claim, self.level, certifier).refuted
-                if refuted and not _in_both(evidence):
-                    raise
-            return found
-
-    def _in_shards(self, witness: Witness, bits: Witness | None, runs: int) -> Counted:
-        assert self.spec.shard_runs is not None
-        self.progress.begin("certify", runs)
-        watch = Watch(witness.event, () if bits is None else (bits.event,))
-        work = shards(Stage.CERTIFY, witness.pair, runs, self.spec.shard_runs)
-        table = self.session.shard_counts(work, watch)
-        self.progress.end()
-        total = np.sum(list(table.values()), axis=0)
-        sides = total[:2]
-        if int(sides.sum()) != runs:
-            raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
-        also = None if bits is None else (bits, evidence_of(bits, watch.hits(total, 1), sides))
-        grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
-        trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
-        return Counted(witness, trail[-1], also, watch.read(table), trail=trail)
-
-    def _in_processes(self, witness: Witness, pilot: Pilot, runs: int) -> Counted:
-        claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
-        needed = processes_needed(lambda n: refutable(n, n, claim, self.level, certifier=certifier))
-        if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
-            delta = best_delta(claim, 2 * min(needed, runs) // 5, self.level, certifier=certifier)
-            witness = replace(witness, tangent=frozen_tangent(claim, delta))
-        self.progress.begin("fresh processes", min(needed, runs))
-        found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
-        self.progress.end()
-        return Counted(witness, _of_processes(witness, found), processes=found)
-
-
-def _in_both(evidence: Evidence) -> bool:
-    """Whether an output that was looked for came up with both datasets."""
-    if isinstance(evidence, Binned):
-        return any(p and q for p, q in zip(evidence.counts_p, evidence.counts_q, strict=True))
-    return bool(evidence.hits_p and evidence.hits_q)
-
-
-def _milestones(shards: int) -> list[int]:
-    """Which shards end a part of the trail: about twice as many each time, and the last.
-
-    >>> _milestones(60)
-    [0, 1, 2, 3, 5, 7, 10, 15, 22, 31, 44, 59]
-    """
-    ends = {round(2 ** (step / 2)) - 1 for step in range(2 * shards.bit_length())}
-    return sorted({end for end in ends if end < shards} | {shards - 1})
-
-
-def _of_processes(witness: Witness, found: Processes) -> Evidence:
-    event, sides = witness.event, found.sides
-    runs = (int((~sides).sum()), int(sides.sum()))
-    if isinstance(event, Partition):
-        index = event.index(found.outputs)
-        hits = [np.bincount(index[sides == side] + 1, minlength=len(event.bins) + 1)[1:] for side in (False, True)]
-    else:
-        inside = event.contains(found.outputs)
-        hits = [np.array([(inside & (sides == side)).sum()]) for side in (False, True)]
-    return evidence_of(witness, hits, runs)
 
 
 # --- bet block by block ---------------------------------------------------------------------------------------------
@@ -270,11 +206,11 @@ def _bet(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, sp
     alike = constants(pilot).give_away
     if alike and unspent > 0:  # the runs of the blocks may all be one
         level = rest(spec.confidence, spec.sequential_share)
-        counted = _Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
+        counted = Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
         return Answer((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
     counted = Counted(found.witness, found.evidence or nothing(found.witness))
     answer = Answer((counted,), runs, explored, pilot, found.watched, found.blocks, found.ends)
-    if alike and _finding(spec, counted, answer).certificate.refuted and not _in_both(counted.evidence):
+    if alike and _finding(spec, counted, answer).certificate.refuted and not in_both(counted.evidence):
         raise UnsoundAudit(
             "constant outputs: each dataset always gave its own output in one process, and no run is left for "
             "fresh processes, which would tell a cache; give more runs"
@@ -341,7 +277,7 @@ def _result(
     main = findings.pop(first)
     explored = answer.explored
     if probe.alone:
-        note = "called for one run at a time: a batched call raised, and an exception belongs to one run"
+        note = f"{ALONE_WORDS}: a batched call raised, and an exception belongs to one run"
         explored = (*explored, Explored("mechanism", spec.mechanism.name, note))
     bits = answer.counted[0].bits
     anytime = spec.stopping == "anytime"

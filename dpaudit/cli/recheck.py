@@ -46,7 +46,7 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
     from dpaudit.auditing import repeat_witness
-    from dpaudit.auditing.rechecking import repeated
+    from dpaudit.auditing.rechecking import repeated, went_alone
     from dpaudit.cli.progress import watching
     from dpaudit.errors import InvalidSpec
     from dpaudit.sampling import Engine
@@ -61,7 +61,8 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
         _compare(stored, spec.to_dict(), path)
         with watching(1, silent=silent) as watcher:
             watcher.audit(1, question.name)
-            evidence, health = repeat_witness(stored.witness, spec, engine, seed=seed, progress=watcher)
+            alone = went_alone(stored)
+            evidence, health = repeat_witness(stored.witness, spec, engine, seed=seed, alone=alone, progress=watcher)
     return repeated(stored, evidence, health, seed=seed)
 
 

@@ -10,7 +10,7 @@ import os
 import tempfile
 import threading
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, identity, 
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, run_task
 from dpaudit.sampling.watch import words
-from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Reducer, identical
+from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Probe, Reducer, identical
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
@@ -40,17 +40,6 @@ LARGEST_PAYLOAD = 1 << 18  # bytes sent with each task; a larger payload goes th
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
 HERE = (*IN_ONE_PROCESS, "loky")  # pools whose workers are processes of this machine, and ours alone
 Counts = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What a first look at a mechanism tells: how fast it is, and whether equal streams give equal outputs."""
-
-    run_s: float
-    runs: int
-    reproducible: bool
-    alone: bool
-    pilots: tuple[Pilot, ...] = ()  # the first look, by pair
 
 
 class Engine:
@@ -160,6 +149,8 @@ class Session:
         self._makers: set[tuple[int, int]] = set()  # driver and its lost workers, of the runs that search and certify
         self.run_s = 0.0
         self.worked_s = 0.0  # CPU seconds of workers outside this process
+        self.asked_for = 0  # runs of all stages after the probe, also of those that broke
+        self.stage = Stage.PROBE  # the last that was begun
         tasks.LOCAL[self.job.key] = self._contents
 
     def __enter__(self) -> Session:
@@ -170,25 +161,29 @@ class Session:
         if self._file is not None:
             os.unlink(self._file)
 
-    def probe(self, runs: int, *, alone: bool = False) -> Probe:
+    def begin_alone(self, seed: int) -> None:
+        """From here on a batched mechanism gets a call for each run, with the streams of this seed."""
+        self.job = replace(self.job, alone=True, seed=seed)
+
+    def probe(self, runs: int) -> Probe:
         """Runs a small shard of each pair twice: its speed, and whether it repeats itself.
 
-        A batched call that fails sends the whole audit into single-run calls (`alone`), where a failure is an
-        output; nothing that was drawn before is kept.
+        A batched call that fails sends the whole audit into single-run calls, where a failure is an output; nothing
+        that was drawn before is kept.
         """
-        self.job = replace(self.job, alone=alone)
         pairs = len(self._contents[1])
         each = max(FEWEST_PROBED, runs // (2 * pairs))
         task = tuple(Shard(Stage.PROBE, pair, 0, each) for pair in range(pairs))
         try:
             first, second = self._looks(task, self._asked(None))
         except BatchFailed:
-            if alone:
+            if self.job.alone:
                 raise
-            return self.probe(min(runs, 16 * pairs), alone=True)
+            self.job = replace(self.job, alone=True)
+            return self.probe(min(runs, 16 * pairs))
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
         same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
-        return Probe(self.run_s, 2 * pairs * each, same, alone, tuple(pilot for _, pilot in first.results))
+        return Probe(self.run_s, 2 * pairs * each, same, self.job.alone, tuple(pilot for _, pilot in first.results))
 
     @property
     def one_process(self) -> bool:
@@ -215,7 +210,7 @@ class Session:
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
-        asked = self._asked([task.sides for task in work])
+        asked, self.stage = self._asked([task.sides for task in work]), Stage.FRESH
         held = asked.held(task.shard for task in work)
         if len(held) == len(work):
             return [held[task.shard].result for task in work]
@@ -246,7 +241,8 @@ class Session:
 
     def _run(self, work: list[Shard], reducer: Reducer | None) -> Any:
         """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
-        asked = self._asked(reducer)
+        asked, self.stage = self._asked(reducer), work[0].stage if work else self.stage
+        self.asked_for += sum(shard.runs for shard in work)
         held = asked.held(work)
         for shard, kept in held.items():
             self._take_up(shard, kept)

@@ -57,6 +57,17 @@ class Shard:
         return Generator(SFC64(coins)), Generator(SFC64(mechanism))
 
 
+def apart(seed: int) -> int:
+    """A seed whose streams have nothing to do with those of this one.
+
+    >>> apart(7) == apart(7), apart(7) == apart(8)
+    (True, False)
+    """
+    from numpy.random import SeedSequence
+
+    return int(SeedSequence(seed, spawn_key=(len(Stage),)).generate_state(1, "u8")[0])
+
+
 def shards(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0) -> list[Shard]:
     """The fixed grid: full shards of `shard_runs`, then what is left, numbered from `start`.
 

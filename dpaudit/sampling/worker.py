@@ -74,6 +74,17 @@ class Pilot:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a first look at a mechanism tells: how fast it is, and whether equal streams give equal outputs."""
+
+    run_s: float
+    runs: int
+    reproducible: bool
+    alone: bool
+    pilots: tuple[Pilot, ...] = ()  # the first look, by pair
+
+
 def identical(one: Pilot, other: Pilot) -> bool:
     """Whether two pilots hold the same outputs, bit for bit."""
     return _bytes_of(one.first) == _bytes_of(other.first) and _bytes_of(one.second) == _bytes_of(other.second)

@@ -284,9 +284,22 @@ def raises_unprintable_in_a_batch(data: int, runs: int, rng: Any) -> Any:
 
 def raises_rarely_in_a_batch(data: int, runs: int, rng: Any) -> Any:
     found = rng.random(runs)
-    if runs > 1 and np.any(found < 3e-5):
+    if runs > 1 and np.any(found < 2e-3):
         raise ValueError("rare")
     return found
+
+
+class RaisesLate:
+    """Raises once, in the call that comes after so many runs."""
+
+    def __init__(self, runs: int) -> None:
+        self.left = runs
+
+    def __call__(self, data: int, runs: int, rng: Any) -> Any:
+        before, self.left = self.left, self.left - runs
+        if self.left < 0 <= before:
+            raise ValueError("late")
+        return rng.random(runs)
 
 
 def many(data: int, runs: int, rng: Any) -> Any:

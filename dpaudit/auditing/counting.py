@@ -1,0 +1,120 @@
+"""Counting: the fresh runs of a frozen witness, many in a process or one in each of many, and what they came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpaudit.auditing.certification import Evidence, best_delta, certificate_of, evidence_of, refutable
+from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.health.processes import NoProcesses, Processes, processes_needed, run_processes
+from dpaudit.auditing.searching.screening import at_pair
+from dpaudit.auditing.searching.search import frozen_tangent
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.witness import Witness
+from dpaudit.certify import Binned
+from dpaudit.errors import UnsoundAudit
+from dpaudit.events import Partition
+from dpaudit.sampling import Pilot, Progress, Session, Stage, Watch, shards
+from dpaudit.sampling.watch import Looked
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at.
+
+    `trail` holds the counts after growing parts of the runs, the last of them all.
+    """
+
+    witness: Witness
+    evidence: Evidence
+    bits: tuple[Witness, Evidence] | None = None
+    looked: Looked | None = None
+    processes: Processes | None = None
+    trail: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How the fresh runs of a witness are made: many in a process, or one in each of many fresh ones."""
+
+    spec: AuditSpec
+    session: Session
+    progress: Progress
+    level: float
+
+    def count(self, witness: Witness, bits: Witness | None, pilot: Pilot, runs: int) -> Counted:
+        """The counts of `runs` fresh runs at the most.
+
+        Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
+        Where there cannot be processes, rare outputs that come up in both datasets tell that none was kept.
+        """
+        if not constants(pilot).give_away:
+            return self._in_shards(witness, bits, runs)
+        try:
+            return self._in_processes(witness, pilot, runs)
+        except NoProcesses:
+            found = self._in_shards(witness, bits, runs)
+            claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
+            for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
+                refuted = certificate_of(event, evidence, claim, self.level, certifier).refuted
+                if refuted and not in_both(evidence):
+                    raise
+            return found
+
+    def _in_shards(self, witness: Witness, bits: Witness | None, runs: int) -> Counted:
+        assert self.spec.shard_runs is not None
+        self.progress.begin("certify", runs)
+        watch = Watch(witness.event, () if bits is None else (bits.event,))
+        work = shards(Stage.CERTIFY, witness.pair, runs, self.spec.shard_runs)
+        table = self.session.shard_counts(work, watch)
+        self.progress.end()
+        total = np.sum(list(table.values()), axis=0)
+        sides = total[:2]
+        if int(sides.sum()) != runs:
+            raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
+        also = None if bits is None else (bits, evidence_of(bits, watch.hits(total, 1), sides))
+        grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
+        trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
+        return Counted(witness, trail[-1], also, watch.read(table), trail=trail)
+
+    def _in_processes(self, witness: Witness, pilot: Pilot, runs: int) -> Counted:
+        claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
+        needed = processes_needed(lambda n: refutable(n, n, claim, self.level, certifier=certifier))
+        if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
+            delta = best_delta(claim, 2 * min(needed, runs) // 5, self.level, certifier=certifier)
+            witness = replace(witness, tangent=frozen_tangent(claim, delta))
+        self.progress.begin("fresh processes", min(needed, runs))
+        found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
+        self.progress.end()
+        return Counted(witness, _of_processes(witness, found), processes=found)
+
+
+def in_both(evidence: Evidence) -> bool:
+    """Whether an output that was looked for came up with both datasets."""
+    if isinstance(evidence, Binned):
+        return any(p and q for p, q in zip(evidence.counts_p, evidence.counts_q, strict=True))
+    return bool(evidence.hits_p and evidence.hits_q)
+
+
+def _milestones(shards: int) -> list[int]:
+    """Which shards end a part of the trail: about twice as many each time, and the last.
+
+    >>> _milestones(60)
+    [0, 1, 2, 3, 5, 7, 10, 15, 22, 31, 44, 59]
+    """
+    ends = {round(2 ** (step / 2)) - 1 for step in range(2 * shards.bit_length())}
+    return sorted({end for end in ends if end < shards} | {shards - 1})
+
+
+def _of_processes(witness: Witness, found: Processes) -> Evidence:
+    event, sides = witness.event, found.sides
+    runs = (int((~sides).sum()), int(sides.sum()))
+    if isinstance(event, Partition):
+        index = event.index(found.outputs)
+        hits = [np.bincount(index[sides == side] + 1, minlength=len(event.bins) + 1)[1:] for side in (False, True)]
+    else:
+        inside = event.contains(found.outputs)
+        hits = [np.array([(inside & (sides == side)).sum()]) for side in (False, True)]
+    return evidence_of(witness, hits, runs)

@@ -20,7 +20,7 @@ def compose_replayed(losses: FiniteLosses, times: int, delta: float) -> UpperBou
     >>> from dpaudit.verify.replay import replay
     >>> def response(bit, rng):
     ...     return bit if rng.bernoulli(Fraction(3, 4)) else 1 - bit
-    >>> found = compose_replayed(replay(response, [0, 1], "all"), times=2, delta=0.0)
+    >>> found = compose_replayed(replay(response, [0, 1], "all", generator="replay"), times=2, delta=0.0)
     >>> round(found.epsilon_upper, 6), found.label.value  # 2 ln 3
     (2.197225, 'exact-finite')
     """

@@ -1,81 +1,98 @@
-"""When two outputs are one: a hashable form that is equal for equal outputs, and different for different ones.
+"""When two outputs are one: a hashable form, equal for outputs that nobody can tell apart and for no others.
 
-Numbers are equal by value, whatever their type: 1, 1.0, True and numpy's are one output, 0.0 and -0.0 too, and NaN
-is one. Texts are equal by content, containers by type and content, exceptions by type. An object that only equals
-itself is refused, for then every run would have an output of its own.
+All counts that a user can see: the type, the value with its sign and its digits, dtype and shape, the order of a dict
+or a set, the message of an exception, and what an instance of a class carries besides. Only addresses, the layout of
+memory, tracebacks and which parts are one object do not count. What may hold more than can be read is refused.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import copyreg
+import datetime
 import enum
-import math
-import numbers
-from collections import deque
-from collections.abc import Hashable, Iterator
+import struct
+from builtins import type  # the real one: while mechanisms run there is another in its place
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from dpaudit.errors import UnsoundAudit
+from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.verify.replay.source import Source
 from dpaudit.verify.replay.uniform import Uniform
 
-PLAIN = frozenset({int, bool, str, bytes, type(None)})
+PLAIN = frozenset({int, str, bytes, type(None)})  # values of these are their own forms
 DEEPEST = 100  # levels of nesting
 LONGEST = 1_000_000  # entries of an iterator
+POINTER = struct.calcsize("P")  # bytes
+T = TypeVar("T")
+Form = Callable[[Any], Hashable]
+Read = Callable[[Any, Form], Hashable]
 
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """An output that is neither a number nor a text nor a tuple: its type by name, and its content."""
+    """An output that is no plain number or text and no tuple: its type and its content."""
 
-    kind: str
+    kind: type
     content: Hashable
 
     def __repr__(self) -> str:
-        return f"{self.kind}({self.content!r})"
+        return f"{_name(self.kind)}({self.content if isinstance(self.content, str) else repr(self.content)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Stands where an output would: the run raised this type of exception."""
+    """Stands where an output would: the run raised this type of exception, with this message and content."""
 
-    kind: str
+    kind: type
+    message: str
+    content: Hashable = ()
 
     def __repr__(self) -> str:
-        return f"raised {self.kind}"
-
-
-NOT_A_NUMBER = Shaped("nan", ())
+        return f"raised {_name(self.kind)}" + (f": {self.message}" if self.message else "")
 
 
 def canonical(output: Any) -> Hashable:
     """The hashable form of an output. Raises `UnsoundAudit` where there is none.
 
-    >>> canonical((1, [2.0, "a"]))
-    (1, list((2.0, 'a')))
-    >>> canonical(float("nan")) == canonical(np.float64("nan")), canonical([1]) == canonical((1,))
-    (True, False)
+    >>> canonical((1, [2.0, "a"])), canonical(True), canonical(-0.0)
+    ((1, list((float(2.0), 'a'))), bool(True), float(-0.0))
+    >>> canonical({"a": 1, "b": 2}) == canonical({"b": 2, "a": 1})
+    False
     """
     kind = type(output)
     if kind in PLAIN:
         return output  # type: ignore[no-any-return]
     if kind is tuple and PLAIN.issuperset(map(type, output)):
         return output  # type: ignore[no-any-return]
-    return _form(output, 0)
+    return _guarded(lambda: _form(output, 0))
 
 
 def raised(error: BaseException) -> Raised:
-    """The output that an exception is: its type, never its text, which may hold an address.
+    """The output that an exception is: its type, its message, its arguments and what else it carries.
 
-    >>> raised(ValueError("at 0x7f"))
-    raised ValueError
+    >>> raised(ValueError("no answer"))
+    raised ValueError: no answer
     """
-    return Raised(_name(type(error)))
+    content = _guarded(lambda: _form((error.args, object.__getstate__(error)), 0))
+    return Raised(type(error), _guarded(lambda: str(error)), content)
+
+
+def _guarded(step: Callable[[], T]) -> T:
+    """A step that calls code of the output's own, whose failure is none of the mechanism's."""
+    try:
+        return step()
+    except (DpAuditError, KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:
+        raise UnsoundAudit(f"an output cannot be read: {type(error).__name__}; return plain values") from error
 
 
 def _form(value: Any, depth: int) -> Hashable:
@@ -84,78 +101,148 @@ def _form(value: Any, depth: int) -> Hashable:
         return value  # type: ignore[no-any-return]
     if depth > DEEPEST:
         raise UnsoundAudit(f"an output is nested more than {DEEPEST} levels deep; return a flat one")
-    if isinstance(value, np.generic) and not isinstance(value, np.void | np.datetime64 | np.timedelta64):
-        value = value.item()
-        kind = type(value)
-    if isinstance(value, Uniform):
+    if kind is Uniform:
         raise value.refuse("as an output")
-    if isinstance(value, numbers.Number):
-        return _number(value)
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    return _container(value, kind, depth + 1)
+    if issubclass(kind, enum.Enum):
+        return Shaped(kind, value._name_ or _form(value._value_, depth + 1))
+
+    def form(part: Any) -> Hashable:
+        return _form(part, depth + 1)
+
+    base = _base(kind)  # type: ignore[arg-type]
+    if base is None:
+        if not issubclass(kind, Iterator) or kind.__module__ not in ("builtins", "itertools"):
+            raise _unknown(kind)
+        return Shaped(kind, _given(value, form))
+    content = FORMS[base](value, form)
+    carried = None if kind is base and kind is not BaseException else object.__getstate__(value)
+    if carried:
+        content = (content, form(carried))
+    return content if kind is tuple else Shaped(kind, content)
 
 
-def _number(value: Any) -> Hashable:
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
-        whole = complex(value)
-        return whole if whole == whole else Shaped("complex", repr(whole))
-    if value != value:
-        return NOT_A_NUMBER
-    if isinstance(value, float) or math.isinf(value):
-        return float(value)
-    if isinstance(value, numbers.Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, Decimal) or hasattr(value, "as_integer_ratio"):
-        return Fraction(*value.as_integer_ratio())
-    raise _unknown(value)
+@lru_cache(maxsize=1024)
+def _base(kind: type) -> type | None:
+    """The type that says how to read a value of this one; None where a part of it may be out of sight."""
+    if issubclass(kind, BaseException):
+        return BaseException
+    place, base = next((place, each) for place, each in enumerate(kind.__mro__) if each in FORMS)
+    own = getattr(type(kind), "__eq__", None) is not object.__eq__  # of its metaclass: it may call two classes one
+    hidden = own or issubclass(kind, Source) or any(_hides(each, base) for each in kind.__mro__[:place])
+    return None if hidden else base
 
 
-def _container(value: Any, kind: type, depth: int) -> Hashable:
-    def forms(entries: Any) -> tuple[Hashable, ...]:
-        return tuple(_form(entry, depth) for entry in entries)
-
-    if kind is tuple:
-        return forms(value)
-    if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray) or value.dtype.names or value.dtype.kind in "mMV":
-            raise UnsoundAudit("an output is an array with a mask, fields or dates; return plain numbers")
-        return Shaped("numpy.ndarray", (value.shape, forms(value.ravel().tolist())))
-    if isinstance(value, dict):
-        return Shaped(_name(kind), frozenset((_form(key, depth), _form(entry, depth)) for key, entry in value.items()))
-    if isinstance(value, set | frozenset):
-        return Shaped(_name(kind), frozenset(forms(value)))
-    if isinstance(value, enum.Enum):
-        return Shaped(_name(kind), value.name)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [each.name for each in dataclasses.fields(value)]
-        return Shaped(_name(kind), tuple((name, _form(getattr(value, name, None), depth)) for name in names))
-    if isinstance(value, list | tuple | deque | range):
-        return Shaped(_name(kind), forms(value))
-    if isinstance(value, Iterator):
-        entries = list(islice(value, LONGEST + 1))
-        if len(entries) > LONGEST:
-            raise UnsoundAudit(f"an output is an iterator of more than {LONGEST:,} entries; return a list")
-        return Shaped("iterator", forms(entries))
-    try:
-        by_content = hash(value) is not None and getattr(kind, "__hash__", None) is not object.__hash__
-    except TypeError:
-        by_content = False
-    if not by_content or callable(value):
-        raise _unknown(value)
-    return Shaped(_name(kind), value)
+def _hides(kind: type, base: type) -> bool:
+    """Whether an instance has room for more than what its base and its attributes show, as classes written in C do."""
+    attributes = len(copyreg._slotnames(kind)) + bool(kind.__dictoffset__) + bool(kind.__weakrefoffset__)  # type: ignore[attr-defined]
+    room = base.__basicsize__ + POINTER * attributes
+    return kind.__basicsize__ > room or kind.__itemsize__ != base.__itemsize__ or hasattr(kind, "n_sequence_fields")
 
 
-def _unknown(value: object) -> UnsoundAudit:
+def _given(value: Iterator[Any], form: Form) -> Hashable:
+    """What an iterator gives, which is all that can be seen of it."""
+    entries = tuple(map(form, islice(value, LONGEST + 1)))
+    if len(entries) > LONGEST:
+        raise UnsoundAudit(f"an output is an iterator of more than {LONGEST:,} entries; return a list")
+    return entries
+
+
+def _float(value: Any, form: Form) -> Hashable:
+    plain = float.__pos__(value)  # of a subclass too, whatever it says of itself
+    return repr(plain) if plain == plain else "nan of bits " + struct.pack(">d", plain).hex()
+
+
+def _complex(value: Any, form: Form) -> Hashable:
+    plain = complex.__pos__(value)
+    return form(plain.real), form(plain.imag)
+
+
+def _scalar(value: Any, form: Form) -> Hashable:
+    plain = value.item()
+    return repr(value) if type(plain) is type(value) else form(plain)  # numpy's long doubles are their own items
+
+
+def _array(value: Any, form: Form) -> Hashable:
+    if isinstance(value, np.ma.MaskedArray) or value.dtype.names or value.dtype.kind in "mMV":
+        raise UnsoundAudit("an output is an array with a mask, fields or dates; return plain numbers")
+    by_entry = value.dtype.kind == "O" or value.dtype.char in "gG"  # the bytes are addresses, or padded
+    entries = tuple(map(form, value.ravel().tolist())) if by_entry else value.tobytes()
+    return value.dtype.str, value.shape, entries
+
+
+def _set(kind: type) -> Read:
+    def read(value: Any, form: Form) -> Hashable:
+        entries = list(kind.__iter__(value))  # type: ignore[attr-defined]
+        if len(entries) > 1 and not all(map(_hash_is_fixed, entries)):
+            raise UnsoundAudit(
+                "an output is a set of several texts or objects, whose order tells how it was made, otherwise in each "
+                "process; return sorted(...) of it"
+            )
+        return tuple(map(form, entries))
+
+    return read
+
+
+def _hash_is_fixed(value: Any) -> bool:
+    """Whether the order of a set of such values is the same in every process."""
+    return type(value) in NUMBERS or type(value) is tuple and all(map(_hash_is_fixed, value))
+
+
+def _pairs(items: Callable[[Any], Any]) -> Read:
+    return lambda value, form: tuple((form(key), form(entry)) for key, entry in items(value))
+
+
+def _default_dict(value: Any, form: Form) -> Hashable:
+    made = value.default_factory
+    if made is not None and not isinstance(made, type):
+        raise UnsoundAudit("an output is a defaultdict with a function of its own; return dict(...) of it")
+    return made, _pairs(dict.items)(value, form)
+
+
+def _entries(kind: type) -> Read:
+    return lambda value, form: tuple(map(form, kind.__iter__(value)))  # type: ignore[attr-defined]
+
+
+def _text(kind: type) -> Read:
+    return lambda value, form: kind.__repr__(value)  # type: ignore[call-arg]
+
+
+SCALARS = set(np.sctypeDict.values()) - {np.void, np.object_, np.datetime64, np.timedelta64}
+NUMBERS = frozenset({int, bool, float, complex, Fraction, Decimal} | (SCALARS - {np.str_, np.bytes_}))
+WRITTEN = (bool, Fraction, Decimal, range, datetime.date, datetime.timedelta, datetime.timezone)
+FORMS: dict[type, Read] = {
+    object: lambda value, form: (),
+    int: lambda value, form: int.__pos__(value),
+    float: _float,
+    complex: _complex,
+    str: lambda value, form: str.__str__(value),
+    bytes: lambda value, form: memoryview(value).tobytes(),
+    bytearray: lambda value, form: memoryview(value).tobytes(),
+    memoryview: lambda value, form: (value.format, value.shape, value.tobytes()),
+    tuple: _entries(tuple),
+    list: _entries(list),
+    deque: lambda value, form: (deque.maxlen.__get__(value), _entries(deque)(value, form)),
+    dict: _pairs(dict.items),
+    OrderedDict: _pairs(OrderedDict.items),
+    defaultdict: _default_dict,
+    set: _set(set),
+    frozenset: _set(frozenset),
+    np.ndarray: _array,
+    datetime.datetime: lambda value, form: (datetime.datetime.__repr__(value), form(value.tzinfo)),
+    datetime.time: lambda value, form: (datetime.time.__repr__(value), form(value.tzinfo)),
+    BaseException: lambda value, form: (str(value), form(value.args)),
+    **dict.fromkeys(SCALARS, _scalar),
+    **{kind: _text(kind) for kind in WRITTEN},
+}
+
+
+def _unknown(kind: type) -> UnsoundAudit:
     return UnsoundAudit(
-        f"an output of type {_name(type(value))} cannot be told apart by its content; return plain values: numbers, "
+        f"an output of type {_name(kind)} cannot be told apart by its content; return plain values: numbers, "
         "texts, tuples, lists, dicts, sets or arrays of them"
     )
 
 
 def _name(kind: type) -> str:
+    kind = next(each for each in kind.__mro__ if isinstance(each.__module__, str))  # faces hide theirs
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

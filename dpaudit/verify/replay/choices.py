@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.verify.replay.faces import face
 from dpaudit.verify.replay.of_numpy import NumpyDraws
 from dpaudit.verify.replay.of_random import OwnDraws, StandardDraws
-from dpaudit.verify.replay.source import Cut, Key
+from dpaudit.verify.replay.source import Cut, Key, Kind
 from dpaudit.verify.replay.uniform import Uniform, number_in
 
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (and is told after some seconds)
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
-    "elsewhere than rng, or asks rng.random() for its type; make each run a function of data and rng alone"
+    "elsewhere than rng, asks what a draw of rng.random() is, or tells an address or the time; make each run a "
+    "function of data and rng alone"
 )
 
 
@@ -29,7 +31,11 @@ class Record:
 
 
 class Finite(OwnDraws, StandardDraws, NumpyDraws):
-    """All finite draws, of numpy's Generator, of random.Random and of replay."""
+    """All finite draws, of numpy's Generator, of random.Random and of replay; `face` is what a mechanism sees."""
+
+    def __init__(self, kind: Kind = "replay") -> None:
+        super().__init__(kind)
+        self.face = face(self, kind)
 
 
 class Choices(Finite):
@@ -44,8 +50,8 @@ class Choices(Finite):
     Fraction(1, 8)
     """
 
-    def __init__(self, most_outcomes: int) -> None:
-        super().__init__()
+    def __init__(self, most_outcomes: int, kind: Kind = "replay") -> None:
+        super().__init__(kind)
         self.most_outcomes = most_outcomes
         self._clear()
 
@@ -160,8 +166,8 @@ class Choices(Finite):
 class Again(Finite):
     """Makes the choices of a past run again, with true numbers for its draws of random(), from the same ranges."""
 
-    def __init__(self, past: Record, *, last: bool) -> None:
-        super().__init__()
+    def __init__(self, past: Record, *, last: bool, kind: Kind = "replay") -> None:
+        super().__init__(kind)
         self._picked = [each for each in past.picked if not isinstance(each[0], Cut)]
         self._numbers = [number_in(low, high, last=last) for low, high in past.ranges]
         self._picked.reverse()

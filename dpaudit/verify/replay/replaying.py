@@ -13,12 +13,16 @@ from dpaudit.mechanisms.functions import PerRun, check_callable
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Choices
+from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, pairs_in_words
 from dpaudit.verify.replay.neighbours import Neighbours, adjacent
+from dpaudit.verify.replay.source import Kind
 from dpaudit.verify.replay.walk import Walked, confirm, walk
 from dpaudit.verify.replay.watch import no_other_randomness
 
 IDEAL = ", rng.binomial taken as the ideal law"
+MESSAGES = ", exceptions told apart by type and message"
+GENERATORS = {"numpy": "", "random": ", with a random.Random as rng", "replay": ", with replay's own generator as rng"}
 STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
 
 
@@ -29,19 +33,21 @@ def replay(
     *,
     parameters: Mapping[str, Any] | None = None,
     most_paths: int = 1_000_000,
+    generator: Kind = "numpy",
     progress: Progress | None = None,
 ) -> FiniteLosses:
     """The exact privacy loss of a mechanism of finite randomness, over all adjacent pairs of a finite domain.
 
-    `function(data, rng)` is called once for every path of its choices: `rng` stands in for numpy's Generator and for
-    random.Random, and offers `bit()`, `bernoulli(p)`, `randrange(n)` and `finite(weights)`. A draw of rng.random() may
-    be compared with numbers. The generator's bits are taken to be fair; everything after them is the code itself, but
-    for rng.binomial: that is the ideal law, from which numpy's own leaves out the rarest outcomes (the scope says
-    so where it is drawn; `random() < p` and `bernoulli(p)` are exact).
+    `function(data, rng)` is called once for every path of its choices: `rng` stands in for numpy's Generator, for
+    random.Random where `generator` is "random", or where it is "replay" for replay's own, which has the draws of both
+    and `bit()`, `bernoulli(p)` and `finite(weights)`. A draw of rng.random() may be compared with numbers. The
+    generator's bits are taken to be fair; everything after them is the code itself, but for rng.binomial: that is the
+    ideal law, from which numpy's own leaves out the rarest outcomes (the scope says so where it is drawn;
+    `random() < p` and `bernoulli(p)` are exact).
     `neighbours` is a predicate of two datasets, a list of pairs of datasets, or "all". `most_paths` bounds the runs
     over all datasets; up to 4,096 runs of each dataset, and 64 at least, are made once more to see that they hold.
 
-    Outputs are any plain values, and exceptions are outputs by type; see `canonical` for when two are one.
+    Outputs are any plain values; exceptions are outputs by type and message; see `canonical` for when two are one.
 
     Raises `InvalidSpec` for a draw that is continuous or endless, for too many paths, for a domain without pairs;
     `UnsoundAudit` where a run is not a function of data and rng, or an output cannot be told from others.
@@ -59,18 +65,20 @@ def replay(
     pairs = adjacent(datasets, neighbours)
     most = validate.whole("most_paths", most_paths, least=1)
     mechanism = PerRun(function, dict(parameters or {}))
+    choices = Choices(most, validate.one_of("generator", generator, tuple(GENERATORS)))  # type: ignore[arg-type]
     call = mechanism.open().call
-    choices = Choices(most_outcomes=most)
-    with no_other_randomness():
+    with no_other_randomness(), types_as_they_seem():
         walked = _walked(call, datasets, choices, most, progress or SILENT)
         for place in reversed(range(len(datasets))):
             with _named(place):
-                confirm(call, datasets[place], walked[place].records)
+                confirm(call, datasets[place], walked[place].records, choices.kind)
     outputs = {output for each in walked for output in each.law}
-    if all(isinstance(output, Raised) for output in outputs):
-        kinds = ", ".join(sorted(map(repr, outputs)))
-        raise UnsoundAudit(f"{mechanism.name} {kinds} in every run, so there is nothing to compare; call it once alone")
-    scope = _scope(len(pairs), len(datasets), mechanism.parameters) + (IDEAL if choices.idealised else "")
+    failed = [output for output in outputs if isinstance(output, Raised)]
+    if len(failed) == len(outputs):
+        kinds = ", ".join(sorted({each.kind.__name__ for each in failed}))
+        raise UnsoundAudit(f"{mechanism.name} raised {kinds} in every run, so it has no answer; call it once alone")
+    scope = _scope(len(pairs), len(datasets), mechanism.parameters) + GENERATORS[choices.kind]
+    scope += (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
     return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.verify.replay.weights import Weights
@@ -20,6 +20,9 @@ Refusal = TypeVar("Refusal", InvalidSpec, UnsoundAudit)
 OTHER_ENGINES = "dpaudit.verify.witnesses encloses the loss of a pair, dpaudit.verify.alignment proves a bound"
 
 
+Kind = Literal["numpy", "random", "replay"]  # of generators
+
+
 class Cut(NamedTuple):
     """Weights of the answer to "is u below this?": of yes and of no."""
 
@@ -33,12 +36,13 @@ Key = int | Weights | Cut  # so many outcomes, each as likely as the next; or th
 class Source(ABC):
     """A generator whose draws all come from `pick`; `error` remembers what it refused, though a run swallow it.
 
-    `idealised` says whether a draw was made that numpy makes with rounding.
+    `idealised` says whether a draw was made that numpy makes with rounding; `kind` says of which generator.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Kind = "replay") -> None:
         self.error: DpAuditError | None = None
         self.idealised = False
+        self.kind: Kind = kind
 
     @abstractmethod
     def pick(self, key: Key) -> int:
@@ -46,15 +50,19 @@ class Source(ABC):
 
     def refuse(self, message: str) -> InvalidSpec:
         """The error to raise for a draw that cannot be replayed."""
-        return self._remembered(InvalidSpec(message))
+        return self.remembered(InvalidSpec(message))
 
     def broken(self, message: str) -> UnsoundAudit:
         """The error to raise where a run did not do again what it did."""
-        return self._remembered(UnsoundAudit(message))
+        return self.remembered(UnsoundAudit(message))
 
-    def _remembered(self, error: Refusal) -> Refusal:
+    def remembered(self, error: Refusal) -> Refusal:
         self.error = self.error or error
         return error
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> NoReturn:  # type: ignore[override]
+        raise self.refuse(refusal("__class__"))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -62,7 +70,7 @@ class Source(ABC):
         raise self.refuse(refusal(name))
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        raise self.refuse("rng must not be copied or pickled: the copy would make the same choices again")
+        raise self.refuse(refusal("__reduce_ex__"))
 
 
 def refusal(name: str) -> str:
@@ -78,4 +86,6 @@ def refusal(name: str) -> str:
             f"rng.{name} has no last outcome, and replay runs every one; cut the law off and draw it with "
             "rng.choice(n, p=...)"
         )
+    if "copy" in name or "reduce" in name or "state" in name:
+        return "rng must not be copied or pickled: the copy would make the same choices again"
     return f"rng.{name} is no draw that replay knows; use integers, choice, permutation, shuffle or random() < p"

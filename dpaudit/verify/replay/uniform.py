@@ -7,6 +7,7 @@ in one part; another replay takes the other. Anything else that a program could 
 from __future__ import annotations
 
 import math
+from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -48,6 +49,8 @@ class Uniform:
         """The number of k in [0, 2^53) with k * 2^-53 below the other number, or at most it."""
         if type(other) is float and 0.0 < other < 1.0:  # quick; a double times a power of two is exact
             return math.floor(other * GRID) + 1 if inclusive else math.ceil(other * GRID)
+        if type(other) is Uniform:
+            raise self.refuse("compared with another draw")
         if isinstance(other, np.integer | np.bool_):
             other = int(other)
         value = exact(other)
@@ -82,6 +85,10 @@ class Uniform:
     def refuse(self, what: str) -> Exception:
         """The error for a use that cannot be replayed."""
         return self.source.refuse(ONLY_COMPARED.format(what))
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return float  # as what it stands for
 
     def __copy__(self) -> Uniform:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ import numpy as np
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.verify.replay.canonical import Raised, canonical, raised
 from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Finite, Record
+from dpaudit.verify.replay.source import Kind
 
 Call = Callable[[Any, Any], Any]
 Law = Mapping[Hashable, Fraction]
@@ -69,13 +71,13 @@ def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fra
             return Walked(_law(totals), paths, (*records, *of_failures.values()))
 
 
-def confirm(call: Call, data: Any, records: tuple[Record, ...]) -> None:
+def confirm(call: Call, data: Any, records: tuple[Record, ...], kind: Kind) -> None:
     """Makes past runs again, the last one first; raises `UnsoundAudit` where one of them goes differently."""
     fresh = copier(data)
     rounds = -(-LEAST_AGAIN // len(records))
     for turn in range(rounds):
         for place, past in enumerate(reversed(records)):
-            again = Again(past, last=(turn + place) % 2 == 1)
+            again = Again(past, last=(turn + place) % 2 == 1, kind=kind)
             output = outcome(call, fresh(), again)
             again.end()
             if output != past.output:
@@ -85,7 +87,7 @@ def confirm(call: Call, data: Any, records: tuple[Record, ...]) -> None:
 def outcome(call: Call, data: Any, source: Finite) -> Hashable:
     """The canonical form of one run's output; what the mechanism raises is an output too."""
     try:
-        return canonical(call(data, source))
+        output = call(data, source.face)
     except (DpAuditError, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
@@ -93,6 +95,7 @@ def outcome(call: Call, data: Any, source: Finite) -> Hashable:
             text = " ".join(str(error).split())[:MOST_TEXT]
             raise InvalidSpec(f"the stand-in for rng cannot do what the mechanism asks of it: {text}") from None
         return raised(error)
+    return canonical(output)
 
 
 def _of_ours(error: BaseException) -> bool:

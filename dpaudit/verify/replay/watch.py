@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UnsoundAudit
+from dpaudit.verify.replay.faces import BITS
 
 
 @contextmanager
@@ -50,4 +51,4 @@ def _told(own: Callable[[int], bytes], asked: list[str]) -> Callable[[int], byte
 
 
 def _global_states() -> bytes:
-    return pickle.dumps((random.getstate(), np.random.get_state()))
+    return pickle.dumps((random.getstate(), np.random.get_state(), BITS.state))

@@ -363,7 +363,7 @@ def one_bit_differs(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
 
 
 def test_runs_of_a_replayed_mechanism_add_up() -> None:
-    losses = replay(response, list(itertools.product((0, 1), repeat=2)), one_bit_differs)
+    losses = replay(response, list(itertools.product((0, 1), repeat=2)), one_bit_differs, generator="replay")
     found = compose_replayed(losses, 20, 1e-3)
     exact = compose_optimal(PureDP(math.log(3.0)), 20).epsilon_at(1e-3)
     assert found.label is Label.EXACT_FINITE
@@ -378,7 +378,7 @@ def test_the_worst_pair_of_a_replayed_mechanism_decides() -> None:
     def tells_2(data: int, rng: Any) -> int:
         return data if data == 2 and rng.bernoulli(Fraction(1, 100)) else 0
 
-    losses = replay(tells_2, [0, 1, 2], lambda x, y: abs(x - y) == 1)
+    losses = replay(tells_2, [0, 1, 2], lambda x, y: abs(x - y) == 1, generator="replay")
     assert math.isinf(compose_replayed(losses, 3, 0.029).epsilon_upper)
     assert compose_replayed(losses, 3, 0.03).epsilon_upper == 0.0  # 1 - 0.99^3 = 0.029701
     assert "3 independent runs" in compose_replayed(losses, 3, 0.03).scope

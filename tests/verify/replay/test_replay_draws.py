@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.replay import replay
+from dpaudit.verify.replay import canonical, replay
 from dpaudit.verify.replay.weights import GRID, by_levels, by_search, running
 
 RUNS, CHANCE = (
@@ -27,8 +28,28 @@ ALLOWED = math.sqrt(math.log(2 / CHANCE) / (2 * RUNS))
 Law = dict[Any, Fraction]
 
 
+def replayed(mechanism: Callable[[Any, Any], Any]) -> Any:
+    """With numpy's Generator, or the other kind that the first attempt names."""
+    try:
+        return replay(mechanism, [0, 1], "all")
+    except InvalidSpec as error:
+        kind = re.search('generator="(random|replay)"', str(error))
+        if kind is None:
+            raise
+        return replay(mechanism, [0, 1], "all", generator=kind[1])  # type: ignore[arg-type]
+
+
 def law_of(draw: Callable[[Any], Any]) -> Law:
-    return dict(replay(lambda data, rng: draw(rng), [0, 1], "all").laws[0])
+    return dict(replayed(lambda data, rng: draw(rng)).laws[0])
+
+
+def formed(law: Law) -> Law:
+    return {canonical(output): p for output, p in law.items()}
+
+
+def plain(output: Any) -> Any:
+    """Without numpy's types, of which another test speaks."""
+    return output.item() if isinstance(output, np.generic) else output
 
 
 def uniform_over(values: Any) -> Law:
@@ -68,7 +89,7 @@ EXACT: dict[str, tuple[Callable[[Any], Any], Law]] = {
         uniform_over([0, *[1] * 4, *[2] * 6, *[3] * 4, 4]),
     ),
     "choice of a number": (lambda rng: rng.choice(4), uniform_over(range(4))),
-    "choice of a list": (lambda rng: rng.choice([-1.0, 1.0]), uniform_over([-1, 1])),
+    "choice of a list": (lambda rng: rng.choice([-1.0, 1.0]), uniform_over([-1.0, 1.0])),
     "choice of a letter": (lambda rng: rng.choice("ab"), uniform_over("ab")),
     "choice of texts": (lambda rng: rng.choice(["no", "yes"]), uniform_over(["no", "yes"])),
     "choice of two": (
@@ -82,7 +103,7 @@ EXACT: dict[str, tuple[Callable[[Any], Any], Law]] = {
     "choice with halves": (lambda rng: rng.choice(3, p=[0.5, 0.25, 0.25]), uniform_over([0, 0, 1, 2])),
     "permutation": (lambda rng: tuple(rng.permutation(3).tolist()), uniform_over(itertools.permutations(range(3)))),
     "permutation of texts": (
-        lambda rng: tuple(rng.permutation(["a", "b"])),
+        lambda rng: tuple(rng.permutation(["a", "b"]).tolist()),
         uniform_over(itertools.permutations("ab")),
     ),
     "permuted": (lambda rng: tuple(rng.permuted([1, 2, 2]).tolist()), uniform_over(itertools.permutations([1, 2, 2]))),
@@ -119,7 +140,7 @@ EXACT: dict[str, tuple[Callable[[Any], Any], Law]] = {
 @pytest.mark.parametrize("name", EXACT)
 def test_a_draw_has_exactly_its_law(name: str) -> None:
     draw, law = EXACT[name]
-    assert law_of(draw) == law
+    assert law_of(lambda rng: plain(draw(rng))) == formed(law)
 
 
 def shuffle_of(kind: type) -> Callable[[Any], Any]:
@@ -154,7 +175,7 @@ def of_python(rng: Any) -> Any:
 @pytest.mark.parametrize(("draw", "own"), [(mixture, np.random.default_rng), (of_python, random.Random)])
 def test_the_generators_themselves_have_that_law(draw: Callable[[Any], Any], own: Callable[[int], Any]) -> None:
     law, generator = law_of(draw), own(11)
-    counts = Counter(draw(generator) for _ in range(RUNS))
+    counts = Counter(canonical(draw(generator)) for _ in range(RUNS))
     assert set(counts) <= set(law)
     assert len(law) < 200
     assert all(abs(counts[output] / RUNS - p) < ALLOWED for output, p in law.items())
@@ -285,4 +306,4 @@ def test_a_draw_that_cannot_be_replayed_is_refused_even_where_the_mechanism_swal
             raise
 
     with pytest.raises(InvalidSpec, match=f"dataset 0 of the domain: .*{message}"):
-        replay(mechanism, [0, 1], "all")
+        replayed(mechanism)

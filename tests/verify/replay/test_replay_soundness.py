@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import copy
+import functools
 import itertools
 import os
+import pickle
 import random
 import secrets
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -14,10 +19,14 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.verify.replay import Choices, Raised, replay, walk
+from dpaudit.verify.replay import Choices, Raised, walk
+from dpaudit.verify.replay import replay as replay_of
+from dpaudit.verify.replay.canonical import raised
 from dpaudit.verify.replay.choices import MOST_DRAWS, Again, Record
 
 KEPT: list[Any] = []
+
+replay = functools.partial(replay_of, generator="replay")
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +142,7 @@ def test_a_mechanism_without_randomness_has_one_path() -> None:
 
 def spoils_its_data(data: list[int], rng: Any) -> int:
     data[0] += 1
-    return data[0] + int(rng.bit())
+    return int(data[0]) + int(rng.bit())
 
 
 @pytest.mark.parametrize("domain", [[[0], [1]], [np.array([0]), np.array([1])], [{0: 0}, {0: 1}]])
@@ -159,7 +168,7 @@ def test_a_rare_failure_is_made_again_with_true_numbers() -> None:
 
     def fails_rarely(data: int, rng: Any) -> int:
         u = rng.random()
-        if sum(rng.bit() << place for place in reversed(range(13))) == 4095 and not isinstance(u, float):
+        if sum(rng.bit() << place for place in reversed(range(13))) == 4095 and hasattr(u, "low"):
             raise RuntimeError("no float")
         return 0
 
@@ -275,15 +284,16 @@ def test_paths_of_probability_zero_are_not_run() -> None:
 # --- exceptions ------------------------------------------------------------------------------------------------------
 
 
-def test_exceptions_are_outputs_by_type() -> None:
+def test_exceptions_are_outputs() -> None:
     def fails(data: int, rng: Any) -> int:
         if rng.random() < 0.25 * (1 + data):
-            raise ValueError(f"of {data}")
+            raise ValueError("too low")
         return 0
 
     found = replay(fails, [0, 1], "all")
-    assert found.laws[0] == {Raised("ValueError"): Fraction(1, 4), 0: Fraction(3, 4)}
+    assert found.laws[0] == {raised(ValueError("too low")): Fraction(1, 4), 0: Fraction(3, 4)}
     assert found.worst.p / found.worst.q == 2
+    assert found.scope.endswith("exceptions told apart by type and message")
 
 
 def test_leaving_the_interpreter_is_an_output_too() -> None:
@@ -292,16 +302,14 @@ def test_leaving_the_interpreter_is_an_output_too() -> None:
             raise SystemExit
         return data
 
-    assert Raised("SystemExit") in replay(leaves, [0, 1], "all").laws[0]
+    assert Raised(SystemExit, "", ((), None)) in replay(leaves, [0, 1], "all").laws[0]
 
 
 def test_a_mechanism_that_never_returns_is_no_result() -> None:
     def fails(data: int, rng: Any) -> int:
-        if not isinstance(rng, np.random.Generator):
-            raise RuntimeError("not a generator")
-        return 0
+        raise RuntimeError(f"no answer to {data}")
 
-    with pytest.raises(UnsoundAudit, match="raised RuntimeError in every run, so there is nothing to compare"):
+    with pytest.raises(UnsoundAudit, match="raised RuntimeError in every run, so it has no answer"):
         replay(fails, [0, 1], "all")
 
 
@@ -424,3 +432,100 @@ def test_every_vector_of_choices_is_run_once() -> None:
 
     replay(tells, [0, 1], "all")
     assert seen[:24] == list(itertools.product(range(2), range(2), range(3), range(2)))
+
+
+# --- what a mechanism sees of its generator --------------------------------------------------------------------------
+
+
+def leaks(data: int, rng: Any) -> int:
+    return data
+
+
+def responds(data: int, rng: Any) -> int:
+    return data if rng.random() < 0.75 else 1 - data
+
+
+class Meta(type):
+    """A metaclass made while Python's own `type` is in place."""
+
+
+SEEN: dict[str, Callable[[Any], Any]] = {  # what a mechanism may ask of numpy's Generator, and act upon
+    "isinstance": lambda rng: isinstance(rng, np.random.Generator),
+    "of Python": lambda rng: isinstance(rng, random.Random),
+    "type": lambda rng: type(rng) is np.random.Generator,
+    "type in a table": lambda rng: {np.random.Generator: 1}.get(type(rng)),
+    "name": lambda rng: (
+        type(rng).__name__,
+        rng.__class__.__qualname__,
+        type(rng).__module__,
+        hasattr(rng, "__module__"),
+    ),
+    "class": lambda rng: rng.__class__ is np.random.Generator,
+    "bases": lambda rng: [each.__name__ for each in type(rng).__mro__],
+    "hasattr": lambda rng: [hasattr(rng, name) for name in ("randrange", "bit", "pick", "error", "kind", "face")],
+    "all names": lambda rng: (
+        dir(rng) == dir(np.random.Generator)
+        and all(hasattr(rng, name) for name in dir(rng) if name[0] != "_" and name != "bit_generator")
+    ),
+    "getattr": lambda rng: getattr(rng, "randrange", None) is None,
+    "vars": lambda rng: hasattr(rng, "__dict__") or hasattr(rng, "__slots__"),
+    "doc": lambda rng: rng.__doc__ == np.random.Generator.__doc__,
+    "default_rng": lambda rng: np.random.default_rng(rng) is rng,
+    "types of types": lambda rng: (type(bool) is type, isinstance(int, type), type("A", (), {}).__name__),
+    "metaclasses": lambda rng: (type(Meta("B", (), {})) is Meta, issubclass(Meta, type), {type: 1}[type]),
+    "generic": lambda rng: (repr(type[int]).replace("builtins.", ""), type.__name__),
+    "a draw": lambda rng: (type(rng.integers(2)).__name__, type(rng.random()), isinstance(rng.random(), float)),
+}
+TOLD_APART: dict[str, Callable[[Any], Any]] = {  # refused, for an answer would not be the generator's own
+    "repr": repr,
+    "str": str,
+    "format": lambda rng: f"{rng}",
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": pickle.dumps,
+    "state": lambda rng: rng.__getstate__(),
+    "bits": lambda rng: rng.bit_generator,
+    "private bits": lambda rng: rng._bit_generator,
+    "spawn": lambda rng: rng.spawn(1),
+    "size": sys.getsizeof,
+    "past the stand-in": lambda rng: np.random.Generator.random(rng) < 2.0,
+    "bits past the stand-in": lambda rng: np.random.Generator.bit_generator.__get__(rng).random_raw() < 2**64,
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_stand_in_is_seen_as_numpy_s_generator(name: str) -> None:
+    """A mechanism that behaves with what it is given is replayed as that, and one that does not is found to leak."""
+    true, ask = SEEN[name](np.random.default_rng(0)), SEEN[name]
+    found = replay_of(lambda data, rng: (responds if ask(rng) == true else leaks)(data, rng), [0, 1], "all")
+    assert found.worst.p / found.worst.q == 3
+    assert replay_of(lambda data, rng: (leaks if ask(rng) == true else responds)(data, rng), [0, 1], "all").infinite
+    assert type is builtins.type is type(type)
+
+
+@pytest.mark.parametrize("name", TOLD_APART)
+def test_what_would_tell_a_stand_in_apart_is_refused(name: str) -> None:
+    def mechanism(data: int, rng: Any) -> int:
+        try:
+            told = TOLD_APART[name](rng)
+        except Exception:
+            told = None
+        return responds(data, rng) + (told is ...)
+
+    with pytest.raises((InvalidSpec, UnsoundAudit)):
+        replay_of(mechanism, [0, 1], "all")
+
+
+def test_python_s_own_generator_is_seen_as_such() -> None:
+    def mechanism(data: int, rng: Any) -> int:
+        own = type(rng) is random.Random and isinstance(rng, random.Random) and not hasattr(rng, "integers")
+        return rng.choice([data, data, data, 1 - data]) if own else data  # type: ignore[no-any-return]
+
+    found = replay_of(mechanism, [0, 1], "all", generator="random")
+    assert found.worst.p / found.worst.q == 3
+    assert found.scope.endswith("with a random.Random as rng")
+    with pytest.raises(InvalidSpec, match=r'no attribute .randrange.; replay it with generator="random"'):
+        replay_of(lambda data, rng: rng.randrange(2), [0, 1], "all")
+    for ask in (lambda rng: type(rng), copy.copy, lambda rng: isinstance(rng, random.Random)):
+        with pytest.raises(InvalidSpec, match=r"is no draw|must not be copied"):
+            replay(lambda data, rng, ask=ask: bool(ask(rng)), [0, 1], "all")

@@ -563,6 +563,14 @@ def test_numbers_that_wrap_around_are_not_those_of_a_proof(engine: Engine) -> No
     assert "the parameter N is of the type int8" in found.reasons[0]
 
 
+def test_answers_are_found_by_their_place() -> None:
+    """data[0] of the series is 2.0, and a program reads it so: its first answer is 1.0 by place alone."""
+    series = pytest.importorskip("pandas").Series([1.0, 2.0], index=[1, 0])
+    with pytest.raises(InvalidSpec, match="finds its answers by labels"):
+        exact_answers("pair.first", series)
+    assert exact_answers("pair.first", series.to_list()) == (1, 2)
+
+
 def test_scopes_tell_parameters_as_they_were_given(engine: Engine) -> None:
     found = joined(engine, counted, {"eps": 3.731}, adjacency="all-differ", pair=AdjacentPair(0, 1)).bracket
     assert all("eps = 3.731" in bound.scope for bound in found.uppers)

@@ -96,6 +96,8 @@ def words_of(adjacency: str) -> str:
 def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
     """A dataset of query answers as rationals; one number stands for itself. Raises `InvalidSpec`."""
     check_wide(what, data)
+    if hasattr(data, "iloc"):
+        raise InvalidSpec(f"{what} finds its answers by labels, data[i] is not the one at i: give its values, a list")
     if hasattr(data, "tolist"):
         data = data.tolist()
     if not isinstance(data, list | tuple):

@@ -80,7 +80,8 @@ class AuditResult:
     of the spiked controls. `histogram` shows both output distributions where the witness looks, from search runs: it
     is to look at and never evidence. `trail` holds the counts of the witness after growing parts of the certifying
     runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
-    count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust.
+    count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust. `unseen` entries of one output were not
+    looked at, and `unpaired` ones alone and never together with others: the most of any output that search held.
     """
 
     spec: dict[str, Any]
@@ -101,6 +102,8 @@ class AuditResult:
     histogram: Histogram | None = None
     trail: tuple[Evidence, ...] = ()
     adjacency: tuple[str | None, ...] = ()
+    unseen: int = 0
+    unpaired: int = 0
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -277,6 +280,8 @@ class AuditResult:
             "trail": [evidence.to_dict() for evidence in self.trail],
             "reproducible": self.reproducible,
             "adjacency": list(self.adjacency),
+            "unseen": self.unseen,
+            "unpaired": self.unpaired,
             "provenance": self.provenance,
         }
 

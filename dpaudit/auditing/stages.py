@@ -33,6 +33,7 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.events import unpaired
 from dpaudit.sampling import (
     SILENT,
     BatchFailed,
@@ -256,8 +257,9 @@ def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None) -> Health:
     ).raise_if_unsound()
     if not processes:
         return found
+    far = ", as far as outputs were looked at" if answer.pilot is not None and answer.pilot.unseen else ""
     note = (
-        "every run on a dataset gave one and the same output: each certifying run was made in a fresh process, "
+        f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh process, "
         f"{sum(each.runs for each in processes):,} in all"
     )
     return replace(found, notes=(*found.notes, note))
@@ -301,6 +303,8 @@ def _result(
         else None,
         trail=answer.counted[first].trail,
         adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
+        unseen=0 if answer.pilot is None else answer.pilot.unseen,
+        unpaired=0 if answer.pilot is None else max(map(unpaired, (answer.pilot.first, answer.pilot.second))),
         provenance=provenance,
     )
 

@@ -1,6 +1,7 @@
 """Sets of outputs: features, events and partitions, and the selector that chooses one on search data."""
 
 from dpaudit.events.binning import Tables
+from dpaudit.events.candidates import unpaired
 from dpaudit.events.event import Event, HitCounter
 from dpaudit.events.explore import (
     KEPT,
@@ -47,4 +48,5 @@ __all__ = [
     "plan",
     "relearned",
     "unlearned",
+    "unpaired",
 ]

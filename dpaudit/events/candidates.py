@@ -115,6 +115,12 @@ def coordinates_of(both: Outputs) -> list[Path]:
     return places[:MOST_COORDINATES]
 
 
+def unpaired(both: Outputs) -> int:
+    """The entries that features of one entry look at, and none of several."""
+    places = sum(bool(path) and path[-1] not in (LENGTH, TYPE) for path in both.columns)
+    return max(0, places - MOST_COORDINATES)
+
+
 def _varies(column: Column) -> bool:
     tokens = column.tokens
     if len(tokens) == 0 or np.any(tokens != tokens[0]):

@@ -62,6 +62,8 @@ COLUMNS = {
     "exit_code": "what the audit adds to the exit code of the suite",
     "error": "why there is no verdict, or what went wrong beside it",
     "adjacency": "records, rows, entries, answers or any two: what shows that the datasets are neighbours; or on trust",
+    "unseen": "entries of one output that were not looked at, at the most",
+    "unpaired": "entries of one output that were looked at one by one and never together, at the most",
 }
 
 
@@ -116,6 +118,8 @@ def _question(result: AuditResult) -> dict[str, object]:
         "relation": spec["claim"]["relation"],
         "distance": result.distance,
         "adjacency": "on trust" if result.on_trust else result.adjacency[result.witness.pair],
+        "unseen": result.unseen,
+        "unpaired": result.unpaired,
         "pair": spec["pairs"][result.witness.pair]["name"],
         "runs_asked": spec["runs"],
         "seed": spec["seed"],

@@ -61,15 +61,24 @@ class Builder:
         self.whole: dict[Path, Column] = {}
         self.labels: dict[int, str] = {}
         self.complete = True
+        self.cut = np.zeros(runs if wanted is None else 0, np.int64)  # entries of each output that have no column
 
     def outputs(self) -> Outputs:
         partial = {path: Column(values, codes) for path, (values, codes) in self.columns.items()}
-        return Outputs(self.runs, {**self.whole, **partial}, self.labels, self.complete)
+        unseen = int(self.cut.max(initial=0))
+        return Outputs(self.runs, {**self.whole, **partial}, self.labels, self.complete, unseen)
 
-    def chosen(self, steps: Iterable[int | str], path: Path) -> list[int | str]:
-        """The keys or elements of a batch that have a column, each once."""
+    def leave(self, rows: Rows, entries: Any) -> None:
+        """So many entries of these runs get no column."""
+        if self.wanted is None:
+            self.cut[slice(None) if rows is None else rows] += entries
+
+    def chosen(self, named: Sequence[Iterable[int | str]], steps: Iterable[int | str], path: Path, rows: Rows) -> Any:
+        """The keys or elements of a batch that have a column, each once; those of each output are `named`."""
         found = [each for each in dict.fromkeys(steps) if self.needs((*path, each))]
-        self.complete = self.complete and len(found) <= MOST_KEYS
+        if len(found) > MOST_KEYS:
+            self.complete, left = False, set(found[MOST_KEYS:])
+            self.leave(rows, [len(left.intersection(each)) for each in named])
         return found[:MOST_KEYS]
 
     def needs(self, path: Path) -> bool:
@@ -111,6 +120,7 @@ class Builder:
         if not objects or not self.needs(path):
             return
         if depth == 0:
+            self.leave(rows, 1)
             return self.put_token(path, rows, OVERSIZE)
         kinds = set(map(type, objects))
         if kinds <= {float, int, bool}:
@@ -207,6 +217,7 @@ class Builder:
                 self.add([_item(o) for o in inner], there, path, depth - 1)
                 continue
             self.put((*path, LENGTH), there, float(shape[0]))
+            self.leave(there, max(0, math.prod(shape) - WIDEST))
             if kind in "fiub" and not masked:
                 flat = reals(np.stack(members).reshape(len(members), -1))
                 for j, position in enumerate(positions(shape)):
@@ -223,6 +234,7 @@ class Builder:
         self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
         reach = WIDEST // math.prod(position + 1 for position in path if isinstance(position, int))
         for length, members, there in _groups(objects, rows, self.runs, len):
+            self.leave(there, max(0, length - reach))
             for j in range(min(length, reach)):
                 if self.needs((*path, j)):
                     self.add(list(map(operator.itemgetter(j), members)), there, (*path, j), depth - 1)
@@ -230,7 +242,7 @@ class Builder:
     def _add_mappings(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.put((*path, LENGTH), rows, np.fromiter(map(dict.__len__, objects), np.float64, len(objects)))
         named = [{step(key): value for key, value in dict.items(o)} for o in objects]
-        for name in self.chosen((name for o in named for name in o), path):
+        for name in self.chosen(named, (name for o in named for name in o), path, rows):
             held = [j for j, o in enumerate(named) if name in o]
             there = np.array(held, np.intp) if rows is None else rows[held]
             place = None if len(held) == self.runs else there
@@ -240,7 +252,7 @@ class Builder:
         holder: Any = set if isinstance(objects[0], set) else frozenset
         self.put((*path, LENGTH), rows, np.fromiter(map(holder.__len__, objects), np.float64, len(objects)))
         named = [{has(element) for element in holder.__iter__(o)} for o in objects]
-        for name in self.chosen(sorted(set().union(*named)), path):
+        for name in self.chosen(named, sorted(set().union(*named)), path, rows):
             held = [j for j, o in enumerate(named) if name in o]
             there = np.array(held, np.intp) if rows is None else rows[held]
             self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
@@ -284,8 +296,7 @@ class Builder:
                     (*path, name),
                 )
             return
-        if int(np.prod(values.shape[1:])) > WIDEST:
-            self.put_token((*path, "rest"), None, OVERSIZE)
+        self.leave(None, max(0, math.prod(values.shape[1:]) - WIDEST))
         flat = values.reshape(self.runs, -1)
         hidden = None if mask is None else mask.reshape(self.runs, -1)
         for j, position in enumerate(positions(values.shape[1:])[:WIDEST]):

@@ -94,13 +94,15 @@ class Column:
 class Outputs:
     """The outputs of `runs` runs as columns; a path that is not there is absent from every run.
 
-    Not `complete` where there were more keys or elements than columns can be kept for.
+    Not `complete` where there were more keys or elements than columns can be kept for. `unseen` entries of one of the
+    outputs have no column, at the most, where all columns were asked for.
     """
 
     runs: int
     columns: Mapping[Path, Column]
     labels: Mapping[int, str] = field(default_factory=dict)
     complete: bool = True
+    unseen: int = 0
 
     def column(self, path: Path) -> Column:
         """The column at a path."""
@@ -110,9 +112,8 @@ class Outputs:
     def take(self, rows: npt.NDArray[np.generic]) -> Outputs:
         """The outputs of some rows: an index array or a mask."""
         count = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
-        return Outputs(
-            count, {path: column.take(rows) for path, column in self.columns.items()}, self.labels, self.complete
-        )
+        columns = {path: column.take(rows) for path, column in self.columns.items()}
+        return Outputs(count, columns, self.labels, self.complete, self.unseen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,8 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
     labels = {code: label for part in parts for code, label in part.labels.items()}
     paths = dict.fromkeys(path for part in parts for path in part.columns)
     columns = {path: _joined(parts, path) for path in paths}
-    return Outputs(sum(part.runs for part in parts), columns, labels, all(part.complete for part in parts))
+    complete, unseen = all(part.complete for part in parts), max(part.unseen for part in parts)
+    return Outputs(sum(part.runs for part in parts), columns, labels, complete, unseen)
 
 
 def _joined(parts: Sequence[Outputs], path: Path) -> Column:

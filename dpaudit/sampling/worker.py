@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any, Protocol
@@ -62,6 +62,11 @@ class Pilot:
     second: Outputs
     sides: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False)
     sizes: tuple[int, ...] = ()
+
+    @property
+    def unseen(self) -> int:
+        """The entries of one output that were not looked at, at the most."""
+        return max(self.first.unseen, self.second.unseen)
 
     @classmethod
     def joined(cls, parts: Sequence[Pilot]) -> Pilot:
@@ -160,9 +165,7 @@ class Worker:
             objects = run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None)
             whole, types = encode_objects(objects), encode_objects(objects, frozenset({(TYPE,)}))
             # the quick ways leave out the types, which an event may ask for
-            return Outputs(
-                whole.runs, {**types.columns, **whole.columns}, {**types.labels, **whole.labels}, whole.complete
-            )
+            return replace(whole, columns={**types.columns, **whole.columns}, labels={**types.labels, **whole.labels})
         stretches = [(side, len(list(runs))) for side, runs in groupby(sides.tolist())]
         return concatenate([self._call(pair, int(side), runs, rng, None) for side, runs in stretches])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -69,6 +70,26 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
         assert "adjacency taken on trust" in assertion.refuted_lines(each)[0]
         assert "adjacency taken on trust" in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, each))
         assert json.loads(each.to_json())["adjacency"] == list(each.adjacency)
+
+
+def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format(tmp_path: Path) -> None:
+    result = replace(example.result(), unseen=744, unpaired=1)
+    said = "744 entries of an output not looked at and 1 entry of an output looked at one by one only"
+    for suffix, first in {".md": 400, ".txt": 250, ".html": 1_200, ".xml": 2_000, ".sarif": None}.items():
+        text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
+        assert said in re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:first], suffix
+    (row,) = csv.DictReader(report.write(result, tmp_path / "it.csv").read_text(encoding="utf-8").splitlines())
+    assert (row["unseen"], row["unpaired"]) == ("744", "1")
+    assert said in assertion.refuted_lines(result)[0]
+    assert said in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, result))
+    assert any(f"no power is claimed for what was left out: {said}" in line for line in wording.could_see(result))
+    stored = json.loads(result.to_json())
+    assert (stored["unseen"], stored["unpaired"]) == (744, 1)
+    assert load(result.save(tmp_path / "it.json")) == result
+    for suffix in (".md", ".txt", ".html"):
+        text = report.write(example.result(), tmp_path / f"whole{suffix}").read_text(encoding="utf-8")
+        assert "looked at one by one" not in text
+        assert "refuted with power 0.95, for an event that is known" in text
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "report.json.gz", ".json", "a\nb.exe"])

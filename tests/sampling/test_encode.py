@@ -12,7 +12,7 @@ from dpaudit import UnsoundAudit
 from dpaudit.sampling import token
 from dpaudit.sampling.columns import MOST_KEYS, WIDEST
 from dpaudit.sampling.encode import encode_batch, encode_objects
-from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, OVERSIZE, TYPE, Failure
+from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Failure, concatenate
 from tests.sampling import kinds
 
 
@@ -243,9 +243,26 @@ def test_a_result_without_the_run_as_first_axis_is_refused(raw: Any) -> None:
         encode_batch(raw, 2)
 
 
-def test_a_wide_batch_says_what_it_left_out() -> None:
-    outputs = encode_batch(np.zeros((2, WIDEST + 1)), 2)
-    assert outputs.column(("rest",)).tokens.tolist() == [OVERSIZE.code] * 2
+def test_entries_without_a_column_are_counted() -> None:
+    """The most of one output: beyond the widest array or list, the deepest level, and the keys of a batch."""
+    wide, deep = np.zeros(WIDEST + 7), [[[[[1.0], 2.0]]]]
+    for outputs, unseen in (
+        (encode_batch(np.zeros((2, WIDEST)), 2), 0),
+        (encode_batch(np.zeros((2, 3, WIDEST)), 2), 2 * WIDEST),
+        (encode_batch({"a": np.zeros((2, WIDEST + 1)), "b": np.zeros((2, WIDEST + 2))}, 2), 3),
+        (encode_objects([wide, 1.0]), 7),
+        (encode_objects([wide.tolist(), wide[:3].tolist()]), 7),
+        (encode_objects([{"a": wide, "b": tuple(wide)}]), 14),
+        (encode_objects([np.ma.masked_array(wide, wide > 0)]), 7),
+        (encode_objects([[[0.0] * 10] * 30]), sum(max(0, 10 - WIDEST // (j + 1)) for j in range(30))),
+        (encode_objects([deep, 1.0]), 2),
+        (encode_objects([{str(j): 0 for j in range(MOST_KEYS)}, {"another": 0, "1": 0}]), 1),
+        (encode_objects([frozenset(range(MOST_KEYS + 5))]), 5),
+        (encode_objects([wide], frozenset({(0,)})), 0),  # what is not asked for is not counted
+    ):
+        assert outputs.unseen == unseen
+        assert outputs.take(np.array([0])).unseen == unseen
+        assert concatenate([encode_objects([1.0]), outputs]).unseen == unseen
 
 
 def test_zero_runs_are_fine() -> None:

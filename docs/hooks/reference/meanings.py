@@ -46,6 +46,8 @@ RESULT: Meanings = {
         "adjacency": "for each pair, what shows that its datasets count as neighbours: records, rows (of a frame or of "
         "columns) or entries (of a dictionary) that were compared, answers within the stated sensitivity, or any two "
         "values under the local relation; null where that is taken on trust",
+        "unseen": "entries of one output that were not looked at, the most of any output that search held",
+        "unpaired": "entries of one output that were looked at one by one and never together with others, the most",
     },
     "StoredSpec": {
         "name": "of the audit",

@@ -22,13 +22,19 @@ BLIND = {
 
 
 def check_compared(witness: Witness, evidence: Evidence, pair: str, pilot: Pilot | None = None) -> None:
-    """Raises `UnsoundAudit` where each run failed alike, or gave an object that no event can look into.
+    """Raises `UnsoundAudit` where each run failed alike, or gave an object or entries that no event looks into.
 
     Such a mechanism is never refuted, whatever it would release if it worked. `pilot` holds search runs of the pair:
     where one of them gave another output, the rest is rare, and not broken.
     """
     if pilot is not None and not constants(pilot).equal:
         return
+    if pilot is not None and pilot.unseen and not _told(evidence):
+        raise UnsoundAudit(
+            f"every run on the pair {pair!a} gave the same in the part of its output that was looked at (entries that "
+            f"were not: {pilot.unseen:,}): nothing was compared, so there is no verdict; return fewer entries, or a "
+            "summary of them"
+        )
     event = witness.event
     if isinstance(event, Partition) and isinstance(evidence, Binned):
         event, hits = event.bins[0], (evidence.counts_p[0], evidence.counts_q[0])
@@ -46,3 +52,10 @@ def check_compared(witness: Witness, evidence: Evidence, pair: str, pilot: Pilot
             f"every run on the pair {pair!a} {BLIND[kind].format(ascii(what)[1:-1])}: nothing was compared, so there "
             "is no verdict; call the mechanism once on these datasets, and mend what it gives"
         )
+
+
+def _told(evidence: Evidence) -> bool:
+    """Whether the certifying runs were not all alike."""
+    if isinstance(evidence, Binned):
+        return any(0 < count < evidence.runs_p for count in evidence.counts_p)
+    return (evidence.hits_p, evidence.hits_q) not in ((0, 0), (evidence.runs_p, evidence.runs_q))

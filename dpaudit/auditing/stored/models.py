@@ -376,6 +376,8 @@ class StoredResult(Stored):
     histogram: StoredHistogram | UnsetType | None = UNSET
     trail: list[StoredEvidence] | UnsetType = UNSET
     adjacency: list[Adjacency | None] | UnsetType = UNSET
+    unseen: Count | UnsetType = UNSET
+    unpaired: Count | UnsetType = UNSET
 
 
 def json_schema() -> dict[str, Any]:

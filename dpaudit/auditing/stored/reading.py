@@ -155,6 +155,8 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         histogram=Histogram.from_dict(raw["histogram"]) if raw.get("histogram") else None,
         trail=tuple(_evidence(each) for each in raw.get("trail", ())),
         adjacency=tuple(raw.get("adjacency", ())),
+        unseen=raw.get("unseen", 0),
+        unpaired=raw.get("unpaired", 0),
         provenance=raw["provenance"],
     )
 

@@ -23,6 +23,7 @@ from dpaudit.auditing.wording.statements import (
     claimed,
     confidence,
     limits,
+    unseen,
     verdict_text,
 )
 from dpaudit.certify import Binned
@@ -93,6 +94,10 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
         lines.append(
             "A representation finding stands beside this: the low bits of the floating-point outputs tell the datasets "
             f"apart, and for the outputs as floats the claim is refuted, with a confidence of its own, {told}."
+        )
+    if result.unseen or result.unpaired:
+        lines.append(
+            f"Outputs were not looked at whole: {unseen(result)}. Nothing is said about what these would show."
         )
     if result.on_trust:
         lines.insert(0, f"{ON_TRUST.capitalize()}: nothing here shows that the datasets count as neighbours.")
@@ -178,8 +183,8 @@ def _seen(result: AuditResult) -> tuple[str, ...]:
     return (
         f"A true {result.claim.parameter} of {'; of '.join(told)}: that much is refuted with probability "
         f"{exact(POWER)}, at least.",
-        "That is so where the search comes upon such outputs, on the datasets that were run; of others it says "
-        "nothing.",
+        "That is so for an event that is known; the search has to find one, in what was looked at, and of outputs that "
+        "it does not come upon this says nothing.",
     )
 
 

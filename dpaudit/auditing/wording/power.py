@@ -9,10 +9,12 @@ from dpaudit.auditing.control import Control, smallest_seen
 from dpaudit.auditing.result import POWER, AuditResult
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.wording.numerals import counted, decimals, exact, up
-from dpaudit.auditing.wording.statements import at_delta, at_order
+from dpaudit.auditing.wording.statements import at_delta, at_order, unseen
 from dpaudit.certify import Binned, smallest_caught
 from dpaudit.certify.power import MASSES
 from dpaudit.claims import Claim
+
+KNOWN = "for an event that is known"  # the search has to find one
 
 
 def could_see(result: AuditResult) -> tuple[str, ...]:
@@ -28,10 +30,13 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
     seen = [f"{_up(least)} at {exact(mass)}" for mass, least in caught.items() if least is not None]
     blind = [exact(mass) for mass, least in caught.items() if least is None]
     if seen:
-        lines.append(f"refuted with power {exact(POWER)}: a true {name} from here on, by the probability of its event")
+        known = f"refuted with power {exact(POWER)}, {KNOWN}"
+        lines.append(f"{known}: a true {name} from here on, by the probability of the event")
         lines.append("; ".join(seen))
     if blind:
         lines.append(f"nothing is caught on an event of probability {_either(blind)}")
+    if result.unseen:
+        lines.append(f"no power is claimed for what was left out: {unseen(result)}")
     return (*lines, *_of_witness(result), *_demanded(result))
 
 
@@ -70,7 +75,7 @@ def _demanded(result: AuditResult) -> tuple[str, ...]:
         return ()
     wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
     reached = "reached" if result.power_reached else "NOT reached: give more runs"
-    return (f"the power that the spec demands ({wanted}) was {reached}",)
+    return (f"the power that the spec demands ({wanted}), {KNOWN}, was {reached}",)
 
 
 def control_lines(result: AuditResult) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.numerals import bound, confidence_text, decimals, down, exact, up
+from dpaudit.auditing.wording.numerals import bound, confidence_text, counted, decimals, down, exact, up
 from dpaudit.auditing.wording.quoting import clean
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim
@@ -73,10 +73,17 @@ def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
 
 
 def statement(result: AuditResult, *, digits: int = 3) -> str:
-    """The certified statement: the bound, its confidence, what was claimed, and whether adjacency is only stated."""
+    """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
     told = confidence_text(confidence(result))
     trust = f"; {ON_TRUST}" if result.on_trust else ""
-    return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}"
+    left = f"; {unseen(result)}" if result.unseen or result.unpaired else ""
+    return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
+
+
+def unseen(result: AuditResult) -> str:
+    """The entries of outputs that no event was looked for in, or none of several: of any output, the most."""
+    parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at one by one only")]
+    return " and ".join(f"{counted(many, 'entry', 'entries')} of an output {how}" for many, how in parts if many)
 
 
 def confidence(result: AuditResult) -> float:

@@ -10,7 +10,7 @@ from dpaudit.auditing.result import AuditResult, Finding
 from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.wording.numerals import confidence_text, decimals, exact, level_text, p_text, up
-from dpaudit.auditing.wording.power import could_see
+from dpaudit.auditing.wording.power import KNOWN, could_see
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
 from dpaudit.auditing.wording.statements import certified, certified_bound, claimed, confidence, verdict_text
 from dpaudit.certify import Binned
@@ -147,7 +147,7 @@ def _power(result: AuditResult) -> Table:
         least = result.least_caught(mass)
         told = "nothing" if least is None else up(least, decimals(least, 3)) if 0.0 < least < math.inf else exact(least)
         rows.append((exact(mass), told))
-    head = ("probability of the event", f"least true {name} that is refuted with power 0.95")
+    head = ("probability of the event", f"least true {name} that is refuted with power 0.95, {KNOWN}")
     return Table(POWER_TABLE, head, tuple(rows), frozenset({0, 1}), could_see(result)[0])
 
 

@@ -6,6 +6,7 @@ import math
 
 from dpaudit.auditing.result import POWER, AuditResult
 from dpaudit.auditing.wording.numerals import decimals, exact, up
+from dpaudit.auditing.wording.power import KNOWN
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
 from dpaudit.report.figures.drawing import Drawing
@@ -27,7 +28,7 @@ def power(result: AuditResult) -> Drawing | None:
     name, promised = result.claim.parameter, result.claim.promised(result.certificate.delta)
     masses, least = (list(each) for each in zip(*known, strict=True))
     keys: list[Key] = [
-        ("line", "first", f"a true {name} from here on is refuted, with power {exact(POWER)}"),
+        ("line", "first", f"a true {name} from here on is refuted, with power {exact(POWER)}, {KNOWN}"),
         ("dash", "claim", f"claimed {name}"),
     ]
     mass = None if isinstance(result.evidence, Binned) else result.evidence.hits_p / result.evidence.runs_p
@@ -50,7 +51,7 @@ def power(result: AuditResult) -> Drawing | None:
     ]
     text = (
         f"The least true {name} that an audit of this size refutes with power {exact(POWER)}, by the probability of "
-        "the event that shows it: the rarer the event, the larger a loss must be to be seen."
+        f"the event that shows it, {KNOWN}: the rarer the event, the larger a loss must be to be seen."
     )
     if len(known) < len(MASSES):
         text += " On events rarer than where the line begins, no loss is refuted with that power."

@@ -23,7 +23,7 @@ help:
 	@echo "make research         audits the catalogue over claims from 0.1 to 8 and writes reports/research/ (minutes)"
 	@echo "make test             lint, types and tests"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
-	@echo "make prove-random     proves 1,000 random programs and compares each proof with exact losses (minutes)"
+	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and with Python's own runs (minutes)"
 	@echo "make docs             builds the documentation into site/"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"

@@ -14,17 +14,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dpaudit import bracket
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.language import read, run
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Proof
+from dpaudit.verify.upper import Label
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, PairLoss, at_most, pair_loss
 from tests.verify.programs import PROGRAMS, WRONG
 from tests.verify.random_programs import Mechanism, Pair, mechanism
+from tests.verify.random_python import KINDS, function_of, hostile, loss_between, loss_in_python
 
 RUNS = 6  # of a source beside its reading
 
@@ -259,3 +263,73 @@ def test_divisors_that_are_never_0_are_read() -> None:
     found = prove(read(source), "all-differ")
     assert isinstance(found, Proof)
     assert check(found).cost == "eps"
+
+
+# programs that do what a reader may overlook, beside Python's own runs of them
+
+
+def beside_python(seed: int) -> tuple[str, bool]:
+    """What becomes of a program, and whether its bound is near the loss that Python shows; fails where it is below."""
+    drawn = hostile(seed)
+    try:
+        answers = len(drawn.pair[0]) if isinstance(drawn.pair[0], list) else None
+        found = bracket(
+            drawn.function,
+            drawn.claim,
+            pair=drawn.pair,
+            adjacency=drawn.adjacency,
+            parameters=drawn.parameters,
+            answers=answers,
+            runs=0,
+        )
+    except InvalidSpec:
+        return "refused", False
+    bounds = [each.epsilon_upper for each in found.uppers if each.label is Label.PROVED]
+    if not bounds:
+        return found.verdict.value, False
+    exact = [each.epsilon_lower or 0.0 for each in found.uppers if each.label is Label.EXACT_PAIR]
+    loss = loss_in_python(drawn)
+    where = f"seed {seed}, {drawn.kind}, {drawn.parameters}, {drawn.pair}\n{drawn.source}"
+    assert loss <= min(bounds) + 1e-9, f"proved {min(bounds)}, in Python a pair loses {loss}: {where}"
+    assert max(exact, default=0.0) <= min(bounds), f"proved {min(bounds)}, a pair loses {max(exact)}: {where}"
+    return "proved", loss >= 0.7 * min(bounds)
+
+
+@pytest.mark.parametrize("start", [0, 6, 12])
+def test_no_program_loses_more_in_python_than_is_proved_of_it(start: int) -> None:
+    for seed in range(start, start + 6):
+        beside_python(seed)
+
+
+@pytest.mark.slow
+def test_none_of_two_thousand_programs_loses_more_in_python_than_is_proved_of_it() -> None:
+    seen = Counter(beside_python(seed) for seed in range(2_000))
+    proved = sum(count for (word, _), count in seen.items() if word == "proved")
+    assert proved >= 500, seen
+    assert seen["proved", True] >= 0.3 * proved, seen  # bounds far above the truth would never be found out
+
+
+OVERLOOKED = {  # what was once proved of programs, and what Python loses at least
+    "a divisor in one branch": (UNUSED["a quotient in one branch"][0], [1.0, 0.0], [0.0, 0.0], 1.0),
+    "a name that has no value yet": (RELEASE.replace("UNUSED", "h = q > 0 and z > 0") + "    z = 1\n", 1.0, 0.0, 1.0),
+    "one draw for a vector": (RELEASE.replace("    UNUSED\n", ""), np.array([0.0, 0.0]), np.array([1.0, -1.0]), 1.0),
+    "a parameter that is a literal": (
+        "def f(q, rng, eps, N):\n    return q + rng.laplace(scale=1 / eps if eps > 0.1 else 1)\n",
+        0.0,
+        1.0,
+        0.1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVERLOOKED)
+def test_python_s_own_runs_show_what_a_reader_overlooks(name: str) -> None:
+    source, first, second, eps = OVERLOOKED[name]
+    loss = loss_between(function_of(source, name), (first, second), {"eps": eps, "N": 0})
+    assert loss > 1.5 * eps
+
+
+def test_programs_beside_python_are_of_all_kinds() -> None:
+    drawn = [hostile(seed) for seed in range(400)]
+    assert {each.kind for each in drawn} == set(KINDS)
+    assert len({each.source for each in drawn}) >= 200

@@ -50,6 +50,20 @@ class Explored:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How some search runs ended: `what` ("a value", "raised ValueError", "None", ...), how many of them on either
+    dataset, and how many of these the event of the witness holds."""
+
+    what: str
+    runs: tuple[int, int]
+    hits: tuple[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ending as results store it."""
+        return {"what": self.what, "runs": list(self.runs), "hits": list(self.hits)}
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One witness, the counts of its fresh runs, and what they certify of the claim at the witness's distance."""
 
@@ -82,6 +96,7 @@ class AuditResult:
     runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
     count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust. `unseen` entries of one output were not
     looked at, and `unpaired` ones alone and never together with others: the most of any output that search held.
+    `endings` says how search runs ended where some gave no value; it is empty where all did.
     """
 
     spec: dict[str, Any]
@@ -104,6 +119,7 @@ class AuditResult:
     adjacency: tuple[str | None, ...] = ()
     unseen: int = 0
     unpaired: int = 0
+    endings: tuple[Ending, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -282,6 +298,7 @@ class AuditResult:
             "adjacency": list(self.adjacency),
             "unseen": self.unseen,
             "unpaired": self.unpaired,
+            "endings": [ending.to_dict() for ending in self.endings],
             "provenance": self.provenance,
         }
 

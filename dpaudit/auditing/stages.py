@@ -18,6 +18,7 @@ from dpaudit.auditing.certification import (
     rest,
 )
 from dpaudit.auditing.counting import Counted, Counting, in_both
+from dpaudit.auditing.endings import endings, notes
 from dpaudit.auditing.health import Health, Twins
 from dpaudit.auditing.health.comparing import check_compared
 from dpaudit.auditing.health.pilot import constants
@@ -123,7 +124,7 @@ def repeat_witness(
         answer = Answer((counted,), counted.evidence.runs, (), None)
         probe, afresh = _looked_again(session, probe, True)
         twins = None if probe.reproducible else compare_twins(session, witness.pair, probe, kept - afresh)
-        return counted.evidence, _checked(spec, answer, twins)
+        return counted.evidence, _checked(spec, answer, twins, probe.pilots[witness.pair])
 
 
 def _answered(spec: AuditSpec, session: Session, progress: Progress) -> tuple[Probe, int, Answer]:
@@ -240,10 +241,10 @@ def _looked_again(session: Session, probe: Probe, refuted: bool) -> tuple[Probe,
     return replace(probe, reproducible=session.repeats_afresh(pilot, 0)), len(pilot.sides)
 
 
-def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None) -> Health:
+def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None, held: Pilot | None = None) -> Health:
     """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an answer."""
     for place, each in enumerate(answer.counted):
-        pilot = None if place else answer.pilot
+        pilot = None if place else answer.pilot or held
         check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name, pilot)
     processes = [each.processes for each in answer.counted if each.processes is not None]
     watched = [each.looked for each in answer.counted if each.looked is not None]
@@ -281,6 +282,9 @@ def _result(
     if probe.alone:
         note = f"{ALONE_WORDS}: a batched call raised, and an exception belongs to one run"
         explored = (*explored, Explored("mechanism", spec.mechanism.name, note))
+    shown = answer.pilot if main.witness.pair == answer.counted[0].witness.pair else None
+    ends = endings(shown, main.witness)
+    said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
     bits = answer.counted[0].bits
     anytime = spec.stopping == "anytime"
     level = rest(spec.confidence, spec.sequential_share) if anytime else main.certificate.confidence
@@ -298,14 +302,13 @@ def _result(
         blocks=answer.blocks,
         others=tuple(findings),
         representation=None if bits is None else _of_bits(spec, *bits),
-        histogram=histogram(answer.pilot, main.witness)
-        if main.witness.pair == answer.counted[0].witness.pair
-        else None,
+        histogram=histogram(shown, main.witness),
         trail=answer.counted[first].trail,
+        endings=ends,
         adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
         unseen=0 if answer.pilot is None else answer.pilot.unseen,
         unpaired=0 if answer.pilot is None else max(map(unpaired, (answer.pilot.first, answer.pilot.second))),
-        provenance=provenance,
+        provenance={**provenance, **({"exceptions": said} if said else {})},
     )
 
 

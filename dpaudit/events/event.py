@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.features import Coordinate, Feature, stored
-from dpaudit.sampling.outputs import Column, Outputs, Path, Sample, Token
+from dpaudit.sampling.outputs import ABSENT, Column, Outputs, Path, Sample, Token
 
 FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
 SHOWN = 6  # intervals or tokens that the printed form names
@@ -66,7 +66,7 @@ class Event:
         parts = [_spelled(name, low, high) for low, high in self.intervals[:SHOWN]]
         labels = [token.label for token in self.tokens[:SHOWN]]
         if len(labels) == 1:
-            parts.append(f"{name} is {labels[0]}")
+            parts.append(_missing(name) if self.tokens[0] == ABSENT else f"{name} is {labels[0]}")
         elif labels:
             more = len(self.tokens) - len(labels)
             parts.append(f"{name} is one of {', '.join(labels)}" + (f" and {more} more" if more else ""))
@@ -152,6 +152,10 @@ def _spelled(name: str, low: float, high: float) -> str:
     if np.nextafter(np.float32(low), np.float32(np.inf)) == np.float32(high):
         return f"{name} == {_short(high)}"
     return f"{_short(low)} < {name} <= {_short(high)}"
+
+
+def _missing(name: str) -> str:
+    return "output is a plain number, or no value" if name == "type(output)" else f"there is no {name}"
 
 
 def _short(number: float) -> str:

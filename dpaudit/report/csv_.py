@@ -13,6 +13,7 @@ from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.wording import verdict_text
 from dpaudit.auditing.wording.cells import cell
+from dpaudit.auditing.wording.endings import meaning
 from dpaudit.certify import Binned
 from dpaudit.report.places import spec_of
 from dpaudit.report.single import alone
@@ -156,7 +157,7 @@ def _answer(result: AuditResult) -> dict[str, object]:
 
 def _counts(result: AuditResult) -> dict[str, object]:
     e, witness = result.evidence, result.witness
-    sides = {"event": str(witness.event), "likelier_on": witness.p_side}
+    sides = {"event": f"{witness.event}{meaning(result)}", "likelier_on": witness.p_side}
     runs = {"runs_likelier": e.runs_p, "runs_other": e.runs_q}
     if isinstance(e, Binned):
         return {**sides, **runs}

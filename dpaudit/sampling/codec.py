@@ -152,7 +152,7 @@ def _outputs(outputs: Outputs, arrays: list[Array]) -> dict[str, Any]:
             _add(column.codes, arrays)
         columns.append([[_step(step) for step in path], column.codes is not None])
     labels = [[int(code), label] for code, label in outputs.labels.items()]
-    whole = {"complete": bool(outputs.complete), "unseen": int(outputs.unseen)}
+    whole = {"complete": bool(outputs.complete), "unseen": int(outputs.unseen), "notes": dict(outputs.notes)}
     return {"runs": int(outputs.runs), **whole, "columns": columns, "labels": labels}
 
 
@@ -165,7 +165,8 @@ def _outputs_again(value: dict[str, Any], arrays: Any) -> Outputs:
             _unreadable()
         columns[tuple(_step(step) for step in path)] = column
     labels = {int(code): str(label) for code, label in value["labels"]}
-    return Outputs(runs, columns, labels, bool(value["complete"]), int(value["unseen"]))
+    notes = {str(label): str(note) for label, note in value["notes"].items()}
+    return Outputs(runs, columns, labels, bool(value["complete"]), int(value["unseen"]), notes)
 
 
 def _step(step: Any) -> int | str:

@@ -62,11 +62,12 @@ class Builder:
         self.labels: dict[int, str] = {}
         self.complete = True
         self.cut = np.zeros(runs if wanted is None else 0, np.int64)  # entries of each output that have no column
+        self.notes: dict[str, str] = {}
 
     def outputs(self) -> Outputs:
         partial = {path: Column(values, codes) for path, (values, codes) in self.columns.items()}
         unseen = int(self.cut.max(initial=0))
-        return Outputs(self.runs, {**self.whole, **partial}, self.labels, self.complete, unseen)
+        return Outputs(self.runs, {**self.whole, **partial}, self.labels, self.complete, unseen, self.notes)
 
     def leave(self, rows: Rows, entries: Any) -> None:
         """So many entries of these runs get no column."""
@@ -145,9 +146,7 @@ class Builder:
     def _handler(self, kind: Any) -> Callable[[list[Any], Rows, Path, int], None]:
         """What adds objects of one type; the order of the questions is the definition of the canonical form."""
         if kind is Failure:
-            return lambda objects, rows, path, depth: self.put_tokens(
-                path, rows, (o.token for o in objects), len(objects)
-            )
+            return self._add_failures
         if kind in (type(None), Absent, type(np.ma.masked)):
             found = NONE if kind is type(None) else ABSENT
             return lambda objects, rows, path, depth: self.put_token(path, rows, found)
@@ -193,6 +192,10 @@ class Builder:
 
     def _add_opaque(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.put_token(path, rows, token("object", type_name(type(objects[0]))))
+
+    def _add_failures(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        self.notes = {found.token.label: found.note for found in reversed(objects) if found.note} | self.notes
+        self.put_tokens(path, rows, (found.token for found in objects), len(objects))
 
     def _add_numbers(self, objects: list[Any], rows: Rows, path: Path, depth: int = 0) -> None:
         self.put(path, rows, np.fromiter(map(real, objects), np.float64, len(objects)))

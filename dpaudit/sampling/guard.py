@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import re
 import signal
 import sys
+import sysconfig
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,6 +23,10 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling.outputs import TIMED_OUT, Failure, token
 
+LONGEST_MESSAGE = 160  # characters of an exception's message that are kept
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(__file__)), each) for each in ("sampling", "mechanisms"))
+ELSEWHERE = ("<frozen", *OWN, *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
 RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen until it rings again
 ORPHAN_S = 1.0  # seconds after which a worker notices that its parent was killed
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
@@ -33,13 +40,32 @@ class Interrupted(BaseException):
     """A real Ctrl-C, told from a KeyboardInterrupt that a mechanism raises."""
 
 
-def failure(error: BaseException) -> Failure:
-    """The output that an exception is: its type, never its text, which may hold an address or a secret."""
+def failure(error: BaseException, noted: set[str]) -> Failure:
+    """The output that an exception is: its type, never its text, which may hold an address.
+
+    Where its label is not among the `noted` ones, it joins them, and the failure has a note of the text and line.
+    """
     if isinstance(error, RunTimedOut):
         return Failure(TIMED_OUT)
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return Failure(token("raised", name))
+    found = token("raised", name)
+    if found.label in noted:
+        return Failure(found)
+    noted.add(found.label)
+    return Failure(found, _note(error))
+
+
+def _note(error: BaseException) -> str:
+    """The first line of an exception's message, and the last line of code outside of Python and its packages."""
+    try:
+        text = (str(error).splitlines() or [""])[0][:LONGEST_MESSAGE]
+    except BaseException:
+        text = "a message that cannot be read"
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    mine = [place for place in frames if not place[0].startswith(ELSEWHERE)]
+    file, line = (mine or [("", 0)])[-1]
+    return repr(ADDRESS.sub("0x...", text)) + (f" ({os.path.basename(file)}, line {line})" if file else "")
 
 
 def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Callable[..., Any]:

@@ -60,9 +60,10 @@ OVERSIZE = token("too large to look at")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Stands where an output would: the run raised, or ran out of time."""
+    """Stands where an output would: the run raised, or ran out of time. `note` is for people: message and line."""
 
     token: Token
+    note: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ class Outputs:
     """The outputs of `runs` runs as columns; a path that is not there is absent from every run.
 
     Not `complete` where there were more keys or elements than columns can be kept for. `unseen` entries of one of the
-    outputs have no column, at the most, where all columns were asked for.
+    outputs have no column, at the most, where all columns were asked for. `notes` has the message and line of the first
+    exception of each label, for people: no event looks at them.
     """
 
     runs: int
@@ -103,6 +105,7 @@ class Outputs:
     labels: Mapping[int, str] = field(default_factory=dict)
     complete: bool = True
     unseen: int = 0
+    notes: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def column(self, path: Path) -> Column:
         """The column at a path."""
@@ -113,7 +116,7 @@ class Outputs:
         """The outputs of some rows: an index array or a mask."""
         count = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         columns = {path: column.take(rows) for path, column in self.columns.items()}
-        return Outputs(count, columns, self.labels, self.complete, self.unseen)
+        return Outputs(count, columns, self.labels, self.complete, self.unseen, self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,8 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
     paths = dict.fromkeys(path for part in parts for path in part.columns)
     columns = {path: _joined(parts, path) for path in paths}
     complete, unseen = all(part.complete for part in parts), max(part.unseen for part in parts)
-    return Outputs(sum(part.runs for part in parts), columns, labels, complete, unseen)
+    notes = {label: note for part in reversed(parts) for label, note in part.notes.items()}  # the first of each
+    return Outputs(sum(part.runs for part in parts), columns, labels, complete, unseen, notes)
 
 
 def _joined(parts: Sequence[Outputs], path: Path) -> Column:

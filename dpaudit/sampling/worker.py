@@ -306,6 +306,7 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, want
     ['float', 'Failure']
     """
     outputs: list[Any] = []
+    noted: set[str] = set()  # labels whose first exception has been described
     encode, fixed = partial(encode_objects, wanted=wanted), float  # the type of the last output that cannot change
     while True:
         try:
@@ -321,7 +322,7 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, want
         except (guard.Interrupted, UnsoundAudit):
             raise
         except BaseException as error:
-            outputs.append(guard.failure(error))
+            outputs.append(guard.failure(error, noted))
 
 
 guard.end_strays(run_each.__code__)

@@ -43,6 +43,7 @@ RESULT: Meanings = {
         "provenance": "all that may differ between two equal audits",
         "histogram": "both output distributions, from search runs",
         "trail": "the counts after growing parts of the certifying runs; only the last is certified",
+        "endings": "how search runs ended where some gave no value; to look at, never evidence",
         "adjacency": "for each pair, what shows that its datasets count as neighbours: records, rows (of a frame or of "
         "columns) or entries (of a dictionary) that were compared, answers within the stated sensitivity, or any two "
         "values under the local relation; null where that is taken on trust",
@@ -114,6 +115,7 @@ RESULT: Meanings = {
     },
     "StoredProvenance": {
         "commit": "of the repository, `-dirty` where its files had changed",
+        "exceptions": "the message and line of the first exception of each type, where some were raised",
         "interruptions": "how often the audit was stopped and resumed",
         "command": "the command that repeats it",
         "source": "the spec file",
@@ -245,6 +247,11 @@ RESULT: Meanings = {
         "scope": "which inputs it holds for",
         "arithmetic": "what it was computed with",
         "source": "where it comes from",
+    },
+    "StoredEnding": {
+        "what": '"a value", "None", "nan", "timed out" or "raised" and the type of an exception',
+        "runs": "how many runs ended so, on the first and on the second dataset",
+        "hits": "how many of these the event of the witness holds",
     },
     "StoredHistogram": {
         "feature": "what is counted",

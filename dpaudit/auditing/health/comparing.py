@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpaudit.auditing.certification import Evidence
+from dpaudit.auditing.endings import notes
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.evidence import Binned, CoinFlip
@@ -48,9 +49,10 @@ def check_compared(witness: Witness, evidence: Evidence, pair: str, pilot: Pilot
         return
     kind, _, what = event.tokens[0].label.partition(" ")
     if kind in BLIND:
+        told = BLIND[kind].format(ascii(what)[1:-1]) + _said(pilot, event.tokens[0].label)
         raise UnsoundAudit(
-            f"every run on the pair {pair!a} {BLIND[kind].format(ascii(what)[1:-1])}: nothing was compared, so there "
-            "is no verdict; call the mechanism once on these datasets, and mend what it gives"
+            f"every run on the pair {pair!a} {told}: nothing was compared, so there is no verdict; "
+            "call the mechanism once on these datasets, and mend what it gives"
         )
 
 
@@ -59,3 +61,9 @@ def _told(evidence: Evidence) -> bool:
     if isinstance(evidence, Binned):
         return any(0 < count < evidence.runs_p for count in evidence.counts_p)
     return (evidence.hits_p, evidence.hits_q) not in ((0, 0), (evidence.runs_p, evidence.runs_q))
+
+
+def _said(pilot: Pilot | None, label: str) -> str:
+    """What the first exception of this label said, and where."""
+    note = notes(pilot).get(label)
+    return "" if note is None else f", the first time {note.encode('ascii', 'backslashreplace').decode()}"

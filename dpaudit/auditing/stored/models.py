@@ -298,6 +298,14 @@ class StoredExplored(Stored):
     runs: Count
 
 
+class StoredEnding(Stored):
+    """How some search runs ended, on either dataset, and how many of them the event of the witness holds."""
+
+    what: str
+    runs: tuple[Count, Count]
+    hits: tuple[Count, Count]
+
+
 class StoredUpper(Stored):
     """An upper bound on the loss: what kind of statement it is, for which inputs, and where it comes from."""
 
@@ -349,6 +357,7 @@ class StoredProvenance(Stored):
     source: str | UnsetType | None = UNSET
     commit: str | UnsetType | None = UNSET
     interruptions: Count | UnsetType = UNSET
+    exceptions: dict[str, str] | UnsetType = UNSET
 
 
 class StoredResult(Stored):
@@ -378,6 +387,7 @@ class StoredResult(Stored):
     adjacency: list[Adjacency | None] | UnsetType = UNSET
     unseen: Count | UnsetType = UNSET
     unpaired: Count | UnsetType = UNSET
+    endings: list[StoredEnding] | UnsetType = UNSET
 
 
 def json_schema() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dpaudit.auditing.control import Control
 from dpaudit.auditing.health import Health
 from dpaudit.auditing.histogram import Histogram
 from dpaudit.auditing.rechecking import recompute, recompute_other, recompute_representation
-from dpaudit.auditing.result import SCHEMA, AuditResult, Explored, Finding
+from dpaudit.auditing.result import SCHEMA, AuditResult, Ending, Explored, Finding
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.stored.agreement import CURE, agree
 from dpaudit.auditing.stored.models import StoredCertificate, StoredFinding, StoredResult, StoredUpper
@@ -157,6 +157,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         adjacency=tuple(raw.get("adjacency", ())),
         unseen=raw.get("unseen", 0),
         unpaired=raw.get("unpaired", 0),
+        endings=tuple(Ending(x["what"], tuple(x["runs"]), tuple(x["hits"])) for x in raw.get("endings", ())),
         provenance=raw["provenance"],
     )
 

@@ -6,6 +6,7 @@ import shlex
 
 from dpaudit.auditing.fingerprint import event_class
 from dpaudit.auditing.result import AuditResult
+from dpaudit.auditing.wording.endings import ending_lines, meaning
 from dpaudit.auditing.wording.findings import bet_lines
 from dpaudit.auditing.wording.numerals import exact, p_text
 from dpaudit.auditing.wording.power import could_see
@@ -90,7 +91,7 @@ def _mechanism(result: AuditResult) -> str:
 
 def _finding(result: AuditResult) -> tuple[str, ...]:
     pair, witness = result.spec["pairs"][result.witness.pair], result.witness
-    event, name = clean(witness.event, LONGEST_DATA), clean(pair["name"])
+    event, name = f"{clean(witness.event, LONGEST_DATA)}{meaning(result)}", clean(pair["name"])
     if isinstance(witness.event, Partition):
         told = f'partition: {event} shows how the {witness.p_side} dataset of the pair "{name}" differs'
     else:
@@ -99,6 +100,7 @@ def _finding(result: AuditResult) -> tuple[str, ...]:
         told,
         f"  first   {data_text(pair['first'])}",
         f"  second  {data_text(pair['second'])}",
+        *(f"  {line}" for line in ending_lines(result)),
         "counts, of fresh runs after the event was chosen:",
         *(f"  {line}" for line in (*evidence_lines(result)[:2], *bet_lines(result))),
     )

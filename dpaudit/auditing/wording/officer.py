@@ -11,6 +11,7 @@ from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.suite import SuiteEntry
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.wording.acceptances import STILL_REFUTED, acceptance_line
+from dpaudit.auditing.wording.endings import ending_lines
 from dpaudit.auditing.wording.numerals import confidence_text, counted, decimals, down, exact, up
 from dpaudit.auditing.wording.promises import LARGEST_LOSS, implied_promise, promise, ratio_text, unit
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
@@ -142,6 +143,7 @@ def _found(result: AuditResult) -> tuple[str, ...]:
     return (
         f"Found: a set of outputs, chosen before the runs that count, is at least {times} times as probable with the "
         f"{side} dataset as with the {other}{off}.",
+        *(f"{line[0].upper()}{line[1:]}." for line in ending_lines(result)),
     )
 
 

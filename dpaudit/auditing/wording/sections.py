@@ -12,6 +12,7 @@ from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.wording.brackets import bracket_lines
+from dpaudit.auditing.wording.endings import ending_lines, meaning
 from dpaudit.auditing.wording.findings import bet_lines, health_lines, other_lines, representation_lines
 from dpaudit.auditing.wording.numerals import bound, counted, exact, level_text, p_text
 from dpaudit.auditing.wording.power import control_lines, could_see
@@ -145,10 +146,11 @@ def _witness(result: AuditResult) -> tuple[str, ...]:
     else:
         what, says = "the event", f'is likelier on the {side} dataset of the pair "{name}"'
     return (
-        f"{what} {clean(event, LONGEST_DATA)}",
+        f"{what} {clean(event, LONGEST_DATA)}{meaning(result)}",
         f"{says}:",
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
+        *ending_lines(result),
     )
 
 

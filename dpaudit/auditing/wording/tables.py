@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dpaudit.auditing.result import AuditResult, Finding
 from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
+from dpaudit.auditing.wording.endings import meaning
 from dpaudit.auditing.wording.numerals import confidence_text, decimals, exact, level_text, p_text, up
 from dpaudit.auditing.wording.power import KNOWN, could_see
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
@@ -104,6 +105,7 @@ def _certificates(result: AuditResult) -> Table:
     for number, found, adjusted in _listed(result):
         made = found.certificate
         event, bound = clean(found.witness.event, LONGEST_DATA), certified_bound(found.claim, made)
+        event += meaning(result) if found.witness is result.witness else ""
         verdict = verdict_text(Verdict.REFUTED if made.refuted else Verdict.NOT_REFUTED)
         level = confidence_text(made.confidence)
         rows.append((number, event, bound, p_text(made.p_value), adjusted, level, verdict))

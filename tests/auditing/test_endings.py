@@ -1,0 +1,125 @@
+"""Exceptions and missing values in plain words: how often, what they said and where; and no other event is chosen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpaudit
+from dpaudit import report
+from dpaudit.auditing.stored import load
+from dpaudit.auditing.wording import assertion
+from dpaudit.events import event_from_dict
+from dpaudit.sampling import Outputs
+from dpaudit.sampling.codec import Kept, decoded, encoded
+from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.outputs import ABSENT, concatenate
+from dpaudit.sampling.worker import run_each
+
+PAIR = ([1] * 5, [1] * 4)
+LINE = "(test_endings.py, line "
+
+
+def _few(data: Any, rng: Any) -> float:
+    if len(data) < 5:
+        raise RuntimeError("too few rows \x1b[31m\u202e at 0x7f00deadbeef")
+    return float(rng.laplace())
+
+
+def _pairs(data: Any, rng: Any) -> tuple[float, int]:
+    return _few(data, rng), 1
+
+
+def _half_none(data: Any, rng: Any) -> float | None:
+    return None if len(data) < 5 and rng.random() < 0.5 else float(rng.laplace())
+
+
+def _import(data: Any, rng: Any) -> None:
+    import no_such_module_here  # type: ignore[import-not-found]  # noqa: F401
+
+
+def _audited(mechanism: Any, **more: Any) -> Any:
+    return dpaudit.audit(mechanism, pair=PAIR, epsilon=1.0, relation="add_or_remove_one", runs=2_000, n_jobs=1, **more)
+
+
+@pytest.mark.parametrize("mechanism", [_few, _pairs])
+def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechanism: Any, tmp_path: Path) -> None:
+    """An event on the type, on numbers or on a score that was about raising says so."""
+    result = _audited(mechanism)
+    line = _few.__code__.co_firstlineno + 2
+    shown = {}
+    for suffix in (".txt", ".md", ".html", ".xml", ".sarif"):
+        text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
+        shown[suffix] = text.replace("&#39;", "'").replace("&#x27;", "'").replace("\\", "")
+    shown["message"] = "\n".join(assertion.refuted_lines(result)).replace("\\", "")
+    for suffix in (".txt", ".md", ".html", "message"):
+        assert "raises RuntimeError in 0 of " in shown[suffix], suffix
+        assert f"{LINE}{line})" in shown[suffix], suffix
+        assert "too few rows x1b[31mu202e at 0x..." in shown[suffix], suffix
+        assert "that was: the run " in shown[suffix], suffix
+    assert all("\x1b" not in text and "\u202e" not in text for text in shown.values())
+    assert load(result.save(tmp_path / "result.json")) == result
+    stored = json.loads(result.to_json())
+    assert [each["what"] for each in stored["endings"]] == ["a value", "raised RuntimeError"]
+    assert list(stored["provenance"]["exceptions"]) == ["raised RuntimeError"]
+
+
+def test_none_is_told_with_how_often_and_values_are_not() -> None:
+    text = str(_audited(_half_none))
+    assert "(in search runs that was: the run gives None)" in text
+    assert "gives None in 0 of " in text
+    plain = _audited(lambda data, rng: len(data) + float(rng.laplace()))
+    assert plain.endings == ()
+    assert "exceptions" not in plain.provenance
+
+
+def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
+    from dataclasses import replace
+
+    result = _audited(_few)
+    numbers = event_from_dict(
+        {"feature": {"kind": "coordinate", "path": []}, "intervals": [[-1.03, "inf"]], "tokens": []}
+    )
+    ends = result.endings
+    some = (replace(ends[0], hits=(ends[0].runs[0] - 9, 0)), replace(ends[1], hits=(0, 0)))
+    text = str(replace(result, witness=replace(result.witness, event=numbers), endings=some))
+    assert "the event output > -1.03\n" in text
+    assert "most of what tells the datasets apart by this event is whether a run gives a value at all" in text
+
+
+def test_a_mechanism_that_always_raises_has_no_verdict_and_says_why() -> None:
+    line = _import.__code__.co_firstlineno + 1
+    with pytest.raises(dpaudit.UnsoundAudit) as caught:
+        _audited(_import)
+    said = f"raised ModuleNotFoundError, the first time \"No module named 'no_such_module_here'\" {LINE}{line})"
+    assert said in str(caught.value)
+
+
+def test_notes_are_of_the_first_exception_of_each_type_and_survive_every_way() -> None:
+    def raising(data: int, rng: Any) -> int:
+        if data % 3:
+            raise (KeyError if data % 3 == 1 else ValueError)(f"at {data}")
+        return data
+
+    one, other = (encode_objects(run_each(raising, iter(range(*ends)), None)) for ends in ((0, 6), (6, 12)))  # type: ignore[arg-type]
+    joined = concatenate([one, other])
+    for found in (one, joined, joined.take(joined.column(()).tokens != 0), decoded(*encoded(Kept(joined))).result):
+        assert isinstance(found, Outputs)
+        assert {label: note.split(" (")[0] for label, note in found.notes.items()} == {
+            "raised KeyError": "\"'at 1'\"",
+            "raised ValueError": "'at 2'",
+        }
+
+
+def test_what_is_missing_is_told_in_words() -> None:
+    for path, told in (
+        ([], "there is no output"),
+        ([1], "there is no output[1]"),
+        (["@type"], "output is a plain number"),
+    ):
+        stored = {"label": ABSENT.label, "code": ABSENT.code}
+        event = event_from_dict({"feature": {"kind": "coordinate", "path": path}, "intervals": [], "tokens": [stored]})
+        assert str(event).startswith(told)

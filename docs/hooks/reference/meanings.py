@@ -187,6 +187,7 @@ RESULT: Meanings = {
     },
     "StoredTradeOffDP": {
         "f": "points (type I error, least type II error)",
+        "outer": "whether f is a function whose points bound it from below",
     },
     "StoredBinned": {
         "counts_p": "runs in each bin, of the likelier side",

@@ -229,7 +229,7 @@ def _at(whole: Any, place: Path_) -> Any:
 FREE = (("spec", "mechanism", "parameters"), ("provenance",))  # the user's own; nothing depends on it
 WHOLE = example.result().to_dict()
 OBJECTS = [place for place, value in _places(WHOLE) if isinstance(value, dict) and place != FREE[0]]
-LATER = (*((key,) for key in ("histogram", "trail", "adjacency", "unseen", "unpaired", "endings")),)  # not in older ones
+LATER = [(key,) for key in ("histogram", "trail", "adjacency", "unseen", "unpaired", "endings")]  # not in older ones
 KEYS = [
     place
     for place, _ in _places(WHOLE)

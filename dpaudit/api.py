@@ -11,6 +11,7 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, repeat_witness, run_audit
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.rechecking import recompute, repeated, went_alone
 from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation, claim_from_dict
@@ -23,6 +24,7 @@ from dpaudit.sampling import Engine, Probe
 from dpaudit.verify.bracket import Bracket
 from dpaudit.verify.upper import UpperBound
 
+DEFAULT_RUNS = 1_000_000
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
 PLANNED_PART = 0.9  # of the time asked for: starting and searching take the rest
 
@@ -36,7 +38,7 @@ def audit(
     epsilon: float | None = None,
     delta: float = 0.0,
     relation: Relation | str | None = None,
-    runs: int = 1_000_000,
+    runs: int | None = None,
     max_time_s: float | None = None,
     run_timeout_s: float | None = None,
     confidence: float = 0.999,
@@ -59,7 +61,8 @@ def audit(
     `pairs` several of them: the best is found on search runs and certified on fresh ones. A Hypothesis strategy that
     draws pairs stands for the first of them that it draws from `seed`. The claim is `claim`, or `epsilon` with `delta`;
     `relation` says who is a neighbour of whom, and is then checked.
-    `runs` caps all executions; `max_time_s` (seconds) sets it from a short probe instead. `run_timeout_s`
+    `runs` caps all executions (left out: 1,000,000; none with `max_time_s`), `max_time_s` (seconds) the time: a short
+    probe, and a look at the clock before certification, choose fewer runs where not all fit. `run_timeout_s`
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
 
     `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
@@ -124,10 +127,13 @@ class Question:
 
         Raises `UnsoundAudit` where there is no verdict.
         """
-        options = dict(self.options)
+        options, clock = dict(self.options), None
         if self.max_time_s is not None:
             limit, timeout_s = validate.positive("max_time_s", self.max_time_s), options["run_timeout_s"]
-            options["runs"] = planned_runs(engine, self.mechanism, self.pairs, limit, options["seed"], timeout_s)
+            clock, most, seed = Clock(limit), options["runs"], options["seed"]
+            options["runs"] = planned_runs(engine, self.mechanism, self.pairs, limit, seed, timeout_s, most=most)
+        elif options["runs"] is None:
+            options["runs"] = DEFAULT_RUNS
         spec = AuditSpec(
             claim=self.claim,
             mechanism=self.mechanism,
@@ -136,7 +142,7 @@ class Question:
             description=_described(self.mechanism, engine) if description is None else description,
             **options,
         )
-        result = run_audit(spec, engine)
+        result = run_audit(spec, engine, clock=clock)
         result = result if self.upper is None else replace(result, upper=self.upper)
         return replace(result, provenance={**result.provenance, "max_time_s": self.max_time_s})
 
@@ -300,8 +306,10 @@ def planned_runs(
     max_time_s: float,
     seed: int,
     run_timeout_s: float | None = None,
+    *,
+    most: int | float | None = None,
 ) -> int:
-    """How many runs fit into `max_time_s` seconds, from a probe of at least `PLANNING_S` seconds' work."""
+    """How many runs, `most` of them at the most, fit into `max_time_s` seconds: from `PLANNING_S` seconds' work."""
     probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s)
     affordable = PLANNED_PART * max_time_s * engine.n_jobs / max(probe.run_s, 1e-10)
     if affordable < FEWEST_RUNS:
@@ -309,7 +317,7 @@ def planned_runs(
             f"max_time_s = {max_time_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; "
             f"an audit needs at least {FEWEST_RUNS}"
         )
-    return int(affordable)
+    return int(affordable) if most is None else min(validate.whole("runs", most, least=1), int(affordable))
 
 
 def time_of_a_run(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.result import Explored
 from dpaudit.auditing.spec import AuditSpec
@@ -75,14 +76,21 @@ def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
 
 
 def run_blocks(
-    spec: AuditSpec, session: Session, progress: Progress, *, pair: int, runs: int, goal: Goal
+    spec: AuditSpec,
+    session: Session,
+    progress: Progress,
+    *,
+    pair: int,
+    runs: int,
+    goal: Goal,
+    clock: Clock | None = None,
 ) -> Sequential:
-    """Bets on the pair with this index, with `runs` runs at the most.
+    """Bets on the pair with this index, `runs` runs at the most; after the freeze, as many as fit the time.
 
     `goal` is that of the fixed certificate on the runs after the freeze. Raises `UnsoundAudit` where runs are missing.
     """
     progress.begin("bet", runs)
-    found = _Audit(spec, session, pair, goal).run(runs)
+    found = _Audit(spec, session, pair, goal).run(runs, clock)
     progress.end()
     return found
 
@@ -107,11 +115,13 @@ class _Audit:
         self.runs = self.shards_used = self.ends = 0
         self.alpha = spec.sequential_share * error_probability(spec.confidence)
 
-    def run(self, runs: int) -> Sequential:
+    def run(self, runs: int, clock: Clock | None = None) -> Sequential:
         learning, betting = block_sizes(runs, int((self.spec.search_share or 0.0) * runs))
         room, self.ends = min(PILOT_RUNS, int(PILOT_PART * sum(learning))), len(learning) + len(betting)
         for size in learning:
             room -= size
+            if clock is not None:
+                clock.begin(self.session.asked_for)  # the speed is that of the last, which is about a tenth of them
             bet = self._next()
             self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)
             if self._won():
@@ -119,6 +129,9 @@ class _Audit:
         self.frozen = self._freeze()
         if self.pilot is not None and constants(self.pilot).give_away:
             return self._answer(self.frozen, None, stopped=False)  # what is left is for fresh processes
+        if clock is not None:  # here, for the fixed bound needs a number of runs that no later run decides
+            fits = clock.fitting(sum(betting), self.session)
+            betting = betting if fits >= sum(betting) else _grid(self.runs, self.runs + max(FEWEST, fits))
         for size in betting:
             bet = self._next()
             self._count(bet, size)

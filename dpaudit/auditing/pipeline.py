@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.controls import run_controls
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.result import AuditResult
@@ -13,14 +14,17 @@ from dpaudit.auditing.verdict import Verdict
 from dpaudit.sampling import SILENT, Engine, Progress
 
 
-def run_audit(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -> AuditResult:
+def run_audit(
+    spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
+) -> AuditResult:
     """The answer to a spec. Raises `UnsoundAudit` where the experiment broke and there is no verdict.
 
-    Controls are audits of their own, with the spec's runs each, beyond the runs that the result counts. They are
-    made where the claim is not refuted: a leak that is there already would be caught in every one of them. An entry of
-    the catalogue brings the exact loss of the pair, as the result's `upper`.
+    Where a `clock` says that time runs out, search and certification have fewer runs than the spec. Controls are
+    audits of their own, with the spec's runs each, beyond the runs and the time that the result counts. They are made
+    where the claim is not refuted: a leak that is there already would be caught in every one of them. An entry of the
+    catalogue brings the exact loss of the pair, as the result's `upper`.
     """
-    result = run_stages(spec, engine, progress=progress)
+    result = run_stages(spec, engine, progress=progress, clock=clock)
     pair = spec.pairs[result.witness.pair]
     result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
     if not spec.controls or result.verdict is Verdict.REFUTED:

@@ -17,6 +17,7 @@ from dpaudit.auditing.certification import (
     nothing,
     rest,
 )
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.counting import Counted, Counting, in_both
 from dpaudit.auditing.endings import endings, notes
 from dpaudit.auditing.health import Health, Twins
@@ -30,7 +31,7 @@ from dpaudit.auditing.result import AuditResult, Explored, Finding
 from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.screening import at_pair, budget, goal, screen
 from dpaudit.auditing.searching.search import find_witness
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import InvalidSpec, UnsoundAudit
@@ -67,12 +68,17 @@ class Answer:
     ends: int = 1
 
 
-def run_stages(spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT) -> AuditResult:
-    """The answer to a spec, controls apart. Raises `UnsoundAudit` where the experiment broke: no verdict."""
+def run_stages(
+    spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
+) -> AuditResult:
+    """The answer to a spec, controls apart. Raises `UnsoundAudit` where the experiment broke: no verdict.
+
+    A `clock` takes runs off search and certification where they would not fit.
+    """
     started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
-        probe, kept, answer = _answered(spec, session, progress)
+        probe, kept, answer = _answered(spec, session, progress, clock)
         findings = tuple(_finding(spec, each, answer) for each in answer.counted)
         probe, afresh = _looked_again(session, probe, any(each.certificate.refuted for each in findings))
         twins = None if probe.reproducible else compare_twins(session, findings[0].witness.pair, probe, kept - afresh)
@@ -127,7 +133,7 @@ def repeat_witness(
         return counted.evidence, _checked(spec, answer, twins, probe.pilots[witness.pair])
 
 
-def _answered(spec: AuditSpec, session: Session, progress: Progress) -> tuple[Probe, int, Answer]:
+def _answered(spec: AuditSpec, session: Session, progress: Progress, clock: Clock | None) -> tuple[Probe, int, Answer]:
     """The probe, the runs kept back for fresh processes, and what the stages between found.
 
     Where a batched call first raises before anything is certified, all begins anew, one run a call: those runs and the
@@ -135,9 +141,11 @@ def _answered(spec: AuditSpec, session: Session, progress: Progress) -> tuple[Pr
     """
     probe = _probe(spec, session, progress)
     kept = _kept_back(spec, probe)
+    if clock is not None:
+        clock.begin()
     try:
         take = _bet if spec.stopping == "anytime" else _search_and_certify
-        return probe, kept, take(spec, session, progress, probe, probe.runs + kept)
+        return probe, kept, take(spec, session, progress, probe, probe.runs + kept, clock)
     except BatchFailed as error:
         if session.stage not in (Stage.SEARCH, Stage.SEQUENTIAL):
             raise UnsoundAudit(
@@ -152,7 +160,9 @@ def _answered(spec: AuditSpec, session: Session, progress: Progress) -> tuple[Pr
             raise UnsoundAudit(f"{error}; too few runs are left to begin anew, one run a call: give more") from None
         probe = _probe(smaller, session, progress)
         kept = _kept_back(smaller, probe)
-        answer = _search_and_certify(smaller, session, progress, probe, probe.runs + kept)
+        if clock is not None:
+            clock.begin(session.asked_for)
+        answer = _search_and_certify(smaller, session, progress, probe, probe.runs + kept, clock)
         return probe, kept, replace(answer, runs=answer.runs + gone)
 
 
@@ -170,15 +180,21 @@ def _probe(spec: AuditSpec, session: Session, progress: Progress) -> Probe:
 # --- search, then certify -----------------------------------------------------------------------------------------
 
 
-def _search_and_certify(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int) -> Answer:
-    found = find_witness(spec, session, progress, spent=spent)
-    left = spec.runs - spent - found.runs
+def _search_and_certify(
+    spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int, clock: Clock | None
+) -> Answer:
+    found = find_witness(spec, session, progress, spent=spent, clock=clock)
+    left = planned = spec.runs - spent - found.runs
+    if clock is not None:  # for good: when a run ends may depend on what it gives
+        left = min(left, max(FEWEST_RUNS, clock.fitting(left, session)))
     certifying = left // len(found.witnesses)
     pilots = [
         Pilot.joined([probe.pilots[witness.pair], pilot])
         for witness, pilot in zip(found.witnesses, found.pilots, strict=True)
     ]
     explored = found.explored
+    if left < planned:
+        explored = (*explored, _cut(f"{left:,} certifying runs", planned))
     bits = None
     if spec.representation:
         bits = find_representation(spec, found.pilots[0], found.witness.pair, certifying)
@@ -196,12 +212,20 @@ def _search_and_certify(spec: AuditSpec, session: Session, progress: Progress, p
 # --- bet block by block ---------------------------------------------------------------------------------------------
 
 
-def _bet(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int) -> Answer:
+def _cut(made: str, planned: int) -> Explored:
+    status = f"there was time for {made} of {planned:,}; a repetition without max_time_s makes all of them"
+    return Explored("time", "max_time_s", status)
+
+
+def _bet(
+    spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int, clock: Clock | None
+) -> Answer:
     parts = budget(spec, spent=spent)
     screened = screen(spec, session, progress, runs=parts.screening, certifying=parts.certifying)
     pair = screened.looks[0].pair
     left = spec.runs - spent - screened.runs
-    found = run_blocks(spec, session, progress, pair=pair, runs=left, goal=goal(spec, pair, parts.certifying))
+    aim = goal(spec, pair, parts.certifying)
+    found = run_blocks(spec, session, progress, pair=pair, runs=left, goal=aim, clock=clock)
     explored, runs = (*screened.explored, *found.explored), screened.runs + found.runs
     pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
     unspent = left - found.runs
@@ -210,6 +234,8 @@ def _bet(spec: AuditSpec, session: Session, progress: Progress, probe: Probe, sp
         level = rest(spec.confidence, spec.sequential_share)
         counted = Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
         return Answer((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
+    if found.evidence is not None and found.runs < left:
+        explored = (*explored, _cut(f"{found.runs:,} runs", left))
     counted = Counted(found.witness, found.evidence or nothing(found.witness))
     answer = Answer((counted,), runs, explored, pilot, found.watched, found.blocks, found.ends)
     if alike and _finding(spec, counted, answer).certificate.refuted and not in_both(counted.evidence):

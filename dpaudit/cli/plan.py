@@ -64,8 +64,10 @@ def _page(question: Question) -> list[str]:
         f"  pairs       {', '.join(clean(pair.name) for pair in question.pairs)}",
         f"  confidence  {confidence_text(question.confidence)}, seed {question.seed}",
     ]
-    if question.runs is None:
-        return [*lines, f"  runs        as many as fit into {question.max_time_s:g} s, chosen by a probe when it runs"]
+    if question.max_time_s is not None:
+        most = "" if question.runs is None else f", at most {question.runs:,}"
+        fit = f"as many as fit into {question.max_time_s:g} s{most}, chosen by a probe when it runs"
+        return [*lines, f"  runs        {fit}"]
     return [*lines, *_spending(question)]
 
 
@@ -80,7 +82,7 @@ def _time(question: Question, jobs: int) -> str:
     with Engine(jobs, supervised=True) as engine:
         description, pairs = engine.describe(question.mechanism, question.pairs)
         run_s = time_of_a_run(engine, question.mechanism, pairs, question.seed, question.run_timeout_s).run_s
-        if question.runs is None:
+        if question.max_time_s is not None:
             return f"{question.max_time_s:g} s, as the spec asks"
         spec = question.spec(description, pairs)
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)

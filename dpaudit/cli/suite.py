@@ -14,6 +14,7 @@ import click
 from dpaudit import report
 from dpaudit.api import planned_runs
 from dpaudit.auditing.acceptance import Acceptance
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.provenance import commit_of
 from dpaudit.auditing.result import AuditResult
@@ -145,18 +146,19 @@ class Suite:
 
     def _result(self, number: int, question: Question, watcher: Watcher) -> AuditResult:
         question.check_requirements()
+        clock = None if question.max_time_s is None else Clock(question.max_time_s)
         # an engine of its own: what one mechanism imports or breaks is gone with its process
         with Engine(self.jobs, self.backend, supervised=True) as engine:
             description, pairs = engine.describe(question.mechanism, question.pairs)
             sources = {} if self.recording is None else engine.sources()  # before any run loads more
             runs = None if self.recording is None else self.recording.planned(number)
             if question.max_time_s is not None and runs is None:
-                limit = question.run_timeout_s
-                runs = planned_runs(engine, question.mechanism, pairs, question.max_time_s, question.seed, limit)
+                limit, seed, most = question.run_timeout_s, question.seed, question.runs
+                runs = planned_runs(engine, question.mechanism, pairs, question.max_time_s, seed, limit, most=most)
             spec = question.spec(description, pairs, runs=runs)
             if self.recording is not None:
                 engine.keep_in(self.recording.begin(number, spec.to_dict(), sources, runs))
-            result = run_audit(spec, engine, progress=watcher)
+            result = run_audit(spec, engine, progress=watcher, clock=clock)
         if question.upper is not None:
             result = replace(result, upper=question.upper)
         limit = question.max_time_s

@@ -52,7 +52,7 @@ class Plan:
         >>> Plan(PROFILES["dev"], {"runs": 20_000, "seed": 0}, seed=7).settle({"runs": 500, "seed": 1})
         {'runs': 500, 'seed': 7}
         """
-        settled = {**self.usual, **said}
+        settled = {**self.usual, **({} if said.get("max_time_s") is None else {"runs": None}), **said}
         if self.runs is not None:
             settled.update(runs=self.runs, max_time_s=None)
         if self.seed is not None:

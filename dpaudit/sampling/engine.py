@@ -10,6 +10,7 @@ import os
 import tempfile
 import threading
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from dpaudit.sampling.outputs import Outputs
 from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, check_backend, cluster
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
-from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, identity, kept_of
+from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, run_task
 from dpaudit.sampling.watch import words
@@ -168,8 +169,7 @@ class Session:
     def probe(self, runs: int) -> Probe:
         """Runs a small shard of each pair twice: its speed, and whether it repeats itself.
 
-        A batched call that fails sends the whole audit into single-run calls, where a failure is an output; nothing
-        that was drawn before is kept.
+        A batched call that fails sends the whole audit into single-run calls; nothing drawn before is kept.
         """
         pairs = len(self._contents[1])
         each = max(FEWEST_PROBED, runs // (2 * pairs))
@@ -207,6 +207,10 @@ class Session:
         found = dict(self._run(work, None))
         parts: list[Pilot] = [found[shard] for shard in work]
         return Pilot.joined(parts)
+
+    def decided(self, choose: Callable[[], int]) -> int:
+        """What `choose` gives now, or gave when this audit was first driven here."""
+        return decided(self._asked("decided"), choose)
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""

@@ -13,14 +13,16 @@ question than the one that is asked at its place is refused, never used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Protocol
+
+import numpy as np
 
 from dpaudit.errors import DpAuditError
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.codec import Kept, decoded, encoded
-from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done
 
 SIDES = ("first", "second")
@@ -118,6 +120,17 @@ class Asked:
             )
 
 
+def decided(asked: Asked, choose: Callable[[], int]) -> int:
+    """A number that the moment decides, such as by the clock: stored, so that an audit taken up decides alike."""
+    place = Shard(Stage.PROBE, 0, 0, 1)
+    held = asked.held([place])
+    if held:
+        return int(held[place].result[0])
+    number = choose()
+    asked.keep([(place, Kept(np.array([number], np.int64), driver=asked.driver))])
+    return number
+
+
 def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
     """What a session runs, in words and numbers that are the same in every process: names, parameters, digests."""
     names = [field.name for field in fields(mechanism)] if is_dataclass(mechanism) else ["name"]
@@ -138,4 +151,4 @@ def _place(shard: Shard) -> tuple[int, int, int]:
     return int(shard.stage), shard.pair, shard.index
 
 
-__all__ = ["Asked", "ForeignShard", "Kept", "Recorder", "ShardStore", "StoredShard", "identity", "kept_of"]
+__all__ = ["Asked", "ForeignShard", "Kept", "Recorder", "ShardStore", "StoredShard", "decided", "identity", "kept_of"]

@@ -70,8 +70,8 @@ class Wishes:
 class Question:
     """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
 
-    `runs` is None where `max_time_s` is to choose them; `options` are further fields of `AuditSpec`, where given;
-    `upper` is the result's.
+    With `max_time_s`, `runs` is the most that there may be, if there is a most; `options` are further fields of
+    `AuditSpec`, where given; `upper` is the result's.
     """
 
     source: Path
@@ -170,8 +170,6 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     for module in table.requires:
         if not all(part.isidentifier() for part in module.split(".")):
             raise InvalidSpec(f"requires must name modules as an import does, got {module!r}")
-    if wishes.runs is None and table.runs is not None and table.max_time_s is not None:
-        raise InvalidSpec("runs and max_time_s: give one of the two; the other follows from it")
     if table.max_time_s is not None:
         validate.positive("max_time_s", table.max_time_s)
     timed = table.max_time_s is not None and wishes.runs is None
@@ -184,7 +182,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         mechanism=mechanism,
         pairs=pairs,
         expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,
-        runs=None if timed else _first(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
+        runs=table.runs if timed else _first(wishes.runs, table.runs, settings.runs, default=DEFAULT_RUNS),
         max_time_s=table.max_time_s if timed else None,
         run_timeout_s=table.run_timeout_s,
         confidence=_first(wishes.confidence, table.confidence, settings.confidence, default=DEFAULT_CONFIDENCE),

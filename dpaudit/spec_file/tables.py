@@ -123,7 +123,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["refuted", "not-refuted"], Meta(description="the verdict that the author knows to be right")
     ] = "not-refuted"
     runs: Annotated[float | int | None, Meta(description="executions to spend in all")] = None
-    max_time_s: Annotated[float | None, Meta(description="instead of runs: seconds to spend")] = None
+    max_time_s: Annotated[float | None, Meta(description="seconds to spend at the most")] = None
     run_timeout_s: Annotated[float | None, Meta(description="seconds after which one run counts as hanging")] = None
     confidence: Annotated[float | None, Meta(description="of the suite, if this audit were all of it")] = None
     seed: Annotated[int | None, Meta(description="of all randomness")] = None

@@ -198,6 +198,11 @@ def test_time_chooses_the_runs_beforehand() -> None:
     assert result.spec["runs"] >= result.runs_used
 
 
+def test_runs_and_time_are_both_caps() -> None:
+    """A minute would do for a million runs."""
+    assert ask(mechanisms.count, max_time_s=60.0, runs=700).spec["runs"] == 700
+
+
 def test_a_name_is_a_mechanism() -> None:
     assert ask("tests.api.mechanisms:count").spec["mechanism"]["reference"] == "tests.api.mechanisms:count"
 

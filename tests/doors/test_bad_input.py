@@ -83,7 +83,7 @@ REFUSED_ON_READING = {
     ),
     "half a run": (spec(runs="1000.5"), AT + "runs must be a whole number, got 1000.5"),
     "infinitely many runs": (spec(runs="inf"), AT + "runs must be a whole number, got inf"),
-    "runs and time": (spec(max_time_s="10"), AT + "runs and max_time_s: give one of the two"),
+    "half a run in a time": (spec(runs="1000.5", max_time_s="10"), AT + "runs must be a whole number, got 1000.5"),
     "no time": (spec(runs=None, max_time_s="0"), AT + "max_time_s must be finite and above 0, got 0"),
     "confidence 1": (spec(confidence="1"), AT + "confidence must lie strictly between 0 and 1, got 1"),
     "NaN confidence": (spec(confidence="nan"), AT + "confidence must be a number, got NaN"),

@@ -34,6 +34,8 @@ def test_plan_shows_what_would_be_spent_and_seen(dpaudit: Run, write: Write) -> 
 def test_plan_of_a_time_limit_says_that_a_probe_decides(dpaudit: Run, write: Write) -> None:
     ended = dpaudit("plan", write(spec(runs=None, max_time_s="60")))
     assert "as many as fit into 60 s, chosen by a probe when it runs" in ended.out
+    ended = dpaudit("plan", write(spec(runs="1_000", max_time_s="60")))
+    assert "as many as fit into 60 s, at most 1,000, chosen by a probe when it runs" in ended.out
 
 
 RECORDS: dict[str, str] = {}  # the record of one run, by its name: it is made once for all tests

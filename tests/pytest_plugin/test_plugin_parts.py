@@ -100,6 +100,12 @@ def test_runs_of_the_command_line_go_before_a_time_limit_of_the_test() -> None:
     assert found["max_time_s"] is None
 
 
+def test_a_time_limit_of_the_test_goes_before_the_usual_runs_and_beside_its_own() -> None:
+    usual = plan(profile=None, runs=None, seed=None, settings={})
+    assert usual.settle({"max_time_s": 9.0})["runs"] is None
+    assert usual.settle({"max_time_s": 9.0, "runs": 700})["runs"] == 700
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -134,7 +134,7 @@ RESULT: Meanings = {
         "n_jobs": "workers",
         "backend": "what ran the workers",
         "task_runs": "runs of a task, where they were set",
-        "max_time_s": "seconds to spend, where they were given instead of runs",
+        "max_time_s": "seconds to spend at the most, where they were given",
         "line": "of the mechanism in its file",
     },
     "StoredHealth": {

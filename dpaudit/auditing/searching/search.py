@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.result import Explored
 from dpaudit.auditing.searching.look import Candidate, Look, excess
 from dpaudit.auditing.searching.screening import Budget, at_pair, budget, goal, screen, screening_share
@@ -36,17 +37,27 @@ class Found:
         return self.witnesses[0]
 
 
-def find_witness(spec: AuditSpec, session: Session, progress: Progress, *, spent: int) -> Found:
+def find_witness(
+    spec: AuditSpec, session: Session, progress: Progress, *, spent: int, clock: Clock | None = None
+) -> Found:
     """The witnesses of the best `certify_pairs` pairs; `spent` runs are gone already, on the probe.
 
-    Each has a close look of its own, an equal part of the runs for searching, and is chosen for an equal part of the
+    Each has a close look of its own, an equal part of the runs for searching (a pilot to choose features on, then
+    counts of the best of them; fewer where the clock says so), and is chosen for an equal part of the
     certifying runs and of the error probability. Events are looked for with either dataset as the likelier one; the
     witness names it, and only that direction is certified.
     """
     plan = budget(spec, spent=spent)
     screened = screen(spec, session, progress, runs=plan.screening, certifying=plan.certifying)
     progress.begin("search", plan.searching)
-    made = sum(_look_closely(look, plan.searching // len(screened.looks)) for look in screened.looks)
+    each, made = plan.searching // len(screened.looks), 0
+    for place, look in enumerate(screened.looks):
+        held = look.hold(int(PILOT_PART * each))
+        left = each - held
+        if clock is not None:  # what does not fit is taken off search and certification alike
+            wanted = left + plan.certifying + (len(screened.looks) - place - 1) * (each + plan.certifying)
+            left = left * clock.fitting(wanted, session) // max(1, wanted)
+        made += held + look.count(left, last=True)
     progress.end()
     found = [(look, look.proposal() or look.last_resort()) for look in screened.looks]
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
@@ -58,12 +69,6 @@ def find_witness(spec: AuditSpec, session: Session, progress: Progress, *, spent
         screened.runs + made,
         (*screened.explored, *looked_at),
     )
-
-
-def _look_closely(look: Look, runs: int) -> int:
-    """A pilot to choose features on, then counts of the best of them over the rest; returns the runs made."""
-    made = look.hold(int(PILOT_PART * runs))
-    return made + look.count(runs - made, last=True)
 
 
 def _witness(spec: AuditSpec, pair: int, found: Candidate) -> Witness:

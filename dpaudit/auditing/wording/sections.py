@@ -252,7 +252,7 @@ def _made_with(result: AuditResult) -> tuple[str, ...]:
     if made.get("started"):
         lines.append(f"started {clean(made['started'])}, {_spent(made)}")
     if made.get("max_time_s") is not None:
-        lines.append(f"the number of runs was chosen beforehand, to fit {exact(made['max_time_s'])} s")
+        lines.append(f"the number of runs was chosen, before each stage, to fit {exact(made['max_time_s'])} s")
     return tuple(lines)
 
 

@@ -243,4 +243,4 @@ def _either(one: Known, other: Known) -> Known:
 
 
 def _few(values: Values) -> Values:
-    return values if len(values) <= MOST else frozenset((ROUNDED,))
+    return values if len(values) <= MOST and ROUNDED not in values else frozenset((ROUNDED,))

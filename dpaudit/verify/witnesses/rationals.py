@@ -13,7 +13,7 @@ SMALL = 1_000  # a denominator below it is printed as it is
 
 
 def rational(what: str, value: object) -> Fraction:
-    """A finite number as the rational that it is. Raises `InvalidSpec` for anything else, and where sums wrap around.
+    """A finite number as the rational that it is. Raises `InvalidSpec` for anything else, and for numpy's narrow ones.
 
     >>> rational("eps", 0.5)
     Fraction(1, 2)
@@ -24,7 +24,11 @@ def rational(what: str, value: object) -> Fraction:
     if not isinstance(value, bool) and isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value):
-        return Fraction(float(value))
+        exact = Fraction(float(value))
+        kind = str(getattr(value, "dtype", "float64"))
+        if kind != "float64" and (exact * 64).denominator != 1:
+            raise InvalidSpec(f"{what} is of the type {kind}, which rounds otherwise than doubles: give a float")
+        return exact
     raise InvalidSpec(f"{what} must be a finite number, got {value!r}")
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dpaudit.auditing.bracketing.above import Found, read_program
+from dpaudit.auditing.bracketing.targets import Target
 from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms import wrap
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.language import read, rounded, wrong_scale
@@ -63,6 +68,11 @@ ROUNDED = {
 }
 
 
+def test_many_values_of_one_variable_are_no_longer_told_apart() -> None:
+    draws = [(f"if x > {n}:", f"    d = d + rng.laplace(scale={n + 1})") for n in range(8)]
+    assert rounded(read(loop(*chain(*draws), *if_("d > 1"), before=("d = 0",)))) is not None
+
+
 @pytest.mark.parametrize("what", EXACT)
 def test_decisions_that_doubles_and_real_numbers_share_are_taken(what: str) -> None:
     assert rounded(read(EXACT[what])) is None
@@ -96,6 +106,15 @@ def test_a_literal_and_a_parameter_are_the_same_double() -> None:
     assert pair_loss(low, 0, 1, {"eps": 0.10000000000000002}).loss.lower == 1.0
     high = read(source.format("eps < 0.3"))
     assert pair_loss(high, 0, 1, {"eps": 0.3}).loss.lower == 1.0
+
+
+@pytest.mark.parametrize(("kind", "name"), [(np.float32, "eps"), (np.float16, "eps"), (float, "N")])
+def test_parameters_that_python_rounds_otherwise_are_refused(kind: type, name: str) -> None:
+    given: dict[str, Any] = {"eps": 0.1, "N": 2**60 + 2**10}
+    target = Target("f", wrap(print), EXACT["whole numbers"], "f", {**given, name: kind(given[name])})
+    with pytest.raises(InvalidSpec, match="rounds"):
+        read_program(target, None, Found([]))
+    read_program(replace(target, parameters=given), None, Found([]))
 
 
 def test_pairs_are_enclosed_where_doubles_and_real_numbers_agree_and_only_there() -> None:

@@ -7,7 +7,6 @@ same counts with any number of workers, any backend and any grouping.
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from dpaudit.sampling import tasks
 from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.fresh import FreshTask, run_fresh
 from dpaudit.sampling.outputs import Outputs
-from dpaudit.sampling.pools import Child, InProcess, Joblib, LostWorker, Pool, check_backend, cluster
+from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes, check_backend, cluster
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
 from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, decided, identity, kept_of
@@ -37,9 +36,7 @@ from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Probe, Reducer, ide
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
-LARGEST_PAYLOAD = 1 << 18  # bytes sent with each task; a larger payload goes through a file
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
-HERE = (*IN_ONE_PROCESS, "loky")  # pools whose workers are processes of this machine, and ours alone
 Counts = npt.NDArray[np.int64]
 
 
@@ -68,20 +65,17 @@ class Engine:
         self.task_runs = None if task_runs is None else validate.whole("task_runs", task_runs, least=1)
         self.progress = progress
         self.recorder = Recorder()
-        self._child = Child()
-        self._pools: list[Pool] = []
+        self._child = Processes().with_threads(1)
+        self._processes = Processes(self.n_jobs, silent=supervised)
         self._clusters: dict[str, Pool] = {}
         self._made: dict[int, tuple[Mechanism, Any]] = {}
 
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._child.close()
-        # workers may be busy with runs that nobody waits for, or hold modules of another spec's folder
-        if kind is not None or self.supervised:
-            for pool in self._pools:
-                pool.close()
+        self._processes.close()
         for pool in self._clusters.values():
             pool.close()
 
@@ -101,15 +95,13 @@ class Engine:
         """The mechanism's description and the pairs, references resolved where mechanisms may run."""
         if not self.supervised:
             return tasks.describe(mechanism, pairs, seal=False)
-        task = pickled((mechanism, pairs)), os.getpid()
         try:
-            (answer,) = list(self._child.with_threads(1).run(tasks.describe_pickled, [task]))
+            work = [(pickled((mechanism, pairs)),)]
+            (answer,) = list(self._child.with_threads(1).run(tasks.describe_pickled, work))
         except LostWorker:
             raise UnsoundAudit(
                 f"{mechanism.name}: the process ended while the module was imported; there is no verdict"
             ) from None
-        if isinstance(answer, Done):
-            raise tasks.as_error(answer)
         return answer  # type: ignore[no-any-return]
 
     def sources(self, *, late: bool = False) -> dict[str, str]:
@@ -141,8 +133,8 @@ class Session:
         self.engine = engine
         self._contents = (mechanism, pairs)
         self._sent = (engine.as_made(mechanism), pairs)  # what runs here leave in it must not travel
-        self._file: str | None = None
-        self.job = Job(uuid.uuid4().hex, seed, run_timeout_s, driver=os.getpid())
+        self._payload: bytes | None = None
+        self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
         self.per_run = True
         self.pool_names: list[str] = []
         self._identity: tuple[Any, ...] = ()
@@ -159,8 +151,6 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         tasks.LOCAL.pop(self.job.key, None)
-        if self._file is not None:
-            os.unlink(self._file)
 
     def begin_alone(self, seed: int) -> None:
         """From here on a batched mechanism gets a call for each run, with the streams of this seed."""
@@ -220,9 +210,7 @@ class Session:
             return [held[task.shard].result for task in work]
         before = os.times()
         try:
-            payload = self._payload if self._file is not None else pickled(self._sent)
-            job = replace(self.job, payload=payload, own_process=True)
-            found = run_fresh(job, work, at_once=self.engine.n_jobs)
+            found = run_fresh(self._sent_job(), work, at_once=self.engine.n_jobs)
         finally:
             after = os.times()
             self.worked_s += sum(after[2:4]) - sum(before[2:4])  # of children
@@ -335,8 +323,10 @@ class Session:
 
     def _pool(self, runs: int) -> Pool:
         engine = self.engine
-        if engine.backend is not None and engine.backend not in IN_ONE_PROCESS:
-            pool: Pool = self._named_pool(engine.backend)
+        if engine.backend == "loky":
+            pool: Pool = engine._processes
+        elif engine.backend is not None and engine.backend not in IN_ONE_PROCESS:
+            pool = self._named_pool(engine.backend)
         elif engine.n_jobs == 1 or engine.backend == "sequential":
             pool = self._home_pool(1)
         elif engine.backend == "threading":
@@ -345,10 +335,9 @@ class Session:
         elif runs * self.run_s < PARALLEL_FROM_S:
             pool = self._home_pool(1)
         elif self.per_run or self.job.run_timeout_s is not None:
-            pool = Joblib("loky", engine.n_jobs)
+            pool = engine._processes
         else:
             pool = self._home_pool(engine.n_jobs)
-        engine._pools.append(pool)
         if pool.name not in self.pool_names:
             self.pool_names.append(pool.name)
         return pool
@@ -367,23 +356,19 @@ class Session:
             return self.engine._child.with_threads(threads)
         off_main = threading.current_thread() is not threading.main_thread()
         if self.job.run_timeout_s is not None and off_main:
-            return Joblib("loky", max(2, threads))  # an alarm needs the main thread of a process
+            return self.engine._processes  # an alarm needs the main thread of a process
         return InProcess(threads)
 
     def _job_for(self, pool: Pool) -> Job:
         if isinstance(pool, InProcess) or pool.name == "threading" and not self.engine.supervised:
             return self.job
-        if self._file is None and self.job.payload is None:
-            payload = pickled(self._sent)
-            if len(payload) <= LARGEST_PAYLOAD or pool.name not in HERE:
-                self._payload: bytes | str = payload
-            else:
-                handle, self._file = tempfile.mkstemp(prefix="dpaudit-")
-                with os.fdopen(handle, "wb") as file:
-                    file.write(payload)
-                self._payload = self._file
-        supervised = self.engine.supervised and pool.name in HERE  # a cluster's workers are not ours to silence
-        return replace(self.job, payload=self._payload, own_process=True, supervised=supervised)
+        return self._sent_job()
+
+    def _sent_job(self) -> Job:
+        """The job as it travels, with its mechanism: pickled once."""
+        if self._payload is None:
+            self._payload = pickled(self._sent)
+        return replace(self.job, payload=self._payload, own_process=True)
 
     def _task_runs(self, runs: int) -> int:
         """Runs of a task: about `TASK_S` of work, and some tasks for each worker."""

@@ -17,7 +17,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
@@ -28,7 +27,6 @@ ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(__file__)), each) for each in ("sampling", "mechanisms"))
 ELSEWHERE = ("<frozen", *OWN, *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
 RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen until it rings again
-ORPHAN_S = 1.0  # seconds after which a worker notices that its parent was killed
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
 
 
@@ -166,33 +164,3 @@ def telling_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def leave_terminal() -> None:
-    """Makes this worker the head of a group of its own, and points its standard streams at nothing.
-
-    A mechanism may print or ask, and what it starts can be ended with its group.
-    """
-    if os.getpgid(0) != os.getpid():
-        os.setsid()
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(null, stream)
-    os.close(null)
-
-
-@cache
-def end_with(parent: int) -> None:
-    """Ends this worker, and what a mechanism has started in its group, when its parent is gone without a word.
-
-    A worker that waits for tasks would wait for ever: it holds both ends of the pipe that they come through.
-    """
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(ORPHAN_S)
-        if os.getpgid(0) == os.getpid():
-            os.killpg(0, signal.SIGKILL)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="dpaudit-parent", daemon=True).start()

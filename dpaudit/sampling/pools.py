@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, in one supervised child, or on any joblib backend.
+"""Where tasks run: in this process, in processes of ours, or on any joblib backend.
 
 A pool runs a list of tasks and yields what is done in any order. It raises `LostWorker` when a worker died,
 after yielding all that had come back, so that the engine can run the rest once more.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
+import pickle
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from typing import Any, Protocol
+from dataclasses import replace
+from multiprocessing.connection import wait as ready
+from typing import Any, Protocol, cast
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.sampling import guard
+from dpaudit.sampling import answers, guard
+from dpaudit.sampling.host import ANEW, HOLD, KEPT, Host, Lost
+from dpaudit.sampling.worker import Job
 
 Task = tuple[Any, ...]
 
@@ -57,54 +59,92 @@ class InProcess:
         return None
 
 
-class Child:
-    """One process of ours that runs tasks in turn or on threads of its own, so that nothing runs in the caller's."""
+class Processes:
+    """Processes of this machine, and ours alone; each runs tasks in turn, or on threads of its own.
 
-    def __init__(self) -> None:
-        self.name = "sequential"
+    `anew`: every task in a process of its own. `spread` hosts share the tasks: more than run at a time, where it
+    matters that processes come from several interpreters.
+    """
+
+    def __init__(self, workers: int = 1, *, silent: bool = True, anew: bool = False, spread: int = 0) -> None:
+        self.name = "processes"
         self.threads = 1
-        self._executor: Any = None
-        self._groups: set[int] = set()
+        self.workers = workers
+        self._hosts: list[Host] = []  # the one that has waited longest first
+        self._silent, self._kind, self._spread = silent, ANEW if anew else KEPT, max(spread, workers)
 
-    def with_threads(self, threads: int) -> Child:
-        """The same child, running so many tasks at a time."""
+    def with_threads(self, threads: int) -> Processes:
+        """The same process, running so many tasks at a time."""
         self.threads = threads
         self.name = "sequential" if threads == 1 else "threading"
         return self
 
     def run(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
-        from joblib.externals.loky import ProcessPoolExecutor
+        for _, results in self.numbered(function, tasks):
+            yield from results
 
-        if self._executor is None:
-            # from its first moment: a child that no task reaches would wait for a killed parent for ever
-            self._executor = ProcessPoolExecutor(max_workers=1, initializer=guard.end_with, initargs=(os.getpid(),))
-        waiting = [tasks[start : start + self.threads] for start in range(0, len(tasks), self.threads)]
-        waiting.reverse()
-        flying: set[Future[list[Any]]] = set()
+    def numbered(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[tuple[int, list[Any]]]:
+        """The number of every group of tasks, with what they returned: groups of as many as there are threads."""
+        step = self.threads
+        groups = [tasks[start : start + step] for start in range(0, len(tasks), step)]
+        waiting = list(enumerate(groups))[::-1]
+        limits = _limits(self.workers)
+        while len(self._hosts) < min(self._spread, len(groups)):
+            self._hosts.append(Host(silent=self._silent, environment=limits))
+        busy: dict[Host, int] = {}
         try:
-            while waiting or flying:
-                while waiting and len(flying) < 2:  # one runs, one waits: the child never idles
-                    flying.add(self._executor.submit(_several, function, waiting.pop(), self.threads))
-                    self._groups.update(self._executor._processes)
-                done, flying = wait(flying, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield from future.result()
-        except BrokenProcessPool as error:
-            self.close()
+            while waiting or busy:
+                while waiting and len(busy) < self.workers:
+                    number, group = waiting.pop()
+                    host = next(each for each in self._hosts if each not in busy)
+                    busy[host] = number
+                    self._send(host, function, group)
+                flying: list[Any] = list(busy)
+                for host in cast("list[Host]", ready(flying)):
+                    results = answers.read(host.receive())
+                    number = busy.pop(host)
+                    if len(results) != len(groups[number]):
+                        raise answers.Unreadable
+                    self._hosts.append(self._hosts.pop(self._hosts.index(host)))
+                    yield number, results
+        except (Lost, answers.Unreadable) as error:
             raise LostWorker(str(error)) from None
+        finally:
+            self._end(list(busy))
 
     def close(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, kill_workers=True)
-            self._executor = None
-        for group in self._groups:  # what a mechanism started lives in its worker's group
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(group, signal.SIGKILL)
-        self._groups.clear()
+        self._end(self._hosts)
+
+    def _send(self, host: Host, function: Callable[..., Any], group: list[Task]) -> None:
+        """A request; the mechanism goes with the first of a job only."""
+        import cloudpickle
+
+        jobs = [task[0] for task in group if task and isinstance(task[0], Job)]
+        new = {job.key: job.payload for job in jobs if job.payload is not None and job.key not in host.holds}
+        host.holds.update(new)
+        if new and self._kind == ANEW:
+            host.send(HOLD, pickle.dumps(new))
+            new = {}
+        bare = [(replace(task[0], payload=None), *task[1:]) if jobs else task for task in group]
+        host.send(self._kind, cloudpickle.dumps((function, bare, self.threads, new)))
+
+    def _end(self, hosts: list[Host]) -> None:
+        self._hosts = [host for host in self._hosts if host not in hosts]
+        for host in hosts:
+            host.end()
+        for host in hosts:
+            host.close()
+
+
+def _limits(workers: int) -> dict[str, str]:
+    """Threads of numerical libraries, so that all workers together have one for each processor; as joblib does it."""
+    names = [f"{each}_NUM_THREADS" for each in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")]
+    most = str(max(1, (os.cpu_count() or 1) // workers))
+    return {} if workers == 1 else {name: most for name in (*names, "VECLIB_MAXIMUM_THREADS") if name not in os.environ}
 
 
 class Joblib:
-    """Any registered joblib backend, by name."""
+    """Any registered joblib backend, by name; what its workers send is read as that backend reads it."""
 
     def __init__(self, backend: str, n_jobs: int) -> None:
         self.name = backend
@@ -114,10 +154,7 @@ class Joblib:
         return _parallel(self.name, self.n_jobs, function, tasks)
 
     def close(self) -> None:
-        if self.name == "loky":
-            from joblib.externals.loky import get_reusable_executor
-
-            get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        return None
 
 
 def check_backend(name: str) -> str:
@@ -145,13 +182,13 @@ def _parallel(backend: str, n_jobs: int, function: Callable[..., Any], tasks: li
     calls = [delayed(function)(*task) for task in tasks]
     try:
         try:
-            stream: Iterable[Any] = Parallel(n_jobs, backend=backend, return_as="generator_unordered", batch_size=1)(
-                calls
-            )
+            stream: Iterable[Any] = Parallel(
+                n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, max_nbytes=None
+            )(calls)
         except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
             waves = _waves(calls, 4 * n_jobs)
             stream = itertools.chain.from_iterable(
-                Parallel(n_jobs, backend=backend, batch_size=1)(wave) for wave in waves
+                Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None)(wave) for wave in waves
             )
         yield from stream
     except BrokenProcessPool as error:
@@ -161,9 +198,3 @@ def _parallel(backend: str, n_jobs: int, function: Callable[..., Any], tasks: li
 def _waves(calls: list[Any], size: int) -> Iterator[list[Any]]:
     step = max(1, size)
     return (calls[start : start + step] for start in range(0, len(calls), step))
-
-
-def _several(function: Callable[..., Any], tasks: list[Task], threads: int) -> list[Any]:
-    if threads == 1 or len(tasks) == 1:
-        return [function(*task) for task in tasks]
-    return list(_parallel("threading", threads, function, tasks))

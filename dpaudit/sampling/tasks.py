@@ -8,9 +8,10 @@ import pickle
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from dpaudit.sampling.worker import BatchFailed, Job, Reducer, Worker, one_line
 _WORKERS = threading.local()
 _OURS: set[str] = set()  # modules of a child before the first of a user's is imported
 _TOLD: set[str] = set()  # modules of a child whose sources were asked for
+_HELD: dict[str, bytes] = {}  # payloads of jobs
 LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  # jobs of this very process
 
 
@@ -44,8 +46,23 @@ def as_error(done: Done) -> DpAuditError:
     kind, message = done.error
     if kind == "BatchFailed":
         return BatchFailed(message)
-    found: type[DpAuditError] = getattr(errors, kind, UnsoundAudit)
-    return found(message)
+    found = getattr(errors, kind, None)
+    return (found if isinstance(found, type) and issubclass(found, DpAuditError) else UnsoundAudit)(message)
+
+
+def several(function: Callable[..., Any], tasks: list[tuple[Any, ...]], threads: int) -> list[Any]:
+    """What each task returned, on so many threads."""
+    if threads == 1 or len(tasks) == 1:
+        return [function(*task) for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda task: function(*task), tasks))
+
+
+def hold(payloads: dict[str, bytes]) -> None:
+    """Keeps the pickled mechanisms of jobs, instead of those before: their tasks come without."""
+    if payloads:
+        _HELD.clear()
+        _HELD.update(payloads)
 
 
 def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done:
@@ -71,32 +88,26 @@ def worker_for(job: Job) -> Worker:
     """The worker of this thread for a job, opened on first use."""
     known: Worker | None = getattr(_WORKERS, "worker", None)
     if known is None or known.job.key != job.key or known.job.alone != job.alone:
-        if job.supervised:
-            _leave_caller_once(job.driver)
         try:
             known = Worker.start(job, *_unpacked(job))
         except (DpAuditError, guard.Interrupted):
             raise
         except BaseException as error:
-            what = f"{type(error).__name__}: {one_line(error)}"
-            raise InvalidSpec(f"the mechanism or its datasets could not be opened in a worker ({what})") from None
+            raise InvalidSpec(
+                f"the mechanism or its datasets could not be opened in a worker ({named(error)})"
+            ) from None
         _WORKERS.worker = known
     return known
 
 
-@cache
-def _leave_caller_once(parent: int) -> None:
-    guard.leave_terminal()
-    guard.end_with(parent)
+def named(error: BaseException) -> str:
+    """What was raised, in a line."""
+    return f"{type(error).__name__}: {one_line(error)}"
 
 
 def _unpacked(job: Job) -> tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]:
-    if job.payload is None:
-        return LOCAL[job.key]
-    if isinstance(job.payload, bytes):
-        return pickle.loads(job.payload)  # type: ignore[no-any-return]
-    with open(job.payload, "rb") as file:
-        return pickle.load(file)  # type: ignore[no-any-return]
+    payload = _HELD.get(job.key) if job.payload is None else job.payload
+    return LOCAL[job.key] if payload is None else pickle.loads(payload)
 
 
 def describe(
@@ -142,14 +153,13 @@ def digest_of_file(file: str) -> str:
         return ""
 
 
-def describe_pickled(payload: bytes, driver: int) -> Any:
-    """`describe` in a child process of the driver; errors come back as words."""
-    _leave_caller_once(driver)
+def describe_pickled(payload: bytes) -> Any:
+    """`describe` in another process."""
     _OURS.update(() if _OURS else sys.modules)
     try:
         return describe(*pickle.loads(payload), seal=True)
-    except DpAuditError as error:
-        return Done(error=(type(error).__name__, str(error)))
+    except DpAuditError:
+        raise
     except BaseException as error:
         why = f"the mechanism or its pair could not be made: {type(error).__name__}: {error}"
-        return Done(error=("InvalidSpec", why))
+        raise InvalidSpec(why) from None

@@ -109,11 +109,9 @@ class Job:
     key: str
     seed: int
     run_timeout_s: float | None
-    payload: bytes | str | None = None  # the pickled (mechanism, pairs), or a file's path; None: see `LOCAL`
+    payload: bytes | None = None  # the pickled (mechanism, pairs); None: this process has it already
     alone: bool = False  # call a batched mechanism for one run at a time
     own_process: bool = False  # the worker may be ended
-    supervised: bool = False  # and silenced, in a process group of its own
-    driver: int = 0  # the process that sends the tasks
 
 
 @dataclass

@@ -1,0 +1,124 @@
+"""What a process sends home, as bytes and back: numbers and text in a form of ours, never a pickle.
+
+Whoever writes these bytes, to read them runs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from dpaudit.errors import DpAuditError
+from dpaudit.mechanisms import Description
+from dpaudit.pairs import SealedPair
+from dpaudit.sampling.codec import Kept, UnreadableShard, decoded, encoded
+from dpaudit.sampling.outputs import Outputs
+from dpaudit.sampling.streams import Shard, Stage
+from dpaudit.sampling.tasks import Done, as_error, hold, named, several
+
+LENGTH = 8  # bytes that tell how long the head is
+
+
+class Unreadable(ValueError):
+    """Bytes that no process of ours sends: something else has written them."""
+
+
+def made(function: Callable[..., Any], tasks: list[Any], threads: int, payloads: dict[str, bytes]) -> bytes:
+    """The answer of this process to a request: what each task returned, or what one of them raised."""
+    try:
+        hold(payloads)
+        return _encoded(several(function, tasks, threads))
+    except BaseException as error:  # a SystemExit of a mechanism too: nothing that it raises is raised by the driver
+        what = str(error) if isinstance(error, DpAuditError) else f"a worker failed ({named(error)}); no verdict"
+        return _packed([["error", [type(error).__name__, what], []]], [])
+
+
+def read(answer: bytes) -> list[Any]:
+    """What each task returned. Raises the error of ours that one reported, `Unreadable` where this is no answer."""
+    try:
+        found, at = _unpacked(answer)
+        results = []
+        for kind, value, sizes in found:
+            parts = []
+            for size in sizes:
+                parts.append(answer[at : at + size])
+                at += size
+            results.append(_result(kind, value, parts))
+    except (
+        UnreadableShard,
+        TypeError,
+        ValueError,
+        AttributeError,
+        LookupError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        if isinstance(error, DpAuditError) and not isinstance(error, UnreadableShard):
+            raise  # some of ours are ValueErrors
+        raise Unreadable("an answer cannot be read") from None
+    return results
+
+
+def _encoded(results: list[Any]) -> bytes:
+    heads: list[Any] = []
+    parts: list[bytes] = []
+    for result in results:
+        if isinstance(result, Done):
+            value: Any = [result.seconds, result.cpu_s, result.error, [_shard(shard) for shard, _ in result.results]]
+            kept = [encoded(Kept(each)) for _, each in result.results]
+            value.append([kind for kind, _ in kept])
+            kind, blobs = "done", [content for _, content in kept]
+        elif isinstance(result, Outputs):
+            kind, value, blobs = "outputs", None, [encoded(Kept(result))[1]]
+        elif isinstance(result, dict):
+            kind, value, blobs = "words", {str(key): str(each) for key, each in result.items()}, []
+        else:
+            description, pairs = result
+            value = [asdict(description), [[pair.name, pair.distance, pair.record()] for pair in pairs]]
+            kind, blobs = "description", [pair.payload for pair in pairs]
+        heads.append([kind, value, [len(blob) for blob in blobs]])
+        parts += blobs
+    return _packed(heads, parts)
+
+
+def _result(kind: str, value: Any, parts: list[bytes]) -> Any:
+    if kind == "done":
+        seconds, cpu_s, error, work, kinds = value
+        found = [decoded(each, part).result for each, part in zip(kinds, parts, strict=True)]
+        told = None if error is None else (str(error[0]), str(error[1]))
+        made = [Shard(Stage(stage), int(pair), int(index), int(runs)) for stage, pair, index, runs in work]
+        return Done(tuple(zip(made, found, strict=True)), float(seconds), float(cpu_s), told)
+    if kind == "outputs":
+        return decoded(kind, parts[0]).result
+    if kind == "words":
+        return {str(key): str(each) for key, each in value.items()}
+    if kind == "description":
+        pairs = zip(value[1], parts, strict=True)
+        sealed = tuple(
+            SealedPair(str(name), int(distance), part, dict(record)) for (name, distance, record), part in pairs
+        )
+        return Description(**value[0]), sealed
+    if kind == "error":
+        raise as_error(Done(error=(str(value[0]), str(value[1]))))
+    raise LookupError(kind)
+
+
+def _shard(shard: Shard) -> list[int]:
+    return [int(shard.stage), shard.pair, shard.index, shard.runs]
+
+
+def _packed(heads: list[Any], parts: list[bytes]) -> bytes:
+    text = json.dumps(heads, default=_plain).encode("ascii")
+    return b"".join((len(text).to_bytes(LENGTH, "little"), text, *parts))
+
+
+def _unpacked(answer: bytes) -> tuple[Any, int]:
+    end = LENGTH + int.from_bytes(answer[:LENGTH], "little")
+    return json.loads(answer[LENGTH:end].decode("ascii")), end
+
+
+def _plain(value: Any) -> Any:
+    """A parameter of a mechanism that JSON does not know."""
+    return value.item() if hasattr(value, "item") else repr(value)

@@ -115,13 +115,15 @@ def internal_error(error: Exception, caller: Caller) -> int:
 
 
 def main() -> None:
-    """The console script. SIGTERM is an interrupt: a process that just ended would leave its workers behind."""
-    signal.signal(signal.SIGTERM, _terminated)
+    """The console script. SIGTERM and SIGHUP are interrupts: what is finished is told, and how to go on."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _terminated)
     sys.exit(exit_code(sys.argv[1:]))
 
 
-def _terminated(*_: object) -> None:
-    raise KeyboardInterrupt("terminated")
+def _terminated(number: int, _: object) -> None:
+    raise KeyboardInterrupt("terminated" if number == signal.SIGTERM else "hung up")
 
 
 def _details(error: BaseException) -> str:

@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Opened
@@ -60,36 +62,11 @@ class Command:
             raise InvalidSpec(
                 f"{self.name}: the dataset cannot be written as JSON ({error}); pass plain data to a command"
             ) from None
-        try:
-            process = subprocess.Popen(
-                list(self.argv),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self.folder,
-                start_new_session=True,  # so that its children can be killed with it
-            )
-        except OSError as error:
-            raise UnsoundAudit(
-                f"{self.name}: could not be started ({error.strerror}); correct the path or its mode"
-            ) from None
-        limit = None if self.timeout_s is None else self.timeout_s * runs
-        try:
-            out, err = process.communicate(text, timeout=limit)
-        except subprocess.TimeoutExpired:
-            raise UnsoundAudit(f"{self.name}: no answer to a request for {runs} runs within {limit:g} s") from None
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None and not pipe.closed:
-                    pipe.close()
-        if process.returncode != 0:
+        code, out, err = self._ended(text, runs)
+        if code != 0:
             tail = err.decode(errors="replace").strip()[-LARGEST_ERROR_TAIL:].replace("\n", " | ")
             raise UnsoundAudit(
-                f"{self.name}: ended with exit code {process.returncode} on a request for {runs} runs; "
-                f"it said: {tail or 'nothing'}"
+                f"{self.name}: ended with exit code {code} on a request for {runs} runs; it said: {tail or 'nothing'}"
             )
         lines = out.splitlines()
         if len(lines) != runs:
@@ -101,6 +78,38 @@ class Command:
         except (ValueError, RecursionError) as error:
             raise UnsoundAudit(f"{self.name}: printed a line that is not JSON ({error})") from None
 
+    def _ended(self, text: bytes, runs: int) -> tuple[int, bytes, bytes]:
+        """Exit code and streams of the program, as they are when it ends: what it leaves behind may hold a pipe open.
+
+        So they are files, which have no name and go with this process.
+        """
+        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+            given.write(text)
+            given.seek(0)
+            try:
+                process = subprocess.Popen(
+                    list(self.argv),
+                    stdin=given,
+                    stdout=out,
+                    stderr=err,
+                    cwd=self.folder,
+                    start_new_session=True,  # so that its children can be killed with it
+                )
+            except OSError as error:
+                raise UnsoundAudit(
+                    f"{self.name}: could not be started ({error.strerror}); correct the path or its mode"
+                ) from None
+            limit = None if self.timeout_s is None else self.timeout_s * runs
+            try:
+                code = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                raise UnsoundAudit(f"{self.name}: no answer to a request for {runs} runs within {limit:g} s") from None
+            finally:
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            return code, _whole(out), _whole(err)
+
 
 def command(argv: Sequence[str], *, folder: str | None = None) -> Command:
     """An external program as a mechanism; see `Command` for what it reads and prints.
@@ -111,6 +120,11 @@ def command(argv: Sequence[str], *, folder: str | None = None) -> Command:
     if not isinstance(argv, list | tuple) or not argv or not all(isinstance(part, str) for part in argv):
         raise InvalidSpec(f"a command is a list of strings such as ['python3', 'mechanism.py'], got {argv!r}")
     return Command(tuple(argv), folder)
+
+
+def _whole(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
 
 
 def _jsonable(data: Any) -> Any:

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Generator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -113,6 +113,8 @@ def audit(request: pytest.FixtureRequest) -> Auditor:
     from dpaudit.pytest_plugin.auditor import Auditor, Place
 
     state, config, node = request.config.stash[STATE], request.config, request.node
+    if not state.shared:
+        config.pluginmanager.getplugin("dpaudit-ending").guard_exit()
     marks = list(node.iter_markers("dpaudit"))
     if any(mark.args for mark in marks):
         pytest.fail("the marker dpaudit takes keywords only: @pytest.mark.dpaudit(runs=100_000)", pytrace=False)
@@ -158,6 +160,20 @@ class Ending:
         self.state = config.stash[STATE]
         self.records = Records()
         self.problems: tuple[str, ...] = ()
+        self._leave = os._exit
+
+    def guard_exit(self) -> None:
+        """From the first audit on: ended in its middle, the session is no success, whatever code it ends with."""
+        here = os.getpid()
+
+        def leave(status: int) -> NoReturn:
+            self._leave(int(pytest.ExitCode.INTERRUPTED) if status == 0 and os.getpid() == here else status)
+
+        os._exit = leave
+
+    def pytest_unconfigure(self) -> None:
+        """The summary was made."""
+        os._exit = self._leave
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes in what a test has audited, here or in another process."""

@@ -84,6 +84,14 @@ def test_a_run_that_wrote_nothing_leaves_no_old_file_and_says_so(tmp_path: Path)
     assert "exit code 2 and wrote no summary" in summary
 
 
+@pytest.mark.parametrize(("code", "found"), [("0", 3), ("3", 3), ("70", 70)])
+def test_without_a_summary_nothing_is_a_success(tmp_path: Path, code: str, found: int) -> None:
+    """As a process ends that something in it has ended: with 0, and without a verdict."""
+    ended, _, outputs, summary = ran(tmp_path, BREAKS="yes", CODE=code)
+    assert (ended, outputs["exit-code"]) == (found, str(found))
+    assert f"exit code {found} and wrote no summary" in summary
+
+
 def test_the_script_uses_inputs_by_its_environment_only() -> None:
     assert "${{" not in script()
     text = ACTION.read_text(encoding="utf-8")

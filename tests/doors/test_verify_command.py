@@ -131,8 +131,9 @@ def test_beside_runs_that_all_raise_nothing_is_proved(dpaudit: Run, folder: Path
     assert said in ended.out
 
 
-def test_what_is_terminated_leaves_no_process_behind(folder: Path) -> None:
-    """A worker that goes on would hold standard output open, and its semaphores would be told as leaked at its end."""
+@pytest.mark.parametrize(("sent", "said"), [(signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")])
+def test_what_is_terminated_leaves_no_process_behind(folder: Path, sent: signal.Signals, said: str) -> None:
+    """A worker that goes on would hold its files and processors for hours."""
     (folder / "slow.py").write_text(
         "import time\n\ndef f(q, rng):\n    open('runs', 'w').close()\n    time.sleep(3600)\n    return q\n"
     )
@@ -141,12 +142,12 @@ def test_what_is_terminated_leaves_no_process_behind(folder: Path) -> None:
             while not Path("runs").exists():
                 assert running.poll() is None
                 time.sleep(0.02)
-            running.send_signal(signal.SIGTERM)
+            running.send_signal(sent)
             out, err = running.communicate(timeout=60.0)
         finally:
             running.kill()
     assert (running.returncode, out) == (130, "")
-    assert err.strip() == "interrupted: terminated"
+    assert err.strip() == f"interrupted: {said}"
 
 
 @pytest.mark.parametrize(

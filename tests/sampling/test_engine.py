@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -186,19 +181,3 @@ def test_a_lost_shard_is_no_verdict() -> None:
         engine.session = lambda *arguments: Losing(engine, *arguments)  # type: ignore[method-assign]
         with pytest.raises(UnsoundAudit, match="came back"):
             run_audit(spec, engine)
-
-
-def test_workers_of_a_killed_driver_end_by_themselves() -> None:
-    """Also one that no task has told of its driver."""
-    code = (
-        "import os, signal, sys; from dpaudit.sampling.pools import Child; child = Child()\n"
-        "next(child.run(print, [()]))\n"  # it knows nothing of its driver but what it was started with
-        "print(*child._executor._processes, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    ended = subprocess.run([sys.executable, "-c", code], text=True, timeout=60, **quiet)
-    assert ended.returncode == -signal.SIGKILL
-    worker, deadline = int(ended.stdout.split()[-1]), time.monotonic() + 30
-    while Path(f"/proc/{worker}").exists() and "Z" not in Path(f"/proc/{worker}/stat").read_text().split()[2]:
-        assert time.monotonic() < deadline, "it waits for ever"
-        time.sleep(0.1)

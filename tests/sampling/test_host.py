@@ -1,0 +1,153 @@
+"""Hosts and their processes: what a mechanism sends is data, and what it leaves behind holds nobody up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit import AdjacentPair, UnsoundAudit
+from dpaudit.mechanisms import wrap
+from dpaudit.sampling import Engine, FreshTask, Shard, Stage, answers, shards
+from dpaudit.sampling.host import HOLD, KEPT, Host, Lost
+from dpaudit.sampling.pools import LostWorker, Processes
+from dpaudit.sampling.tasks import Done
+from tests.sampling import left
+
+WORK = shards(Stage.SEARCH, 0, 4, 4)
+FRESH = [FreshTask(Shard(Stage.FRESH, 0, 0, 1), (False,))]
+
+
+def made(mechanism: Any, folder: Path, way: str) -> Any:
+    """Four runs in a process of the pool; or one in a fresh one."""
+    backend = "loky" if way == "processes" else None
+    with Engine(1, backend, supervised=True, task_runs=4) as engine:
+        _, pairs = engine.describe(wrap(mechanism), (AdjacentPair([str(folder), 0], [str(folder), 1]),))
+        with engine.session(wrap(mechanism), pairs, 5, None) as session:
+            return session.fresh(FRESH) if way == "fresh" else session.pilot(WORK)
+
+
+@pytest.mark.parametrize("way", ["child", "processes", "fresh"])
+def test_what_is_written_into_the_pipes_runs_nothing(tmp_path: Path, way: str) -> None:
+    ran = tmp_path / "ran"
+    with pytest.raises(UnsoundAudit, match="twice"):
+        made(left.forges, ran, way)
+    made(left.forges_in_a_fork, ran, way)  # a fork has no line to write to
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("way", ["child", "processes", "fresh"])
+def test_what_is_left_behind_holds_nobody_up(tmp_path: Path, way: str) -> None:
+    """A thread and a fork go with their process; a daemon that left the group goes on, and is not waited for."""
+    code = (
+        "import sys; from pathlib import Path; from tests.sampling import left, test_host\n"
+        "test_host.made(left.holds, Path(sys.argv[1]), sys.argv[2]); print('done')"
+    )
+    try:
+        assert left.said(code, str(tmp_path), way) == (0, "done\n")
+    finally:
+        for daemon in tmp_path.iterdir():
+            os.kill(int(daemon.name), signal.SIGKILL)
+    assert list(tmp_path.iterdir())
+
+
+def test_a_driver_that_is_killed_leaves_neither_process_nor_file(tmp_path: Path) -> None:
+    """Its datasets are larger than a pipe, and the mechanism is running when it is killed."""
+    code = (
+        "import os, sys; from pathlib import Path; from tests.sampling import left, test_host\n"
+        "Path(sys.argv[1], 'driver').write_text(str(os.getpid()))\n"
+        "test_host.end_large(Path(sys.argv[1]))"
+    )
+    away = tmp_path / "tmp"
+    away.mkdir()
+    assert left.said(code, str(tmp_path), TMPDIR=str(away)) == (-signal.SIGKILL, "")
+    assert left.gone(*map(int, (tmp_path / "process").read_text().split()))
+    assert list(away.iterdir()) == []
+
+
+def end_large(folder: Path) -> None:
+    pair = AdjacentPair([str(folder), b"x" * 2**20], [str(folder), b"y" * 2**20])
+    with (
+        Engine(1, "loky", task_runs=4) as engine,
+        engine.session(wrap(left.end_driver), (pair,), 5, None) as session,
+    ):
+        session.pilot(WORK)
+
+
+def test_a_host_whose_driver_is_killed_at_once_ends(tmp_path: Path) -> None:
+    """Before it has loaded anything, let alone been asked; its pipes are held open by another process."""
+    code = (
+        "import os, signal, time; from dpaudit.sampling.host import Host\n"
+        "host = Host(silent=True, environment={}); holder = os.fork()\n"
+        "time.sleep(600) if holder == 0 else print(host._process.pid, holder, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    code = code.replace("time.sleep(600) if", "(os.close(1), time.sleep(600)) if")
+    ended, out = left.said(code)
+    host, holder = map(int, out.split())
+    try:
+        assert ended == -signal.SIGKILL
+        assert left.gone(host)
+    finally:
+        os.kill(holder, signal.SIGKILL)
+
+
+def test_a_process_whose_host_is_killed_ends() -> None:
+    pool = Processes()
+    (ids,) = pool.run(_ids, [()])
+    process, host = int(ids["process"]), int(ids["host"])
+    os.kill(host, signal.SIGKILL)
+    assert left.gone(process)
+    with pytest.raises(LostWorker):
+        list(pool.run(_ids, [()]))
+    pool.close()
+
+
+def _ids() -> dict[str, str]:
+    return {"process": str(os.getpid()), "host": str(os.getppid())}
+
+
+def test_bytes_that_are_no_answer_are_refused() -> None:
+    """Cut anywhere, or with any byte changed: refused, or read as another answer, and nothing else ever happens."""
+    whole = answers.made(_done, [()], 1, {})
+    (done,) = answers.read(whole)
+    assert [(shard, counts.tolist()) for shard, counts in done.results] == [(WORK[0], [1, 2])]
+    for end in range(len(whole)):
+        with pytest.raises(answers.Unreadable):
+            answers.read(whole[:end])
+    for at in range(len(whole)):
+        with suppress(answers.Unreadable, UnsoundAudit):
+            answers.read(whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :])
+
+
+def _done() -> Done:
+    return Done(((WORK[0], np.array([1, 2])),), 0.5, 0.25)
+
+
+def test_an_error_comes_back_as_one_of_ours() -> None:
+    """Whatever it calls itself: no name that it sends is looked up beyond our own errors."""
+    for kind in ("SystemExit", "annotations", "__builtins__", ""):
+        with pytest.raises(UnsoundAudit, match="told"):
+            answers.read(answers._packed([["error", [kind, "told"], []]], []))
+    pool = Processes()
+    with pytest.raises(UnsoundAudit, match=r"a worker failed \(SystemExit: 0\)"):
+        list(pool.run(raise_exit, [()]))
+    pool.close()
+
+
+def raise_exit() -> None:
+    raise SystemExit(0)
+
+
+def test_an_answer_without_the_nonce_is_none() -> None:
+    host = Host(silent=True, environment={})
+    host.send(HOLD, b"")
+    host.send(KEPT, b"no request at all")
+    with pytest.raises(Lost):
+        host.receive()
+    host.close()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Description
 from dpaudit.pairs import SealedPair
@@ -76,7 +77,7 @@ def _encoded(results: list[Any]) -> bytes:
             kind, value, blobs = "words", {str(key): str(each) for key, each in result.items()}, []
         else:
             description, pairs = result
-            value = [asdict(description), [[pair.name, pair.distance, pair.record()] for pair in pairs]]
+            value = [asdict(description), [_pair(pair) for pair in pairs]]
             kind, blobs = "description", [pair.payload for pair in pairs]
         heads.append([kind, value, [len(blob) for blob in blobs]])
         parts += blobs
@@ -96,13 +97,20 @@ def _result(kind: str, value: Any, parts: list[bytes]) -> Any:
         return {str(key): str(each) for key, each in value.items()}
     if kind == "description":
         pairs = zip(value[1], parts, strict=True)
-        sealed = tuple(
-            SealedPair(str(name), int(distance), part, dict(record)) for (name, distance, record), part in pairs
-        )
-        return Description(**value[0]), sealed
+        return Description(**value[0]), tuple(_sealed(part, *each) for each, part in pairs)
     if kind == "error":
         raise as_error(Done(error=(str(value[0]), str(value[1]))))
     raise LookupError(kind)
+
+
+def _pair(pair: SealedPair) -> list[Any]:
+    adjacency = [[None if each is None else each.value, said] for each, said in pair.adjacency().items()]
+    return [pair.name, pair.distance, pair.record(), adjacency]
+
+
+def _sealed(payload: bytes, name: str, distance: int, record: dict[str, Any], adjacency: list[Any]) -> SealedPair:
+    found = {None if each is None else Relation(each): None if said is None else str(said) for each, said in adjacency}
+    return SealedPair(str(name), int(distance), payload, dict(record), found)
 
 
 def _shard(shard: Shard) -> list[int]:

@@ -114,7 +114,6 @@ def _write_specs() -> None:
 
 
 def _preload() -> None:
-    import joblib.externals.loky  # noqa: F401
     import scipy.special  # noqa: F401
     import statsmodels.stats.multitest  # noqa: F401
 

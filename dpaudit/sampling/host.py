@@ -154,6 +154,7 @@ class _Process:
             for pipe in (asked, told, self._to, self._from):
                 os.close(pipe)
             _work(theirs_in, theirs_out)
+        self._over = False
         known.append(self)
         os.close(theirs_in)
         os.close(theirs_out)
@@ -168,7 +169,8 @@ class _Process:
         return _answer(self._from, nonce, self._ended)
 
     def _ended(self) -> bool:
-        return os.waitid(os.P_PID, self.id, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        self._over = self._over or os.waitpid(self.id, os.WNOHANG)[0] != 0
+        return self._over
 
     def end(self) -> None:
         """Ends the process, and what it has started in its group."""
@@ -177,10 +179,10 @@ class _Process:
                 os.close(pipe)
         with suppress(OSError):
             os.killpg(self.id, signal.SIGKILL)
-        with suppress(OSError):
-            os.kill(self.id, signal.SIGKILL)  # before it had a group
-        with suppress(OSError):
-            os.waitpid(self.id, 0)
+        if not self._over:
+            with suppress(OSError):
+                os.kill(self.id, signal.SIGKILL)  # before it had a group
+                os.waitpid(self.id, 0)
 
 
 # --- the process ------------------------------------------------------------------------------------------------

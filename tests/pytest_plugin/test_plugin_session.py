@@ -131,3 +131,13 @@ def test_without_the_plugin_nothing_of_it_is_left(tmp_path: Path) -> None:
     ended = session(tmp_path, "-p", "no:dpaudit", "-q")
     assert ended.code == 0, ended.out
     assert "dpaudit" not in ended.out
+
+
+def test_a_session_that_is_ended_from_within_is_no_success(tmp_path: Path) -> None:
+    """By any exit code but 0 it is none as it is; a fork of a test may end as it likes."""
+    (tmp_path / "test_ends.py").write_text(
+        "import os\n\n\ndef test_ends(audit):\n    child = os.fork()\n    if child == 0:\n        os._exit(0)\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n    os._exit(0)\n"
+    )
+    ended = session(tmp_path, "-q")
+    assert (ended.code, "dpaudit" in ended.out) == (2, False)

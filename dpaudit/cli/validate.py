@@ -17,7 +17,7 @@ from dpaudit.cli.words import one_line, say
     "--schema", type=click.Choice(["spec", "result", "suite"]), help="Print the JSON Schema of a file format instead."
 )
 def command(paths: tuple[str, ...], schema: str | None) -> int:
-    """Check spec files, or all spec files in a folder, without importing a mechanism."""
+    """Check spec files, or all in a folder; a mechanism is imported only beside a stored proof, in another process."""
     if schema is not None:
         click.echo(json.dumps(_schema(schema), indent=1))
         return 0

@@ -49,8 +49,9 @@ def command(
 ) -> int:
     """Bound a mechanism from both sides: TARGET is an entry of the catalogue, or module:function.
 
-    Reads its source without importing it, looks for a proof and for exact losses, and audits it in a process of its
-    own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss that is known of one pair alone is open.
+    Reads its source, compares it with what runs once it is imported, looks for a proof and for exact losses, and
+    audits it; it is imported in processes of its own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss
+    pinned on one pair leaves a claim open.
     """
     from dpaudit import validate
     from dpaudit.auditing.bracketing import Wanted, run_bracket

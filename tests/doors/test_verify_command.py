@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -56,11 +57,12 @@ def sparse(dpaudit: Run, *more: str) -> Outcome:
     return dpaudit("verify", "svt:sparse", "--param", "eps=1", "--adjacency", "all-differ", "--jobs", "1", *more)
 
 
-def test_a_proof_without_importing_anything(dpaudit: Run, module: Path) -> None:
+def test_a_proof_imports_in_another_process_alone(dpaudit: Run, module: Path) -> None:
     ended = sparse(dpaudit, "--claim", "eps", "--runs", "0", "--save", "cert.json")
     assert (ended.code, ended.err) == (0, "proof: cert.json\n")
     assert ended.out.startswith("PROVED  sparse: epsilon in [0.899393, 1], claimed 1\n")
-    assert not list(module.glob("imported-*"))
+    (mark,) = module.glob("imported-*")  # what is read is compared with what runs
+    assert mark.name != f"imported-{os.getpid()}"
     assert dpaudit("check", "cert.json").code == 0
     changed = json.loads((module / "cert.json").read_text())
     changed["cost"] = "eps/2"
@@ -74,10 +76,7 @@ def test_a_refutation_and_an_audit_in_another_process(dpaudit: Run, module: Path
     assert ended.out.startswith("REFUTED  sparse")
     assert "with confidence 0.999; statistical, for one pair: " in ended.out
     assert "said while" not in ended.out + ended.err
-    (mark,) = module.glob("imported-*")
-    import os
-
-    assert mark.name != f"imported-{os.getpid()}"
+    assert f"imported-{os.getpid()}" not in {mark.name for mark in module.glob("imported-*")}
 
 
 def test_a_pair_alone_leaves_the_claim_open(dpaudit: Run, module: Path) -> None:
@@ -103,17 +102,28 @@ def test_what_runs_must_be_what_was_read(dpaudit: Run, module: Path) -> None:
     assert "must define 'twice' once" in ended.out
 
 
+def test_a_module_that_changes_its_function_is_not_proved(dpaudit: Run, folder: Path) -> None:
+    text = "def f(q, rng, eps=1.0):\n    return q + rng.laplace(scale=1 / eps)\n\n"
+    given = ("--claim", "1", "--adjacency", "all-differ", "--runs", "0")
+    (folder / "plain.py").write_text(text)
+    assert dpaudit("verify", "plain:f", *given).code == 0
+    (folder / "fools.py").write_text(text + "import numpy\nsetattr(f, '__defaults__', (numpy.float64(100),))\n")
+    ended = dpaudit("verify", "fools:f", *given)
+    assert ended.code == 3
+    assert "the defaults of f are not those of its source" in ended.out
+
+
 def test_one_way_is_said_in_the_first_line(dpaudit: Run, module: Path) -> None:
     ended = dpaudit("verify", "dpaudit.catalogue.sparse:sparse_monotone", "--adjacency", "up", "--runs", "0")
     assert ended.code == 0
     assert ended.out.startswith("PROVED  sparse_monotone: epsilon <= 1, claimed 1 (one way: up)\n")
 
 
-def test_a_module_that_ends_the_process_leaves_what_was_read(dpaudit: Run, folder: Path) -> None:
+def test_a_module_that_ends_the_process_is_not_known_to_run_as_it_reads(dpaudit: Run, folder: Path) -> None:
     (folder / "ends.py").write_text("import os\nos._exit(0)\n\ndef f(q, rng):\n    return q + rng.laplace(scale=1.0)\n")
     ended = dpaudit("verify", "ends:f", "--pair", "[0, 1]", "--claim", "0.5", "--runs", "1000", "--jobs", "1")
-    assert ended.code == 1
-    assert ended.out.startswith("REFUTED  f: epsilon of one pair = 1, claimed 0.5\n")
+    assert ended.code == 3
+    assert "nothing from reading the source: ends:f cannot be compared with its source: its process ended" in ended.out
     assert "nothing from audit: f: the process ended while the module was imported" in ended.out
 
 

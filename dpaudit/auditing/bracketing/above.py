@@ -71,6 +71,8 @@ def read_program(
     if target.source is None:
         raise InvalidSpec(target.unread)
     program = read(target.source, name=target.function)
+    if target.check is not None:
+        target.check()
     unknown = [name for name in target.parameters if name not in program.parameters]
     if unknown:
         known = ", ".join(program.parameters) or "none"

@@ -1,4 +1,4 @@
-"""The source of a function that is named module:function, found and read without importing anything."""
+"""The source of a function that is named module:function, found and read without importing anything here."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def source_of(reference: str, folder: str) -> tuple[str, str]:
     if _times_bound(tree, name) != 1 or not any(isinstance(n, ast.FunctionDef) and n.name == name for n in tree.body):
         raise InvalidSpec(f"{path} must define {name!r} once, by a plain def: what is read must be what runs")
     return text, name
+
+
+def check_as_read(reference: str, folder: str, text: str) -> None:
+    """Raises `InvalidSpec` where what runs under this name, in a process of its own, is not what was read of it."""
+    from dpaudit.verify.language.running import check_running
+
+    check_running(reference, folder, text, reference.partition(":")[2])
+    if source_of(reference, folder)[0] != text:
+        raise InvalidSpec(f"{reference} changes its own file as it is imported: what is read must be what runs")
 
 
 def _file(module: str, folder: str) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.auditing.bracketing.sources import source_of
+from dpaudit.auditing.bracketing.sources import check_as_read, source_of
 from dpaudit.auditing.known import CATALOGUE, entry_of
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
@@ -34,7 +34,8 @@ class Target:
 
     `mechanism` is what an audit runs. `source` is what is read: a function, or a text in which `function` names it;
     None where there is nothing to read, and then `unread` says why. `adjacency` is a word of `WAYS`, None where
-    datasets are no query answers; `pair` and `claim` are those of the catalogue.
+    datasets are no query answers; `pair` and `claim` are those of the catalogue. `check` raises
+    where what runs is not what was read.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Target:
     adjacency: str | None = None
     pair: AdjacentPair | None = None
     claim: Claim | None = None
+    check: Callable[[], None] | None = None
     unread: str = "there is no source to read: give a function f(data, rng) in plain Python"
 
 
@@ -77,7 +79,7 @@ def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Ta
 
 
 def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> Target:
-    """The target module:function, its source read without importing it; `folder` heads the import path."""
+    """The target module:function, its source read without importing it here; `folder` heads the import path."""
     if reference.startswith(CATALOGUE):
         return target_of(reference, parameters)
     mechanism = Imported(reference, dict(parameters), folder)
@@ -85,7 +87,8 @@ def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> 
         text, function = source_of(reference, folder)
     except InvalidSpec as error:
         return Target(mechanism.name, mechanism, None, None, parameters, unread=str(error))
-    return Target(mechanism.name, mechanism, text, function, parameters)
+    check = functools.partial(check_as_read, reference, folder, text)
+    return Target(mechanism.name, mechanism, text, function, parameters, check=check)
 
 
 def words_of(adjacency: str) -> str:

@@ -5,8 +5,11 @@ import __future__
 
 import ast
 import builtins
+import functools
 import inspect
 import math
+import operator
+import sys
 import textwrap
 import types
 import warnings
@@ -17,6 +20,14 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.outside import OutsideLanguage
 
+HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made while Python runs
+FUTURE = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+PARTS = (
+    *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_posonlyargcount"),
+    *("co_kwonlyargcount", "co_exceptiontable"),
+)
 WORDS_OF_THE_LANGUAGE = frozenset({"len", "range", "enumerate", "tuple", "list", "max", "min", "float", "int"})
 
 
@@ -99,18 +110,56 @@ def _of_object(function: Callable[..., Any], name: str | None) -> Source:
         outer = ", ".join(function.__code__.co_freevars)
         raise OutsideLanguage(definition.name, 1, f"{outer} of an enclosing function", "make it a parameter")
     _no_decorators(definition)
+    _check_runs(function, definition, text)
     known = function.__globals__
+    constants = {word: _constant(known[word]) for word in sorted(_used(definition) & set(known))}
+    return _source(text, {word: node for word, node in constants.items() if node is not None})
+
+
+def check_runs(function: object, source: Source) -> None:
+    """Raises `InvalidSpec` where a function does not do what a source says: in its code, defaults, names or constants.
+
+    >>> check_runs(max, source_of("def max(q, rng):\\n    return q"))
+    Traceback (most recent call last):
+    dpaudit.errors.InvalidSpec: max is no plain function once its module is imported, but builtin_function_or_method
+    """
+    name = source.definition.name
+    if type(function) is not types.FunctionType:
+        raise InvalidSpec(f"{name} is no plain function once its module is imported, but {type(function).__name__}")
+    _check_runs(function, source.definition, source.text)
+    for word, node in source.constants.items():
+        running = _constant(function.__globals__.get(word, ...))
+        if running is None or ast.dump(running) != ast.dump(node):
+            raise InvalidSpec(f"the constant {word} of {name} is not that of its source once its module is imported")
+
+
+def _check_runs(function: types.FunctionType, definition: ast.FunctionDef, text: str) -> None:
+    known, builtin = function.__globals__, function.__builtins__  # type: ignore[attr-defined]
+    if type(known) is not dict or type(builtin) is not dict:
+        raise InvalidSpec(f"the names of {definition.name} are looked up in no plain dict: it may mean anything")
+    if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+        raise InvalidSpec(f"{definition.name} says that it is another function: it has __wrapped__ or __signature__")
     used = _used(definition)
     modules = sorted(word for word in used & set(known) if isinstance(known[word], types.ModuleType))
     imports = "".join(f"import {word}\n" for word in modules)  # calls of their functions are compiled otherwise
-    if not _is_compiled_from(function.__code__, imports + text):
-        raise InvalidSpec(f"the source of {function.__name__} is not what is running: load it again")
-    for word in sorted(WORDS_OF_THE_LANGUAGE & used & set(known)):
-        if known[word] is not getattr(builtins, word):
-            _no_other_words(definition, {word})
+    if not _is_compiled_from(function.__code__, imports + text, ast.get_docstring(definition) is not None):
+        raise InvalidSpec(f"the source of {definition.name} is not what is running: load it again")
+    _no_other_words(
+        definition, {word for word in WORDS_OF_THE_LANGUAGE & used if not _is_pythons(word, known, builtin)}
+    )
     _no_other_defaults(function, definition)
-    constants = {word: _constant(known[word]) for word in sorted(used & set(known))}
-    return _source(text, {word: node for word, node in constants.items() if node is not None})
+
+
+def _is_pythons(word: str, known: Mapping[str, object], builtin: Mapping[str, object]) -> bool:
+    """Whether a word means Python's own function or type, whatever a module has put in the place of it."""
+    value = known.get(word, builtin.get(word))
+    if isinstance(value, type):
+        return type(value) is type and (value.__module__, value.__name__) == ("builtins", word) and not _is_heap(value)
+    return type(value) is types.BuiltinFunctionType and value.__self__ is builtins and value.__name__ == word
+
+
+def _is_heap(kind: type) -> bool:
+    return bool(kind.__flags__ & HEAP_TYPE)
 
 
 def _source(definition: str, constants: Mapping[str, ast.expr]) -> Source:
@@ -202,37 +251,49 @@ def _no_other_words(definition: ast.FunctionDef, words: set[str]) -> None:
 
 def _no_other_defaults(function: types.FunctionType, definition: ast.FunctionDef) -> None:
     arguments = definition.args
-    stated = [*arguments.defaults, *(value for value in arguments.kw_defaults if value is not None)]
-    running = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    same = len(stated) == len(running)
-    for node, value in zip(stated, running, strict=False):
-        plain = type(value) in (int, float)
-        same = same and (not plain or ast.dump(ast.parse(repr(value), mode="eval").body) == ast.dump(node))
-    if not same:
+    if not all(
+        isinstance(each, ast.Constant | ast.UnaryOp | None) for each in (*arguments.defaults, *arguments.kw_defaults)
+    ):
+        return  # refused where it is read
+    named = zip((each.arg for each in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
+    stated = (
+        [ast.dump(node) for node in arguments.defaults],
+        {name: ast.dump(node) for name, node in named if node is not None},
+    )
+    own, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
+    running = [_dumped(value) for value in own], {name: _dumped(value) for name, value in by_name.items()}
+    if stated != running:
         raise InvalidSpec(f"the defaults of {function.__name__} are not those of its source: load it again")
 
 
-def _is_compiled_from(code: types.CodeType, text: str) -> bool:
+def _dumped(value: object) -> str:
+    node = _constant(value)
+    return f"a {type(value).__name__}" if node is None else ast.dump(node)
+
+
+def _is_compiled_from(code: types.CodeType, text: str, documented: bool) -> bool:
     """Whether running code is what the text says: files change after they were loaded."""
-    if any(word.startswith("@py") for word in (*code.co_names, *code.co_varnames)):
-        return True  # a test runner has rewritten the asserts
-    flags = code.co_flags & __future__.annotations.compiler_flag  # annotations of inner functions are code without it
-    module = compile(text, "<source>", "exec", flags=flags, dont_inherit=True)
+    flags = code.co_flags & FUTURE  # such as that of annotations: those of inner functions are code without it
+    tree = ast.parse(text)
+    rewriter: Any = sys.modules.get("_pytest.assertion.rewrite")
+    if rewriter is not None and any(word.startswith("@py") for word in (*code.co_names, *code.co_varnames)):
+        rewriter.rewrite_asserts(tree, text.encode())  # as the test runner has done
+    module = compile(tree, "<source>", "exec", flags=flags, dont_inherit=True)
     found = [part for part in module.co_consts if isinstance(part, types.CodeType) and part.co_name == code.co_name]
-    return len(found) == 1 and _same(code, found[0])
+    return len(found) == 1 and _same(code, found[0], documented)
 
 
-def _same(one: types.CodeType, other: types.CodeType) -> bool:
-    if (one.co_code, one.co_names, one.co_varnames) != (other.co_code, other.co_names, other.co_varnames):
+def _same(one: types.CodeType, other: types.CodeType, documented: bool = False) -> bool:
+    if any(getattr(one, part) != getattr(other, part) for part in PARTS):
         return False
-    if len(one.co_consts) != len(other.co_consts):
+    if (one.co_flags ^ other.co_flags) & ~inspect.CO_NESTED or len(one.co_consts) != len(other.co_consts):
         return False
     for place, (left, right) in enumerate(zip(one.co_consts, other.co_consts, strict=True)):
         if isinstance(left, types.CodeType) and isinstance(right, types.CodeType):
             if not _same(left, right):
                 return False
-        elif isinstance(left, str) and isinstance(right, str) and (place == 0 or "<locals>" in left):
-            continue  # what the function says of itself, indented otherwise, and names of inner functions
-        elif type(left) is not type(right) or left != right:
+        elif documented and place == 0 and isinstance(left, str):
+            continue  # what the function says of itself, indented otherwise
+        elif type(left) is not type(right) or repr(left) != repr(right):
             return False
     return True

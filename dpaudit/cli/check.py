@@ -13,7 +13,7 @@ def command(certificate: str) -> int:
     """Check the proof in CERT and say what it shows, for which inputs, and which obligations were discharged.
 
     The program is read from the certificate, never run. Exit codes: 0 accepted, 1 rejected, 2 not a proof at all. An
-    accepted proof bounds the loss by its cost; whether that keeps the claim is said beside it.
+    accepted proof bounds the loss by its cost; where that is above the claim the claim is open, and the code 3.
     """
     from dpaudit.verify.checker import check
     from dpaudit.verify.stored import load
@@ -29,4 +29,4 @@ def command(certificate: str) -> int:
     lines += [f"          {obligation}" for obligation in checked.obligations]
     for line in lines:
         click.echo(line[:10] + one_line(line[10:]))
-    return 0
+    return 3 if checked.keeps_claim is False else 0

@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpaudit.errors import InvalidSpec
+
+MOST_TERMS, MOST_POWER, MOST_BITS = 1_000, 24, 8_000  # as the checker computes with
+
 Monomial = tuple[tuple[str, int], ...]
 Polynomial = dict[Monomial, Fraction]
 
 UNIT: Monomial = ()
+TOO_LARGE = "the program makes numbers or polynomials that are too large to compute with; simplify it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,12 @@ def total(parts: Iterator[Rational] | list[Rational]) -> Rational:
 
 
 def _quotient(above: Polynomial, below: Polynomial) -> Rational:
+    if max(len(above), len(below)) > MOST_TERMS:
+        raise InvalidSpec(TOO_LARGE)
+    for monomial, value in (*above.items(), *below.items()):
+        bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+        if bits > MOST_BITS or sum(power for _, power in monomial) > MOST_POWER:
+            raise InvalidSpec(TOO_LARGE)
     if not above:
         return Rational((), ((UNIT, Fraction(1)),))
     shared = _shared_monomial([*above, *below])
@@ -185,6 +196,8 @@ def _sum(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def _product(left: Polynomial, right: Polynomial) -> Polynomial:
+    if len(left) * len(right) > 10 * MOST_TERMS:
+        raise InvalidSpec(TOO_LARGE)
     result: Polynomial = {}
     for first, value in left.items():
         for second, other in right.items():

@@ -29,7 +29,7 @@ from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, divided, is_public
 
 Counts = tuple[tuple[str, int], ...]  # paths and how often each is taken, sorted, none of them 0
-MOST_STATES = 200_000
+MOST_STATES = 100_000  # of all turns together
 MOST_CHOICES = 1_000
 
 
@@ -43,6 +43,7 @@ def classes(start: Start, scope: Scope, answers: int) -> frozenset[Counts]:
     begin = tuple((symbol, _entry(start, symbol)) for symbol in turns.watched)
     states: set[tuple[Counts, tuple[tuple[Symbol, Ratio], ...]]] = {((), begin)}
     found: set[Counts] = set()
+    looked_at = 0
     for index in range(answers):
         following = set()
         for counts, state in states:
@@ -53,7 +54,8 @@ def classes(start: Start, scope: Scope, answers: int) -> frozenset[Counts]:
                 else:
                     following.add((more, after))
         states = following
-        if len(states) + len(found) > MOST_STATES:
+        looked_at += len(states)
+        if looked_at + len(found) > MOST_STATES:
             raise ProofRejected(f"more than {MOST_STATES} classes of runs; give a proof by a potential")
     return frozenset(found | {counts for counts, _ in states})
 

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from dpaudit.verify.checker.rejection import ProofRejected
+
+MOST_TERMS, MOST_POWER, MOST_BITS = 1_000, 24, 8_000  # of what is computed; proofs that were found need far less
+
 
 class Symbol(NamedTuple):
     """One unknown number; `whole` says that it is an integer."""
@@ -56,6 +60,8 @@ class Polynomial:
         return self + -other
 
     def __mul__(self, other: Polynomial) -> Polynomial:
+        if len(self.terms) * len(other.terms) > 10 * MOST_TERMS:
+            raise too_large(f"{len(self.terms)} times {len(other.terms)} terms")
         found: dict[Monomial, Fraction] = {}
         for left, a in self.terms:
             for right, b in other.terms:
@@ -132,7 +138,19 @@ def name_of(symbol: Symbol) -> str:
             return symbol.name
 
 
+def too_large(what: str) -> ProofRejected:
+    """The refusal of numbers and polynomials that would take for ever."""
+    return ProofRejected(f"the program or the proof makes {what}, more than the checker computes with; simplify it")
+
+
 def _made(found: Mapping[Monomial, Fraction]) -> Polynomial:
+    if len(found) > MOST_TERMS:
+        raise too_large(f"a polynomial of {len(found)} terms")
+    for monomial, c in found.items():
+        if max(c.numerator.bit_length(), c.denominator.bit_length()) > MOST_BITS:
+            raise too_large(f"a number of more than {MOST_BITS} bits")
+        if sum(power for _, power in monomial) > MOST_POWER:
+            raise too_large(f"a power above {MOST_POWER}")
     return Polynomial(tuple(sorted((monomial, c) for monomial, c in found.items() if c)))
 
 

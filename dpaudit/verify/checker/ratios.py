@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.verify.checker.polynomials import Polynomial, Symbol, power_of
+from dpaudit.verify.checker.polynomials import MOST_POWER, Polynomial, Symbol, power_of, too_large
 
 Factors = tuple[tuple[Polynomial, int], ...]
 
@@ -124,6 +124,8 @@ def _cancelled(above: Polynomial, factors: Mapping[Polynomial, int]) -> Ratio:
             above, left[factor] = Polynomial.number(multiple), left[factor] - 1
     if not above.terms:
         return Ratio(above)
+    if any(power > MOST_POWER for power in left.values()):
+        raise too_large(f"a power above {MOST_POWER}")
     return Ratio(above, tuple(sorted(((f, p) for f, p in left.items() if p), key=lambda item: item[0].terms)))
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.outline import Loop, assigned
@@ -13,6 +14,7 @@ from dpaudit.verify.language.outside import OutsideLanguage
 from dpaudit.verify.language.signature import RESERVED, Signature
 from dpaudit.verify.language.source import WORDS_OF_THE_LANGUAGE
 
+MOST_COPIED = 5_000  # parts of a program of proofs; ten programs of the literature together have fewer
 NAME = re.compile(r"[^\W\d]\w*")  # as the texts of a proof can say it
 
 
@@ -38,10 +40,18 @@ class Names:
     counted: bool = False  # `len` of it is used
     largest: str | None = None  # "max" or "min", where the result is of that output
     draws: int = 0
+    copied: int = 0  # parts of expressions that were put in the place of names
 
     def error(self, node: ast.AST | int, construct: str, cure: str) -> OutsideLanguage:
         """The error for a place in the source."""
         return OutsideLanguage(self.function, node if isinstance(node, int) else _line(node), construct, cure)
+
+    def meant(self, node: ast.AST, found: nodes.Expression) -> nodes.Expression:
+        """What a name stands for, in its place: k lines that each use the line before twice make 2^k parts."""
+        self.copied += sum(1 for _ in islice(parts(found), MOST_COPIED))
+        if self.copied >= MOST_COPIED:
+            raise self.error(node, "names for expressions that grow so long", "write the numbers out, or leave some out")
+        return found
 
     def named(self, stem: str) -> str:
         """A name for a variable of the reader's own, which no name of the source is."""

@@ -94,7 +94,7 @@ def condition(names: Names, node: ast.expr, draws: Draws | None) -> nodes.Expres
         case ast.Name(id=name) if name in names.flags:
             return nodes.Compared("==", nodes.Variable(name), ONE)
         case ast.Name(id=name) if name in names.holding:
-            return names.holding[name]
+            return names.meant(node, names.holding[name])
         case ast.Name(id=name) if name in names.conditions:
             raise names.error(node, f"{name}, whose comparison no longer holds the same numbers,", "compare here")
     raise names.error(node, f"`{ast.unparse(node)}` as a condition", "compare numbers")
@@ -131,7 +131,7 @@ def _named(names: Names, node: ast.Name) -> nodes.Expression:
             raise names.error(node, f"{name} outside the loop", "keep what is needed in a variable of its own")
         return nodes.Answer() if name == loop.answer else nodes.Index()
     if name in names.public:
-        return names.public[name]
+        return names.meant(node, names.public[name])
     if name in names.signature.parameters:
         return nodes.Parameter(name)
     if name == names.signature.data:

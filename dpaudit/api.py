@@ -185,6 +185,7 @@ def bracket(
     adjacency: str | None = None,
     domain: Iterable[Any] | None = None,
     neighbours: Any = None,
+    most_paths: int = 1_000_000,
     parameters: Mapping[str, Any] | None = None,
     answers: int | None = None,
     runs: int = 1_000_000,
@@ -200,8 +201,8 @@ def bracket(
     `adjacency` says how neighbours differ ("all-differ", "one-differs", "monotone", or one way "up" or "down"), and a
     proof for all inputs is looked for and checked; the loss of `pair` is enclosed, or that of the worst pair of
     `answers` query answers that a search finds. `domain` and `neighbours` replay code of finite randomness on every
-    choice. `upper` are bounds known from elsewhere, taken at their word. From below: an audit with so many `runs` (0:
-    none) of the pair, or of the worst that was found.
+    choice, in at most `most_paths` runs. `upper` are bounds known from elsewhere, taken at their word. From below: an
+    audit with so many `runs` (0: none) of the pair, or of the worst that was found.
 
     `claim` is a claim, an epsilon, or a text in the parameters such as "2*eps"; `parameters` are the keywords of the
     function. An entry of the catalogue brings its own claim, pair and adjacency. What a method cannot say is a reason
@@ -232,6 +233,7 @@ def bracket(
         answers=answers,
         domain=domain,
         neighbours=neighbours,
+        most_paths=most_paths,
         runs=validate.whole("runs", runs, least=0),
         confidence=confidence,
         seed=seed,

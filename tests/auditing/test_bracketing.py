@@ -266,6 +266,16 @@ def test_finite_randomness_is_replayed(engine: Engine, mechanism: Any, claim: An
     assert not found.reasons  # its source says nothing that the replay does not
 
 
+def test_neighbours_may_come_once_and_paths_may_be_raised() -> None:
+    given = ((one, 1 - one) for one in (0, 1))
+    assert dpaudit.bracket(respond, 1.2, domain=iter((0, 1)), neighbours=given, runs=0).verdict.value == "PROVED"
+    few = dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=3)
+    assert few.verdict.value == "OPEN"
+    assert "raise most_paths" in str(few)
+    again = dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=4)
+    assert again.verdict.value == "PROVED"
+
+
 def test_the_worst_pair_of_a_replay_is_audited(engine: Engine, asked: list[AuditSpec]) -> None:
     def spoiled(data: int, rng: Any) -> int:
         return respond(min(data, 1), rng) if data < 3 else 3

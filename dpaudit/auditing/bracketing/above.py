@@ -173,13 +173,13 @@ def proved_scope(adjacency: str, answers: int | None, found: Found) -> str:
     return f"all inputs ({words_of(adjacency)}; {number}{at})"
 
 
-def add_replay(target: Target, domain: tuple[Any, ...], neighbours: Any, found: Found) -> None:
+def add_replay(target: Target, domain: tuple[Any, ...], neighbours: Any, most_paths: int, found: Found) -> None:
     """Adds the exact loss over all neighbours of the domain, and at the delta of the claim; keeps the worst pair."""
     from dpaudit.verify.replay import replay
 
     if not callable(target.source):
         raise InvalidSpec("only a function of one run can be replayed")
-    losses = replay(target.source, domain, neighbours, parameters=dict(target.parameters))
+    losses = replay(target.source, domain, neighbours, parameters=dict(target.parameters), most_paths=most_paths)
     found.uppers.append(losses.upper_bound())
     delta = 0.0 if found.claim is None else found.claim.delta
     if 0.0 < delta < 1.0:  # a hair above it: 1/6 as a double is below 1/6

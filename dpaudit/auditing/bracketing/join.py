@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,6 +47,7 @@ class Wanted:
     answers: int | None = None
     domain: Any = None
     neighbours: Any = None
+    most_paths: int = 1_000_000
     runs: int = 1_000_000
     confidence: float = 0.999
     seed: int = 0
@@ -64,6 +65,8 @@ class Joined:
 
 def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Progress = SILENT) -> Joined:
     """The bracket of a target. Raises `InvalidSpec` for a wrong question, `UnsoundAudit` for a contradiction in it."""
+    if isinstance(wanted.neighbours, Iterator):  # they are looked at more than once
+        wanted = replace(wanted, neighbours=tuple(wanted.neighbours))
     domain = _domain(wanted)
     adjacency = _adjacency(target, wanted) if domain is None else None
     known = target.pair if domain is None and wanted.answers is None and adjacency not in ONE_WAY else None
@@ -90,7 +93,7 @@ def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Pro
     elif adjacency is None and domain is None:
         found.reasons.append(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}")
     if domain is not None:
-        found.attempt("exact replay", lambda: add_replay(target, domain, wanted.neighbours, found))
+        found.attempt("exact replay", lambda: add_replay(target, domain, wanted.neighbours, wanted.most_paths, found))
         pair = pair or _worst_of(domain, found)
     if adjacency not in ONE_WAY:
         pair = add_exact_loss(target, pair, adjacency, answers, found)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dpaudit.claims import ApproximateDP, Claim, PureDP, frozen_delta
 
 FEWEST_HITS = 10
+LARGEST, RAREST = 700.0, 1e-100  # e to a larger power is no float; the square of a smaller rate is none
 STEP = 1e-4  # of ln p and ln q, for the slopes of a claim's parameter
 
 Reals = npt.NDArray[np.float64]
@@ -80,7 +81,7 @@ class Goal:
         p, q = self._least(p, q, luck)
         final = self._final(p, q)
         if self.certifier == "binned":  # a limit for each count, not one for both
-            return _inside(p * np.exp(-np.sqrt(final.p)), q * np.exp(np.sqrt(final.q)))
+            return _inside(p, q, np.sqrt(final.p), -np.sqrt(final.q))
         return self._least(p, q, final)
 
     def delta(self, p: float, q: float, luck: Spread) -> float:
@@ -124,10 +125,10 @@ class Goal:
         with np.errstate(invalid="ignore", divide="ignore"):
             size = np.sqrt(slope_p * down + slope_q * up)
             down, up = (np.where(size > 0.0, part / size, 0.0) for part in (down, up))
-            return _inside(p * np.exp(-down), q * np.exp(-up))
+            return _inside(p, q, down, up)
 
     def _slopes(self, p: Reals, q: Reals) -> tuple[Reals, Reals]:
-        p, q = _inside(p, q)
+        p, q = _inside(p, q, 0.0, 0.0)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             here, more_p, more_q = (
                 np.asarray(self.claim.least_parameter(each_q, each_p), np.float64)
@@ -156,9 +157,11 @@ class Goal:
         return 2.0 * (mean + 2.6 * math.sqrt(mean) + 1.0) / self.runs
 
 
-def _inside(p: Reals, q: Reals) -> tuple[Reals, Reals]:
-    q = np.minimum(q, 1.0)
-    return np.minimum(p, 1.0 - q), q
+def _inside(p: Reals, q: Reals, down: Reals | float, up: Reals | float) -> tuple[Reals, Reals]:
+    """The rates, lowered by so much in their logarithms; q at most 1, and p at most what it leaves."""
+    p, q = (rate * np.exp(np.minimum(-by, LARGEST)) for rate, by in ((p, down), (q, up)))
+    q = np.clip(q, RAREST, 1.0)
+    return np.maximum(np.minimum(p, 1.0 - q), RAREST), q
 
 
 def luck_up(hits: Reals, rate: Reals, z: Reals | float) -> Reals:

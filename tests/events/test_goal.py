@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -109,3 +111,23 @@ def test_a_curve_without_a_parameter_scores_in_epsilon() -> None:
     assert goal.rank(score, 0.01) == pytest.approx(0.3)
     plain = Goal(PureDP(1.0), 10_000, 0.05)
     assert plain.rank(plain.score(0.3, 0.0), 0.0) == 0.3
+
+
+def test_no_claim_however_extreme_overflows() -> None:
+    """Scores and tangents of events from certain to never seen, for few and for many certifying runs."""
+    claims: list[Claim] = [
+        *(PureDP(epsilon) for epsilon in (0.0, 1e-300, 400.0, 710.0, 1_000.0)),
+        *(ApproximateDP(epsilon, delta) for epsilon in (0.0, 700.0, 1_000.0) for delta in (1e-300, 0.5)),
+        *(GaussianDP(mu) for mu in (0.0, 1e-12, 50.0, 1e6)),
+        *(RenyiDP(order, 400.0) for order in (1.0001, 2.0, 1e6)),
+        *(ZeroConcentratedDP(rho) for rho in (1e-12, 400.0, 1e6)),
+    ]
+    x, y = (each.ravel() for each in np.meshgrid(*[np.array([0.0, 3.0, 1e4, 5e5])] * 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for claim, certifier, runs in itertools.product(claims, ("coin-flip", "binned"), (10, 1_000_000)):
+            goal = Goal(claim, runs, 1e-12, certifier)
+            scores = goal.scores(x, y, 500_000, 500_000, 2.5)
+            assert not np.isnan(scores).any()
+            deltas = [goal.delta((a + 0.5) / 500_001, (b + 0.5) / 500_001, NO_LUCK) for a, b in zip(x, y, strict=True)]
+            assert all(0.0 <= delta <= 1.0 for delta in deltas)

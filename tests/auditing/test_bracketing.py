@@ -20,6 +20,7 @@ from dpaudit.auditing.bracketing import WAYS, Joined, Wanted, run_bracket, targe
 from dpaudit.auditing.bracketing.sources import source_of
 from dpaudit.auditing.bracketing.targets import check_adjacent, exact_answers
 from dpaudit.auditing.known import known_upper
+from dpaudit.auditing.result import Ending
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.catalogue import entries, find
 from dpaudit.claims import ApproximateDP, PureDP
@@ -561,6 +562,26 @@ def test_numbers_of_numpy_are_numbers(engine: Engine) -> None:
             found = joined(engine, counted, {"eps": eps}, claim="eps", adjacency="all-differ", pair=pair)
             assert found.bracket.verdict.value == "PROVED"
             assert found.bracket.ends == (0.5, 0.5)
+
+
+def test_runs_that_raise_are_not_those_of_a_proof(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, audited: Joined
+) -> None:
+    assert audited.audit is not None
+    ends = Ending("a value", (9, 8), (0, 0)), Ending("raised ValueError", (0, 1), (0, 1))
+    answer = replace(audited.audit, endings=ends)
+    monkeypatch.setattr("dpaudit.auditing.bracketing.join.run_audit", lambda *_, **__: answer)
+    given: dict[str, Any] = {
+        "claim": PureDP(9.0),
+        "adjacency": "all-differ",
+        "pair": AdjacentPair(0, 1),
+        "runs": 300_000,
+    }
+    found = joined(engine, counted, {"eps": 9.0}, **given).bracket
+    assert found.verdict.value == "OPEN"
+    assert any("some runs raised ValueError, and what was proved never raises" in each for each in found.reasons)
+    answer = replace(answer, endings=(Ending("None", (9, 9), (0, 0)),))
+    assert joined(engine, counted, {"eps": 9.0}, **given).bracket.verdict.value == "PROVED"
 
 
 def test_numbers_that_wrap_around_are_not_those_of_a_proof(engine: Engine) -> None:

@@ -28,7 +28,7 @@ from dpaudit.pairs.data import digest
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.verify.bracket import PROVES, Bracket, LowerBound
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.upper import UpperBound
+from dpaudit.verify.upper import Label, UpperBound
 
 ONE_WAY = ("up", "down")
 
@@ -103,11 +103,13 @@ def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Pro
             audit = _audit(target, pair, found.claim, wanted, engine, progress)
             lower = audit.lower_bound
             _add_at_its_delta(audit, found)
+            raised = [each.what for each in audit.endings if each.what.startswith("raised ")]
+            if raised:  # a replay counts exceptions among the outputs; a program that is read has none
+                _set_aside((Label.PROVED,), f"as some runs {raised[0]}, and what was proved never raises", found)
         except UnsoundAudit as error:
             found.reasons.append(f"audit: {error}")
             if not isinstance(error, MissingRequirement):
-                for bound in [each for each in found.uppers if each.label in PROVES]:
-                    found.set_aside(bound, "as the audit of what runs broke")
+                _set_aside(PROVES, "as the audit of what runs broke", found)
     elif wanted.runs:
         found.reasons.append(
             "audit: it looks at both ways" if adjacency in ONE_WAY else "audit: give a pair of datasets"
@@ -199,6 +201,11 @@ def _audit(
         description=description,
     )
     return run_audit(spec, engine, progress=progress)
+
+
+def _set_aside(labels: tuple[Label, ...], why: str, found: Found) -> None:
+    for bound in [each for each in found.uppers if each.label in labels]:
+        found.set_aside(bound, why)
 
 
 def _add_at_its_delta(audit: AuditResult, found: Found) -> None:

@@ -21,7 +21,7 @@ from dpaudit.auditing.verdict import Verdict
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.spiked import Spiked, SpikedPair, far_outside
-from dpaudit.sampling import SILENT, Engine, Progress, Stage, shards
+from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
 
 REPEATS, CAUGHT = 20, 0.95  # 19 of 20
 MASSES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1)  # of the marked outputs; the smallest first
@@ -123,7 +123,11 @@ def _largest_output(spec: AuditSpec, engine: Engine) -> float:
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
         session.probe(2 * FEWEST_PROBED * len(spec.pairs))  # finds out whether a batched mechanism has to run alone
         for pair in range(len(spec.pairs)):
-            pilot = session.pilot(shards(Stage.PROBE, pair, GLANCE, GLANCE))
+            try:
+                pilot = session.pilot(shards(Stage.PROBE, pair, GLANCE, GLANCE))
+            except BatchFailed:
+                session.begin_alone(apart(spec.seed))
+                pilot = session.pilot(shards(Stage.PROBE, pair, GLANCE, GLANCE))
             for outputs in (pilot.first, pilot.second):
                 for column in outputs.columns.values():
                     numbers = np.abs(column.values[np.isfinite(column.values)])

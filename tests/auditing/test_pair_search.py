@@ -117,6 +117,22 @@ def test_the_same_seed_tries_the_same_and_another_does_not() -> None:
     assert one.tried != other.tried
 
 
+def test_a_batch_that_raises_rarely_is_tried_run_by_run() -> None:
+    """One run in 500 raises: of the tries, with 600 runs each, some call does, and so do those of the audit."""
+
+    def raising(data: float, runs: int, rng: np.random.Generator) -> Any:
+        if runs > 1 and (rng.random(runs) < 0.002).any():
+            raise ValueError("rare")
+        return data + rng.laplace(size=runs)
+
+    found = search_pairs(
+        batched(raising), [(0.0, 1.0), (0.0, 3.0)], claim=PureDP(1.0), runs=6_000, tries=3, n_jobs=1, seed=1
+    )
+    assert found.result.verdict is Verdict.REFUTED
+    assert found.runs_used <= 6_000
+    assert found.runs_used == sum(each.runs for each in found.tried) + found.result.runs_used
+
+
 def test_nothing_that_the_search_saw_certifies(monkeypatch: pytest.MonkeyPatch) -> None:
     """No shard of a try is run again, by another try or by the audit; certifying shards belong to the audit."""
     drawn: list[tuple[Stage, int, int]] = []

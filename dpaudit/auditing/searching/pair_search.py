@@ -24,7 +24,7 @@ from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, digest
-from dpaudit.sampling import Engine, Session
+from dpaudit.sampling import BatchFailed, Engine, Session, apart
 
 FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen
 PROBE_RUNS = 8  # of a try, which look whether a batched call works
@@ -189,6 +189,7 @@ class _Search:
         self.pairs: list[AdjacentPair] = []
         self.runs = 0
         self.asked: AuditSpec | None = None
+        self.alone = False  # a batched call has raised
 
     def over(self, generate: Any, bounds: Bounds | None) -> None:
         """Tries the pairs of a generator, an iterable, or a function of parameters."""
@@ -226,7 +227,17 @@ class _Search:
         if self.asked is None:  # the audit at the end, on this pair alone: checks what was asked before anything runs
             self.asked = self.spec((pair,), self.end)
         with self.engine.session(self.asked.mechanism, (pair,), self.seed, self.asked.run_timeout_s) as session:
-            look = self._look(self.asked, pair, session, number)
+            if self.alone:
+                session.begin_alone(apart(self.seed))
+            try:
+                look = self._look(self.asked, pair, session, number)
+            except BatchFailed:  # from here on one run a call, where what raises is an output
+                if self.alone:
+                    raise
+                self.alone, gone = True, session.asked_for
+                session.begin_alone(apart(self.seed))
+                look = self._look(self.asked, pair, session, number)
+                self.runs += gone
         proposal = look.proposal()
         over = excess(self.claim, pair.distance, proposal)
         unseen = proposal is None or over == -math.inf

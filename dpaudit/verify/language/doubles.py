@@ -30,13 +30,15 @@ class Held:
     """One kind of value that an expression may have.
 
     `exact`: the double is the real number. `whole`: Python computes it with whole numbers. `small`: it is a sum of
-    steps; `step`: it is one. `once` are the draws in it with a factor that is surely not 0, `more` all other origins.
+    steps; `step`: it is one. `huge`: data that is added to it is rounded away. `once` are the draws in it with a factor
+    that is surely not 0, `more` all other origins.
     """
 
     exact: bool = True
     whole: bool = False
     small: bool = False
     step: bool = False
+    huge: bool = False
     once: frozenset[str] = frozenset()
     more: frozenset[str] = frozenset()
 
@@ -166,7 +168,7 @@ class _Follower:
         match expression:
             case nodes.Number(value, real):
                 small = abs(value) <= LARGEST and (value * GRID).denominator == 1
-                found = Held(whole=not real, small=small, step=small)
+                found = Held(whole=not real, small=small, step=small, huge=abs(value) > LARGEST)
             case nodes.Parameter(name):
                 found = Held(whole=name in self.program.integers)
             case nodes.Index() | nodes.Length():
@@ -220,7 +222,8 @@ def _combined(
     if operation not in ("+", "-") and not any(isinstance(each, nodes.Number) and each.value for each in factor):
         origins = replace(origins, once=frozenset(), more=origins.once | origins.more)
     if origins.once or origins.more:
-        return origins
+        swallows = operation in ("+", "-") and (ours.huge or theirs.huge)
+        return replace(origins, more=origins.more | {UNKNOWN}) if swallows else origins
     whole = ours.whole and theirs.whole and operation != "/"
     small = operation in ("+", "-") and ours.small and theirs.small and (ours.step or theirs.step)
     return Held(whole or small, whole, small)
@@ -232,10 +235,10 @@ def _carried(known: Known) -> Known:
 
 
 def _renamed(held: Held, name: str) -> Held:
-    data = held.more & {DATA}
+    plain = held.more & {DATA, UNKNOWN}
     if _noisy(held):
-        return replace(held, once=frozenset((name,)), more=data)
-    return replace(held, once=frozenset(), more=data | {name} if (held.once | held.more) - {DATA} else data)
+        return replace(held, once=frozenset((name,)), more=plain)
+    return replace(held, once=frozenset(), more=plain | {name} if held.once | (held.more - plain) else plain)
 
 
 def _either(one: Known, other: Known) -> Known:

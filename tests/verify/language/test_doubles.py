@@ -41,6 +41,7 @@ EXACT = {
     "an answer as it is": loop(*if_("x > 0.3")),
     "a minus": loop(*if_("-eps > -0.1")),
     "noise": loop(NOISE, *if_("v + 0.1 > eps / 3")),
+    "a huge start": loop(NOISE, "if v > best:", "    best = v", before=("best = -1e18",)),
     "noise from before": loop(*if_("x / 3 > t + 0.1"), before=("t = rng.laplace(scale=1 / eps)",)),
     "the number of outputs": loop("out.append(True)", *if_("len(out) >= N")),
 }
@@ -64,6 +65,8 @@ ROUNDED = {
         6,
     ),
     "noise times nothing": (loop(NOISE, *if_("0 * v + 0.1 + 0.2 > 0.3")), 5),
+    "data beside a huge number": (loop("out.append(x + 1e17 - 1e17 + rng.laplace(scale=1 / eps))"), 4),
+    "data in a huge sum": (loop("s = s + x", "out.append(s + rng.laplace(scale=1 / eps))", before=("s = 1e17",)), 6),
     "data that cancels in an output": (loop("out.append((x + 1) - x)"), 4),
 }
 

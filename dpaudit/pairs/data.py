@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import pickle
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
@@ -22,7 +21,7 @@ def digest(data: Any) -> str:
 
     try:
         return str(joblib.hash(_unshared(data)))
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever an object's own way to be pickled raises
         raise InvalidSpec(
             f"a dataset must be picklable, got {type(data).__name__} ({error}); "
             "pass plain data, or make it inside the mechanism"

@@ -96,7 +96,7 @@ def summary_lines(kept_records: Records, plan: Plan, folder: Path | None, proble
         f"{counted(len(records), 'audit')}: {refuted} refuted, {kept} not refuted, "
         f"{len(records) - refuted - kept} without verdict; "
         + ("every verdict as expected" if not odd else f"{counted(odd, 'verdict')} not as expected"),
-        f"chance of a false alarm: at most {p_text(kept_records.spent)} for all of them together; {plan.line}",
+        f"chance of a false alarm: at most {p_text(kept_records.alarming)} for all of them together; {plan.line}",
     ]
     bits = sum(record.bits_refuted for record in records)
     if bits:

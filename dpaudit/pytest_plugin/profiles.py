@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CONFIDENCE = 1.0 - 1e-6  # of each audit: a suite of a thousand then raises a false alarm once in a thousand sessions
+CONFIDENCE = 1.0 - 1e-6  # of each audit: a suite of a thousand then refutes falsely once in a thousand sessions
 
 
 @dataclass(frozen=True, slots=True)

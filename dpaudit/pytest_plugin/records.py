@@ -85,7 +85,14 @@ class Records:
         return tuple(self._held.values())
 
     @property
+    def alarming(self) -> float:
+        """The chance that any sound mechanism fails its test: what is spent, and the level of all checks of health."""
+        from dpaudit.auditing.health.checks import LEVEL
+
+        return min(1.0, float(Decimal(repr(self.spent)) + len(self.all) * Decimal(repr(LEVEL))))
+
+    @property
     def spent(self) -> float:
-        """The chance of a false alarm that all audits together have spent: the sum of their error probabilities."""
+        """The chance of a false refutation that all audits have spent: the sum of their error probabilities."""
         errors = (1 - Decimal(repr(record.confidence)) for record in self.all)  # 1e-6, and not 1.00000000003e-6
         return min(1.0, float(sum(errors, Decimal(0))))

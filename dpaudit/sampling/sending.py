@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import pickle
-from typing import Any
+import random
+from collections import ChainMap
+from typing import Any, ClassVar
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Mechanism
@@ -21,22 +24,32 @@ class AsMade:
     @classmethod
     def of(cls, mechanism: Mechanism) -> Any:
         """The mechanism itself where it cannot be pickled: that is told when it has to be sent."""
-        import cloudpickle
-
         try:
-            return cls(cloudpickle.dumps(mechanism))
+            return cls(_bytes_of(mechanism))
         except Exception:
             return mechanism
 
 
 def pickled(contents: Any) -> bytes:
     """The bytes of a mechanism and its pairs; raises `InvalidSpec` where they cannot be sent."""
-    import cloudpickle
-
     try:
-        return cloudpickle.dumps(contents)  # type: ignore[no-any-return]
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
+        return _bytes_of(contents)
+    except Exception as error:  # whatever an object's own way to be pickled raises
         raise InvalidSpec(
             f"the mechanism cannot be sent to workers ({error}); build it there with dpaudit.built_by(make), "
             "or use n_jobs=1"
         ) from None
+
+
+def _bytes_of(contents: Any) -> bytes:
+    """The bytes of cloudpickle; the randomness of the system has no state, so another source of it is the same."""
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        dispatch_table: ClassVar[Any] = ChainMap(
+            {random.SystemRandom: lambda source: (random.SystemRandom, ())}, cloudpickle.Pickler.dispatch_table
+        )
+
+    buffer = io.BytesIO()
+    Pickler(buffer).dump(contents)
+    return buffer.getvalue()

@@ -337,8 +337,43 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
     made = example.result()
     large = {**made.spec["pairs"][0], "first": {"digest": "d", "value": None}}
     form = wording.python_form(replace(made, spec={**made.spec, "pairs": [large, large]}))
-    assert "    pairs=pairs," in form
-    assert "# pairs: the 2 pairs of datasets that the result records" in form
+    assert "    pairs=[(first_1, second_1), (first_2, second_2)]," in form
+    digests = f"d and {large['second']['digest']}"
+    assert f"# first_1, second_1: your datasets with the digests {digests}, which the result does not hold" in form
+    apart = {**large, "distance": 2, "sensitivity": 0.5}
+    form = wording.python_form(replace(made, spec={**made.spec, "pairs": [apart]}))
+    assert "    pair=dpaudit.AdjacentPair(first, second, distance=2, sensitivity=0.5)," in form
+    form = wording.python_form(replace(made, spec={**made.spec, "pairs": [large] * 2_000}))
+    assert "# pairs: your 2,000 pairs of datasets, too long to write here" in form
+    assert len(form) < 12
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ((7_448, 7_392, 7_448, 7_392), "came no more often on the first dataset"),
+        ((0, 0, 500, 500), "came no more often on the first dataset"),
+        ((5_010, 4_990, 10_000, 10_000), "came more often on the first dataset"),
+        ((4_990, 5_010, 10_000, 10_000), "came no more often on the first dataset"),
+        ((900, 100, 1_000, 1_000), "is likelier on the first dataset"),
+        ((1_000, 0, 1_000, 1_000), "is likelier on the first dataset"),
+    ],
+)
+def test_a_side_is_called_likelier_only_where_the_counts_certify_it(counts: tuple[int, ...], says: str) -> None:
+    made, evidence = example.result(), CoinFlip(*counts)
+    result = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999), trail=())
+    for text in (wording.full_text(result), "\n".join(wording.assertion.refuted_lines(result))):
+        assert says in text
+        assert ("is likelier" in text) == ("is likelier" in says)
+
+
+def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
+    def rows(number: int) -> list[dict[str, object]]:
+        return [{"verdict": "REFUTED", "confidence": 0.95}] * number
+
+    assert wording.sweeps.chance(rows(3)).endswith("the chance that one or more of them is wrong is at most 0.15.")
+    for number in (20, 400):
+        assert wording.sweeps.chance(rows(number)).endswith("of all of them together nothing can be said.")
 
 
 # suites

@@ -75,7 +75,7 @@ def test_a_refutation_shows_the_line_of_the_test_and_the_message_and_nothing_els
 def test_the_summary_adds_up(ended: Ended) -> None:
     lines = ended.section("dpaudit")
     assert lines[0] == "4 audits: 2 refuted, 1 not refuted, 1 without verdict; 1 verdict not as expected"
-    assert lines[1].startswith("chance of a false alarm: at most 4e-6 for all of them together; profile dev, ")
+    assert lines[1].startswith("chance of a false alarm: at most 8e-6 for all of them together; profile dev, ")
 
 
 def test_the_command_of_a_message_repeats_the_same_counts(ended: Ended, project: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_example_project_in_another_process(shared: Ended, example: Path) ->
     assert shared.code == 0, shared.out
     lines = shared.section("dpaudit")
     assert lines[0] == "2 audits: 1 refuted, 1 not refuted, 0 without verdict; every verdict as expected"
-    assert lines[1].startswith("chance of a false alarm: at most 2e-6 ")
+    assert lines[1].startswith("chance of a false alarm: at most 4e-6 ")
     seed, jobs = (example / "told").read_text().split()
     assert jobs == "1"
     assert f"dpaudit: profile nightly, 4,000 runs an audit, seed {seed}\n" in shared.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import AdjacentPair, UnsoundAudit, batched
+from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, audit, batched
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, FreshTask, Shard, Stage, token
 from dpaudit.sampling.outputs import TYPE
+from dpaudit.sampling.sending import pickled
 
 CALLS: list[int] = []
 PAIR = (AdjacentPair(10.0, 20.0),)
@@ -125,3 +127,31 @@ def test_types_of_outputs_are_there() -> None:
     """As an event on types finds them, whatever the quick ways leave out."""
     (found,) = made(of_type, [task(0, 0)])
     assert found.column((TYPE,)).tokens.tolist() == [token("type", "numpy.float64").code]
+
+
+class _SystemNoise:
+    """A mechanism of a library that draws from the system, whose source of randomness has no state to send."""
+
+    def __init__(self) -> None:
+        self._rng = random.SystemRandom()
+
+    def randomise(self, value: int) -> float:
+        return self._rng.random()
+
+
+class _Unsendable:
+    def __call__(self, value: int) -> int:
+        return value
+
+    def __reduce__(self) -> Any:
+        raise NotImplementedError("no state")
+
+
+def test_whatever_cannot_be_sent_is_told_in_a_line_and_the_systems_randomness_is_sent() -> None:
+    """Its outputs say nothing of the data: a false alarm at epsilon 3, or of a check, has a chance below 1.1e-6."""
+    result = audit(_SystemNoise().randomise, pair=(0, 1), epsilon=3.0, runs=800, confidence=1 - 1e-7, n_jobs=1)
+    assert (result.verdict.value, result.reproducible) == ("NOT_REFUTED", False)
+    with pytest.raises(InvalidSpec, match=r"cannot be sent to workers \(no state\); build it there"):
+        pickled(_Unsendable())
+    with pytest.raises(InvalidSpec, match=r"a dataset must be picklable, got _Unsendable \(no state\)"):
+        AdjacentPair(_Unsendable(), 1)

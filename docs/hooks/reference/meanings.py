@@ -93,7 +93,7 @@ RESULT: Meanings = {
     "StoredWitness": {
         "pair": "its place among the pairs, from 0",
         "event_in_words": "for people; `event` decides",
-        "p_side": "the dataset on which the event is likelier",
+        "p_side": "the dataset on which search took the event to be likelier",
         "score": "of search, in units of its own: never a bound",
         "tangent": "the half-plane of the claim that the counts are tested against",
         "event": "the set of outputs, or the partition",

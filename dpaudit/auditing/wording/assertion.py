@@ -12,7 +12,7 @@ from dpaudit.auditing.wording.numerals import exact, p_text
 from dpaudit.auditing.wording.power import could_see
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.auditing.wording.repeating import repeat
-from dpaudit.auditing.wording.sections import evidence_lines
+from dpaudit.auditing.wording.sections import evidence_lines, leaning
 from dpaudit.auditing.wording.statements import confidence, statement, verdict_text
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
@@ -91,13 +91,9 @@ def _mechanism(result: AuditResult) -> str:
 
 def _finding(result: AuditResult) -> tuple[str, ...]:
     pair, witness = result.spec["pairs"][result.witness.pair], result.witness
-    event, name = f"{clean(witness.event, LONGEST_DATA)}{meaning(result)}", clean(pair["name"])
-    if isinstance(witness.event, Partition):
-        told = f'partition: {event} shows how the {witness.p_side} dataset of the pair "{name}" differs'
-    else:
-        told = f'event: {event} is likelier on the {witness.p_side} dataset of the pair "{name}"'
+    what = "partition" if isinstance(witness.event, Partition) else "event"
     return (
-        told,
+        f"{what}: {clean(witness.event, LONGEST_DATA)}{meaning(result)} {leaning(result)}",
         f"  first   {data_text(pair['first'])}",
         f"  second  {data_text(pair['second'])}",
         *(f"  {line}" for line in ending_lines(result)),

@@ -11,6 +11,7 @@ from dpaudit.auditing.wording.quoting import clean, literal, plain_text
 from dpaudit.claims import claim_from_dict
 
 LONGEST_CODE = 4_000
+NOT_HELD = "which the result does not hold"
 USUAL: dict[str, Any] = {
     "stopping": "fixed",
     "sequential_share": 0.2,
@@ -32,10 +33,17 @@ def python_form(result: AuditResult) -> tuple[str, ...]:
     spec = result.spec
     head, mechanism = _mechanism_form(spec["mechanism"])
     pairs = [_pair_form(pair) for pair in spec["pairs"]]
+    for number, pair in enumerate(spec["pairs"], start=1):
+        if pairs[number - 1] is None:
+            names = [f"{side}_{number}" if len(pairs) > 1 else side for side in ("first", "second")]
+            digests = " and ".join(str(pair[side]["digest"]) for side in ("first", "second"))
+            head.append(f"# {', '.join(names)}: your datasets with the digests {digests}, {NOT_HELD}")
+            pairs[number - 1] = _pair_code(", ".join(names), pair)
     given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(map(str, pairs))}]"
-    if None in pairs or len(given) > LONGEST_CODE:
+    if len(given) > LONGEST_CODE:
         given = "pairs=pairs"
-        head.append(f"# pairs: the {counted(len(pairs), 'pair')} of datasets that the result records")
+        head = [line for line in head if not line.endswith(NOT_HELD)]
+        head.append(f"# pairs: your {counted(len(pairs), 'pair')} of datasets, too long to write here")
     claim = [f"{key}={value!r}" for key, value in spec["claim"].items() if key != "form" and value is not None]
     keys = ("runs", "confidence", "seed", "run_timeout_s")
     options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
@@ -74,7 +82,10 @@ def _pair_form(pair: dict[str, Any]) -> str | None:
     values = [plain_text(pair[side]["value"]) for side in ("first", "second")]
     if None in values:
         return None
-    both = ", ".join(map(literal, values))
+    return _pair_code(", ".join(map(literal, values)), pair)
+
+
+def _pair_code(both: str, pair: dict[str, Any]) -> str:
     more = [f"distance={pair['distance']}"] if pair["distance"] > 1 else []
     more += [f"sensitivity={pair['sensitivity']!r}"] if "sensitivity" in pair else []
     return f"dpaudit.AdjacentPair({', '.join([both, *more])})" if more else f"({both})"

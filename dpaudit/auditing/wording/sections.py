@@ -139,19 +139,29 @@ def _mechanism(result: AuditResult) -> tuple[str, ...]:
 
 def _witness(result: AuditResult) -> tuple[str, ...]:
     pair = result.spec["pairs"][result.witness.pair]
-    event, side, name = result.witness.event, result.witness.p_side, clean(pair["name"])
-    if isinstance(event, Partition):
-        what = "the partition into"
-        says = f'shows the divergence of the {side} dataset of the pair "{name}" from the other'
-    else:
-        what, says = "the event", f'is likelier on the {side} dataset of the pair "{name}"'
+    event = result.witness.event
+    what = "the partition into" if isinstance(event, Partition) else "the event"
     return (
         f"{what} {clean(event, LONGEST_DATA)}{meaning(result)}",
-        f"{says}:",
+        f"{leaning(result)}:",
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
         *ending_lines(result),
     )
+
+
+def leaning(result: AuditResult) -> str:
+    """What the counts say of the side on which search took the event to be likelier: never more than they show."""
+    e, made = result.evidence, result.certificate
+    name = clean(result.spec["pairs"][result.witness.pair]["name"])
+    where = f'the {result.witness.p_side} dataset of the pair "{name}"'
+    shown = made.refuted or made.lower > 0.0
+    if isinstance(e, Binned):
+        return f"{'shows' if shown else 'does not show'} a divergence of {where} from the other"
+    if shown:
+        return f"is likelier on {where}"
+    more = e.hits_p * e.runs_q > e.hits_q * e.runs_p
+    return f"came {'more often' if more else 'no more often'} on {where}{', which may be chance' if more else ''}"
 
 
 def evidence_lines(result: AuditResult) -> tuple[str, ...]:

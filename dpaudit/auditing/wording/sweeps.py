@@ -59,10 +59,10 @@ def chance(rows: Sequence[Fields]) -> str:
     levels = [float(row["confidence"]) for row in rows if row["verdict"] is not None]
     expected = sum(error_probability(level) for level in levels)
     single = confidence_text(min(levels))
-    return (
-        f"Each of the {len(levels):,} bounds holds with confidence {single} for itself; the chance that one or more of "
-        f"them is wrong is at most {p_text(min(1.0, expected))}."
-    )
+    alone = f"Each of the {len(levels):,} bounds holds with confidence {single} for itself"
+    if expected >= 1.0:
+        return f"{alone}; of all of them together nothing can be said."
+    return f"{alone}; the chance that one or more of them is wrong is at most {p_text(expected)}."
 
 
 def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:

@@ -149,7 +149,7 @@ class _Unsendable:
 
 def test_whatever_cannot_be_sent_is_told_in_a_line_and_the_systems_randomness_is_sent() -> None:
     """Its outputs say nothing of the data: a false alarm at epsilon 3, or of a check, has a chance below 1.1e-6."""
-    result = audit(_SystemNoise().randomise, pair=(0, 1), epsilon=3.0, runs=800, confidence=1 - 1e-7, n_jobs=1)
+    result = audit(_SystemNoise().randomise, pair=(0, 1), epsilon=3.0, runs=1_600, confidence=1 - 1e-7, n_jobs=1)
     assert (result.verdict.value, result.reproducible) == ("NOT_REFUTED", False)
     with pytest.raises(InvalidSpec, match=r"cannot be sent to workers \(no state\); build it there"):
         pickled(_Unsendable())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -57,7 +58,7 @@ def sweep_lines(rows: Sequence[Fields]) -> tuple[str, ...]:
 def chance(rows: Sequence[Fields]) -> str:
     """What the confidence of the points means for all of them together."""
     levels = [float(row["confidence"]) for row in rows if row["verdict"] is not None]
-    expected = sum(error_probability(level) for level in levels)
+    expected = float(f"{math.fsum(error_probability(level) for level in levels):.12g}")  # 0.15, not 0.15000000000000002
     single = confidence_text(min(levels))
     alone = f"Each of the {len(levels):,} bounds holds with confidence {single} for itself"
     if expected >= 1.0:

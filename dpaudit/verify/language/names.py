@@ -50,9 +50,7 @@ class Names:
         """What a name stands for, in its place: k lines that each use the line before twice make 2^k parts."""
         self.copied += sum(1 for _ in islice(parts(found), MOST_COPIED))
         if self.copied >= MOST_COPIED:
-            raise self.error(
-                node, "names for expressions that grow so long", "write the numbers out"
-            )
+            raise self.error(node, "names for expressions that grow so long", "write the numbers out")
         return found
 
     def named(self, stem: str) -> str:

@@ -51,7 +51,7 @@ def command(
 
     Reads its source, compares it with what runs once it is imported, looks for a proof and for exact losses, and
     audits it; it is imported in processes of its own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss
-    pinned on one pair leaves a claim open.
+    that is known of one pair alone is open.
     """
     from dpaudit import validate
     from dpaudit.auditing.bracketing import Wanted, run_bracket

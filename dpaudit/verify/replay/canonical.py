@@ -81,7 +81,7 @@ def raised(error: BaseException) -> Raised:
     >>> raised(ValueError("no answer"))
     raised ValueError: no answer
     """
-    content = _guarded(lambda: _form((error.args, object.__getstate__(error)), 0))
+    content = _guarded(lambda: _form((_own(BaseException, "args")(error), object.__getstate__(error)), 0))
     return Raised(type(error), _guarded(lambda: str(error)), content)
 
 
@@ -158,16 +158,17 @@ def _complex(value: Any, form: Form) -> Hashable:
 
 
 def _scalar(value: Any, form: Form) -> Hashable:
-    plain = value.item()
-    return repr(value) if type(plain) is type(value) else form(plain)  # numpy's long doubles are their own items
+    plain = np.generic.item(value)
+    return repr(plain) if isinstance(plain, np.generic) else form(plain)  # numpy's long doubles are their own items
 
 
 def _array(value: Any, form: Form) -> Hashable:
-    if isinstance(value, np.ma.MaskedArray) or value.dtype.names or value.dtype.kind in "mMV":
+    plain = np.asarray(value)  # without what a subclass says of itself
+    if isinstance(value, np.ma.MaskedArray) or plain.dtype.names or plain.dtype.kind in "mMV":
         raise UnsoundAudit("an output is an array with a mask, fields or dates; return plain numbers")
-    by_entry = value.dtype.kind == "O" or value.dtype.char in "gG"  # the bytes are addresses, or padded
-    entries = tuple(map(form, value.ravel().tolist())) if by_entry else value.tobytes()
-    return value.dtype.str, value.shape, entries
+    by_entry = plain.dtype.kind == "O" or plain.dtype.char in "gG"  # the bytes are addresses, or padded
+    entries = tuple(map(form, plain.ravel().tolist())) if by_entry else plain.tobytes()
+    return plain.dtype.str, plain.shape, entries
 
 
 def _set(kind: type) -> Read:
@@ -193,7 +194,7 @@ def _pairs(items: Callable[[Any], Any]) -> Read:
 
 
 def _default_dict(value: Any, form: Form) -> Hashable:
-    made = value.default_factory
+    made = _own(defaultdict, "default_factory")(value)
     if made is not None and not isinstance(made, type):
         raise UnsoundAudit("an output is a defaultdict with a function of its own; return dict(...) of it")
     return made, _pairs(dict.items)(value, form)
@@ -201,6 +202,11 @@ def _default_dict(value: Any, form: Form) -> Hashable:
 
 def _entries(kind: type) -> Read:
     return lambda value, form: tuple(map(form, kind.__iter__(value)))  # type: ignore[attr-defined]
+
+
+def _own(kind: type, name: str) -> Callable[[Any], Any]:
+    """An attribute as the type itself has it, whatever a subclass puts in its place."""
+    return vars(kind)[name].__get__  # type: ignore[no-any-return]
 
 
 def _text(kind: type) -> Read:
@@ -221,16 +227,19 @@ FORMS: dict[type, Read] = {
     memoryview: lambda value, form: (value.format, value.shape, value.tobytes()),
     tuple: _entries(tuple),
     list: _entries(list),
-    deque: lambda value, form: (deque.maxlen.__get__(value), _entries(deque)(value, form)),
+    deque: lambda value, form: (_own(deque, "maxlen")(value), _entries(deque)(value, form)),
     dict: _pairs(dict.items),
     OrderedDict: _pairs(OrderedDict.items),
     defaultdict: _default_dict,
     set: _set(set),
     frozenset: _set(frozenset),
     np.ndarray: _array,
-    datetime.datetime: lambda value, form: (datetime.datetime.__repr__(value), form(value.tzinfo)),
-    datetime.time: lambda value, form: (datetime.time.__repr__(value), form(value.tzinfo)),
-    BaseException: lambda value, form: (str(value), form(value.args)),
+    datetime.datetime: lambda value, form: (
+        datetime.datetime.__repr__(value),
+        form(_own(datetime.datetime, "tzinfo")(value)),
+    ),
+    datetime.time: lambda value, form: (datetime.time.__repr__(value), form(_own(datetime.time, "tzinfo")(value))),
+    BaseException: lambda value, form: (str(value), form(_own(BaseException, "args")(value))),
     **dict.fromkeys(SCALARS, _scalar),
     **{kind: _text(kind) for kind in WRITTEN},
 }

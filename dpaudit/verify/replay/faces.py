@@ -124,8 +124,8 @@ Type.__name__ = TYPE.__name__
 @contextmanager
 def types_as_they_seem() -> Iterator[None]:
     """While mechanisms run, `type(rng)` is the generator's own: no class can say that of its instances."""
-    builtins.type = Type  # type: ignore[misc]
+    before, builtins.type = builtins.type, Type  # type: ignore[misc]
     try:
         yield
     finally:
-        builtins.type = TYPE  # type: ignore[misc]
+        builtins.type = before  # type: ignore[misc]

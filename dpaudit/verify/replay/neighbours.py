@@ -55,6 +55,10 @@ def _holds(neighbours: Callable[[Any, Any], object], domain: Sequence[Any], i: i
 
 def _listed(domain: Sequence[Any], neighbours: Iterable[tuple[Any, Any]]) -> tuple[Places, ...]:
     places = {digest(data): place for place, data in reversed(list(enumerate(domain)))}
+    if len(places) < len(domain):
+        raise InvalidSpec(
+            "two datasets of the domain are the same by content, so a list cannot name one; leave one out"
+        )
     found = set()
     for pair in neighbours:
         try:

@@ -66,6 +66,20 @@ class Liar(float):
     __repr__ = __str__ = lambda self: "0.0"  # type: ignore[assignment]
 
 
+class LyingArray(np.ndarray):  # type: ignore[type-arg]
+    shape = (0,)  # type: ignore[assignment]
+
+    def tobytes(self, order: Any = None) -> bytes:
+        return b""
+
+
+class LyingError(ValueError):
+    args = ()  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return ""
+
+
 class Coarse:
     def __init__(self, value: int) -> None:
         self.value = value
@@ -125,6 +139,7 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {  # in each, no two look the sa
         lambda: np.array([[1, 0]]),
         lambda: np.array([1, 0], np.int8), lambda: np.array([True, False]), lambda: np.array([1, 0], object),
         lambda: np.array([1, 0.0], object), lambda: np.array([1, 0], ">i8"), lambda: np.array([1, 0], np.longdouble),
+        lambda: np.array([1, 0]).view(LyingArray), lambda: np.array([1, 1]).view(LyingArray),
         lambda: np.array(["1", "0"]), lambda: np.array([1, 0j]), lambda: [1, 0],
     ],
     "orders": [
@@ -144,7 +159,7 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {  # in each, no two look the sa
     "raised": [
         lambda: ValueError(), lambda: ValueError("a"), lambda: ValueError("b"), lambda: TypeError("a"),
         lambda: ValueError(1), lambda: ValueError(True), lambda: ValueError("1"), lambda: noted(ValueError("a"), "b"),
-        lambda: OSError(2, "no", "a"), lambda: OSError(2, "no", "b"),
+        lambda: LyingError(1), lambda: LyingError(2), lambda: OSError(2, "no", "a"), lambda: OSError(2, "no", "b"),
     ],
 }  # fmt: skip
 

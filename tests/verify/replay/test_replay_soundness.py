@@ -367,6 +367,7 @@ def test_neighbours_are_a_function_a_list_or_all() -> None:
         ([0, 1], lambda a, b: np.ones(2), "failed on datasets 0 and 1: ValueError: The truth value of an array"),
         ([0, 1], "some", "a function, a list of pairs or \"all\", got 'some'"),
         ([0, 1], [(0, 2)], "name a dataset that the domain lacks"),
+        ([{0: 0, 1: 1}, {1: 1, 0: 0}], [({0: 0, 1: 1}, {1: 1, 0: 0})], "same by content"),
         ([0, 1], [(1, 1)], "two datasets of a pair must differ"),
         ([0, 1], [0, 1], "must be two datasets, got 0"),
     ],
@@ -474,6 +475,7 @@ SEEN: dict[str, Callable[[Any], Any]] = {  # what a mechanism may ask of numpy's
     "types of types": lambda rng: (type(bool) is type, isinstance(int, type), type("A", (), {}).__name__),
     "metaclasses": lambda rng: (type(Meta("B", (), {})) is Meta, issubclass(Meta, type), {type: 1}[type]),
     "generic": lambda rng: (repr(type[int]).replace("builtins.", ""), type.__name__),
+    "type within": lambda rng: (replay_of(leaks, [0, 1], "all").paths, type(rng) is np.random.Generator),
     "a draw": lambda rng: (type(rng.integers(2)).__name__, type(rng.random()), isinstance(rng.random(), float)),
 }
 TOLD_APART: dict[str, Callable[[Any], Any]] = {  # refused, for an answer would not be the generator's own

@@ -64,7 +64,8 @@ def test_power_that_was_demanded_and_not_reached() -> None:
     made = kept()
     lines = weak_lines(told(replace(made, spec={**made.spec, "detect": {"epsilon": 1.01, "mass": 0.001}})))
     assert lines[0].startswith("TOO LITTLE POWER  noisy_count: detect demands epsilon 1.01, mass 0.001; epsilon >= ")
-    assert "the power that the spec demands (epsilon 1.01, mass 0.001) was NOT reached: give more runs" in lines
+    demanded = "the power that the spec demands (epsilon 1.01, mass 0.001), for an event that is known,"
+    assert f"{demanded} was NOT reached: give more runs" in lines
 
 
 def test_the_test_of_a_closure_stands_above_the_message_already() -> None:

@@ -15,7 +15,7 @@ from dpaudit.auditing import wording
 from dpaudit.auditing.result import AuditResult, Explored, Finding
 from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import numerals, power, quoting
+from dpaudit.auditing.wording import assertion, numerals, power, quoting, sweeps
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
@@ -362,7 +362,7 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
 def test_a_side_is_called_likelier_only_where_the_counts_certify_it(counts: tuple[int, ...], says: str) -> None:
     made, evidence = example.result(), CoinFlip(*counts)
     result = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999), trail=())
-    for text in (wording.full_text(result), "\n".join(wording.assertion.refuted_lines(result))):
+    for text in (wording.full_text(result), "\n".join(assertion.refuted_lines(result))):
         assert says in text
         assert ("is likelier" in text) == ("is likelier" in says)
 
@@ -371,9 +371,9 @@ def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
     def rows(number: int) -> list[dict[str, object]]:
         return [{"verdict": "REFUTED", "confidence": 0.95}] * number
 
-    assert wording.sweeps.chance(rows(3)).endswith("the chance that one or more of them is wrong is at most 0.15.")
+    assert sweeps.chance(rows(3)).endswith("the chance that one or more of them is wrong is at most 0.15.")
     for number in (20, 400):
-        assert wording.sweeps.chance(rows(number)).endswith("of all of them together nothing can be said.")
+        assert sweeps.chance(rows(number)).endswith("of all of them together nothing can be said.")
 
 
 # suites

@@ -187,7 +187,8 @@ def _compared(order: nodes.Order, left: Value | Unknown, right: Value | Unknown,
     difference = left - right
     if difference.is_number:
         truth = ORDERS[order](difference.constant, 0)
-        if left.terms or right.terms or ORDERS[order](_python(left), _python(right)) is not truth:
+        cancelled = left.terms or right.terms or any(math.isnan(each.double or 0.0) for each in (left, right))
+        if cancelled or ORDERS[order](_python(left), _python(right)) is not truth:
             raise OutsideIntegrals("a comparison that rounding decides: doubles are not the real numbers here", line)
         return [(truth, ())]
     if order in ("==", "!="):  # a sum of draws has no atoms

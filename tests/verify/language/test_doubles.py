@@ -151,6 +151,14 @@ def test_a_divisor_that_is_0_in_doubles_alone_is_an_output() -> None:
         pair_loss(program, [1], [0], {"eps": 1, "N": 1})
 
 
+@pytest.mark.parametrize("order", ["<", "<=", ">", ">=", "==", "!="])
+def test_noise_that_cancels_decides_nothing_for_certain(order: str) -> None:
+    test = f"w - v {order} 1" if order in "<=" else f"v {order} v"
+    program = read(loop(NOISE, "w = v + 1", *if_(test)))
+    with pytest.raises(OutsideIntegrals, match="line 6: a comparison that rounding decides"):
+        pair_loss(program, [0], [1], {"eps": 1, "N": 1})
+
+
 @pytest.mark.parametrize("output", ["q / 3", "(t + 1) - t", "0.1 + 0.2"])
 def test_outputs_that_python_rounds_are_not_told_apart_as_real_numbers(output: str) -> None:
     program = read(f"def f(q, rng):\n    t = rng.laplace(scale=1)\n    return {output}")

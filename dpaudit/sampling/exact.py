@@ -54,6 +54,12 @@ def kept(output: Any, encode: Callable[[list[Any]], Outputs]) -> Any:
         return Encoded(encode([output]))
 
 
+def arrays_of(output: Any) -> list[Any]:
+    """The arrays that a batched result consists of."""
+    parts = list(output.values()) if type(output) is dict else output if type(output) is tuple else [output]
+    return [part for part in parts if isinstance(part, np.ndarray)]
+
+
 def _copied(output: Any, depth: int) -> Any:
     kind: Any = type(output)
     if kind in FIXED or depth == 0:

@@ -7,7 +7,9 @@ calls, each of one side, in random order. So a drift in time never looks like a 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby, islice
@@ -23,7 +25,7 @@ from dpaudit.pairs.data import private_copy
 from dpaudit.sampling import guard
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_batch, encode_objects
-from dpaudit.sampling.exact import FIXED, kept
+from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
@@ -32,6 +34,9 @@ from dpaudit.sampling.watch import Look, Watch
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
 LARGE_CELL = 1 << 12  # while they are plain numbers, or a pilot that keeps them all; both divide by 8, as coins do
+
+_REUSING: set[str] = set()  # jobs whose batched mechanism fills the same memory in every call
+_ONE_AT_A_TIME = threading.Lock()  # for these, from the call until what it returned is encoded
 
 Rng = np.random.Generator
 
@@ -125,6 +130,7 @@ class Worker:
     tally: Tally | None = None
     tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
     space: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    last: Any = None  # what the last batched call returned
 
     @classmethod
     def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> Worker:
@@ -238,7 +244,8 @@ class Worker:
             done = start
             for side in (0, 1) if coins.integers(2) else (1, 0):
                 count = ones if side else runs - ones
-                found[side] = self._call(shard.pair, side, count, rng, wanted)
+                with _ONE_AT_A_TIME if self.job.key in _REUSING else nullcontext():
+                    found[side] = self._call(shard.pair, side, count, rng, wanted)
                 if look is not None:
                     look.call(done, found[side], side)
                 done += count
@@ -269,6 +276,9 @@ class Worker:
             ) from None
         except BaseException as error:
             raise BatchFailed(self._failed(error, side, runs)) from None
+        held, self.last = self.last, raw
+        if any(np.may_share_memory(one, other) for one in arrays_of(held) for other in arrays_of(raw)):
+            _REUSING.add(self.job.key)  # the probe finds out, before there are threads
         return encode_batch(raw, runs, wanted)
 
     def _failed(self, error: BaseException, side: int, runs: int) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
+from dpaudit.events import Event
+from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Stage, shards, token
+from dpaudit.sampling import Engine, Stage, Watch, shards, token
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.outputs import PRINTED_AS, TYPE
 from dpaudit.sampling.worker import identical
@@ -147,6 +150,24 @@ def test_a_batch_does_not_change_with_the_calls_after_it(form: str) -> None:
         with Engine(1) as engine, engine.session(wrap(mechanism), PAIR, 4, None) as session:
             found.append(session.pilot(shards(Stage.SEARCH, 0, 300, 100)))
     assert identical(*found)
+
+
+def test_threads_do_not_fill_one_batch_at_once() -> None:
+    """The probe sees that calls share their memory; then they take turns, and no run is of the other side."""
+    room = np.zeros(1 << 15)
+
+    def noisy(data: float, runs: int, rng: np.random.Generator) -> Any:
+        room[:runs] = rng.random(runs)
+        time.sleep(1e-3)  # others run
+        room[:runs] += 2.0 * data
+        return room[:runs]
+
+    watch = Watch(Event(Coordinate(()), intervals=((1.999, np.inf),)))
+    with Engine(4, "threading", task_runs=1) as engine, engine.session(wrap(batched(noisy)), PAIR, 4, None) as session:
+        session.probe(200)
+        table = session.shard_counts(shards(Stage.CERTIFY, 0, 1 << 15, 1 << 10), watch)
+    total = np.sum(list(table.values()), axis=0)
+    assert watch.plain(total).tolist() == [0, total[0], total[1], total[1]]
 
 
 @pytest.mark.parametrize("runs", [1_000, 2_000])

@@ -49,7 +49,7 @@ class Shaped:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Stands where an output would: the run raised this type of exception, with this message and content."""
+    """Stands where an output would: the run raised this type of exception, with this message, and with this form."""
 
     kind: type
     message: str
@@ -76,13 +76,12 @@ def canonical(output: Any) -> Hashable:
 
 
 def raised(error: BaseException) -> Raised:
-    """The output that an exception is: its type, its message, its arguments and what else it carries.
+    """The output that an exception is: its type, its message, its arguments, its causes and what else it carries.
 
     >>> raised(ValueError("no answer"))
     raised ValueError: no answer
     """
-    content = _guarded(lambda: _form((_own(BaseException, "args")(error), object.__getstate__(error)), 0))
-    return Raised(type(error), _guarded(lambda: str(error)), content)
+    return Raised(type(error), *_guarded(lambda: (str(error), _form(error, 0))))
 
 
 def _guarded(step: Callable[[], T]) -> T:
@@ -204,6 +203,13 @@ def _entries(kind: type) -> Read:
     return lambda value, form: tuple(map(form, kind.__iter__(value)))  # type: ignore[attr-defined]
 
 
+def _failure(value: Any, form: Form) -> Hashable:
+    """With what it came from, which is printed before it: of tracebacks only the lines do not count."""
+    shown = "args", "__cause__", "__suppress_context__", "__context__"
+    args, cause, hidden, context = (_own(BaseException, name)(value) for name in shown)
+    return str(value), form(args), form(cause), None if hidden else form(context)
+
+
 def _own(kind: type, name: str) -> Callable[[Any], Any]:
     """An attribute as the type itself has it, whatever a subclass puts in its place."""
     return vars(kind)[name].__get__  # type: ignore[no-any-return]
@@ -239,7 +245,7 @@ FORMS: dict[type, Read] = {
         form(_own(datetime.datetime, "tzinfo")(value)),
     ),
     datetime.time: lambda value, form: (datetime.time.__repr__(value), form(_own(datetime.time, "tzinfo")(value))),
-    BaseException: lambda value, form: (str(value), form(_own(BaseException, "args")(value))),
+    BaseException: _failure,
     **dict.fromkeys(SCALARS, _scalar),
     **{kind: _text(kind) for kind in WRITTEN},
 }

@@ -21,7 +21,7 @@ from dpaudit.verify.replay.walk import Walked, confirm, walk
 from dpaudit.verify.replay.watch import no_other_randomness
 
 IDEAL = ", rng.binomial taken as the ideal law"
-MESSAGES = ", exceptions told apart by type and message"
+MESSAGES = ", exceptions told apart by type, message and cause"
 GENERATORS = {"numpy": "", "random": ", with a random.Random as rng", "replay": ", with replay's own generator as rng"}
 STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
 
@@ -47,7 +47,7 @@ def replay(
     `neighbours` is a predicate of two datasets, a list of pairs of datasets, or "all". `most_paths` bounds the runs
     over all datasets; up to 4,096 runs of each dataset, and 64 at least, are made once more to see that they hold.
 
-    Outputs are any plain values; exceptions are outputs by type and message; see `canonical` for when two are one.
+    Outputs are any plain values, and exceptions by type, message and cause; see `canonical` for when two are one.
 
     Raises `InvalidSpec` for a draw that is continuous or endless, for too many paths, for a domain without pairs;
     `UnsoundAudit` where a run is not a function of data and rng, or an output cannot be told from others.

@@ -80,6 +80,11 @@ class LyingError(ValueError):
         return ""
 
 
+def caused(error: BaseException, message: str) -> BaseException:
+    error.__cause__ = KeyError(message)
+    return error
+
+
 class Coarse:
     def __init__(self, value: int) -> None:
         self.value = value
@@ -159,6 +164,7 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {  # in each, no two look the sa
     "raised": [
         lambda: ValueError(), lambda: ValueError("a"), lambda: ValueError("b"), lambda: TypeError("a"),
         lambda: ValueError(1), lambda: ValueError(True), lambda: ValueError("1"), lambda: noted(ValueError("a"), "b"),
+        lambda: caused(ValueError("a"), "b"), lambda: caused(ValueError("a"), "c"),
         lambda: LyingError(1), lambda: LyingError(2), lambda: OSError(2, "no", "a"), lambda: OSError(2, "no", "b"),
     ],
 }  # fmt: skip

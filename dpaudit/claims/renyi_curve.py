@@ -119,10 +119,11 @@ def _epsilon_at(order: float, epsilon: float, delta: float) -> float:
     target = math.log(delta)
 
     def excess(t: float) -> float:
-        return math.log(tangent_at(order, epsilon, t).delta) - target
+        return math.log(max(tangent_at(order, epsilon, t).delta, math.ulp(0.0))) - target
 
     bracket = _bracket(excess, order, epsilon)
-    return tangent_at(order, epsilon, crossing(excess, *bracket)[1]).epsilon if bracket else math.inf
+    found = tangent_at(order, epsilon, crossing(excess, *bracket)[1]) if bracket else None
+    return math.inf if found is None or found.delta <= 0.0 else found.epsilon  # where q is no double nothing is promised
 
 
 def delta_at(order: float, epsilon: float, at: float) -> float:

@@ -62,6 +62,13 @@ def test_gaussian_distance_is_the_chain_of_tables() -> None:
             assert far.max_probability(q) <= exact.max_probability(q) * (1.0 + 1e-3)
 
 
+def test_a_tangent_beyond_the_doubles_promises_nothing_and_does_not_fail() -> None:
+    """Of order 2: p <= q + sqrt(c q) with c = e^epsilon - 1, so delta is c / 4 / (e^t - 1) at t."""
+    claim = RenyiDP(2.0, 1e-12)
+    assert claim.epsilon_at(1e-30) == pytest.approx(math.log(0.25e-12 / 1e-30), rel=1e-4)
+    assert claim.epsilon_at(1e-300) >= math.log(0.25e-12 / 1e-300)
+
+
 def test_claims_of_nothing_and_of_everything() -> None:
     for claim in (GaussianDP(0.0), RenyiDP(2.0, 0.0), ZeroConcentratedDP(0.0), PureDP(0.0)):
         assert claim.epsilon_at(0.0) == 0.0

@@ -123,7 +123,7 @@ def _epsilon_at(order: float, epsilon: float, delta: float) -> float:
 
     bracket = _bracket(excess, order, epsilon)
     found = tangent_at(order, epsilon, crossing(excess, *bracket)[1]) if bracket else None
-    return math.inf if found is None or found.delta <= 0.0 else found.epsilon  # where q is no double nothing is promised
+    return math.inf if found is None or found.delta <= 0.0 else found.epsilon  # nothing where q is no double
 
 
 def delta_at(order: float, epsilon: float, at: float) -> float:

@@ -77,10 +77,11 @@ def wrong_scale(program: nodes.Program, parameters: Mapping[str, Fraction]) -> O
     scales = ((draw.scale, draw.line) for draw in _draws((*program.before, *(program.loop or ()), *program.after)))
     for number, line in (*scales, *program.divisors):
         try:
-            real, double = (_computed(number, parameters, kind) for kind in (Fraction, float))
-            same = near(double, real)
-        except KeyError:  # a parameter without a value, or whole numbers of the loop's
+            real = _computed(number, parameters, Fraction)
+        except (KeyError, ZeroDivisionError):  # without a value, of the loop's whole numbers, or refused as it is
             continue
+        try:
+            same = near(_computed(number, parameters, float), real)
         except ArithmeticError:
             same = False
         if not same:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker import ProofRejected, check, upper_bound
 from dpaudit.verify.proof import Alignment, Case, Kept, Potential, Proof
 from tests.verify.checker.certificates import (
@@ -356,9 +356,12 @@ def test_bounds_have_a_limit() -> None:
         check(replace(RIGHT["c2"], alignments=(alignment,)))
 
 
-def test_a_cost_beyond_the_floats_is_infinite() -> None:
+def test_a_parameter_beyond_the_floats_is_none_of_a_proof() -> None:
+    """Python computes 2 / 10**400 as 0.0: the program then adds no noise at all."""
     proof = replace(RIGHT["c2"], fixed={"eps": Fraction(10) ** 400})
-    assert upper_bound(proof, {"N": 1, "T": 0}).epsilon_upper == math.inf
+    assert "rounding makes another number" in rejected(proof)
+    with pytest.raises(InvalidSpec, match="rounding makes another number"):
+        upper_bound(RIGHT["c2"], {"eps": Fraction(10) ** 400, "N": 1, "T": 0})
 
 
 @pytest.mark.parametrize("asserted", ["N > 0 and N < 0", "N % 2 == 3", "N // 2 == 1 and N > 3"])

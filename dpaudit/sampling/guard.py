@@ -38,17 +38,17 @@ class Interrupted(BaseException):
     """A real Ctrl-C, told from a KeyboardInterrupt that a mechanism raises."""
 
 
-def failure(error: BaseException, noted: set[str]) -> Failure:
+def failure(error: BaseException, noted: set[str] | None = None) -> Failure:
     """The output that an exception is: its type, never its text, which may hold an address.
 
-    Where its label is not among the `noted` ones, it joins them, and the failure has a note of the text and line.
+    Where `noted` is given and lacks its label, the label joins, and the failure has a note of the text and line.
     """
     if isinstance(error, RunTimedOut):
         return Failure(TIMED_OUT)
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     found = token("raised", name)
-    if found.label in noted:
+    if noted is None or found.label in noted:
         return Failure(found)
     noted.add(found.label)
     return Failure(found, _note(error))

@@ -29,6 +29,8 @@ def test_no_alignment_is_cheaper_than_the_truth_and_one_is_as_cheap() -> None:
     for threshold, top, bottom in itertools.product((-1, 0, 1), SHIFTS, SHIFTS):
         most_top, most_bottom = (max(abs(c + x * d) for d in (-1, 1)) for c, x in (top, bottom))
         costs = {(k, m): abs(threshold) / a + (m * most_top + k * most_bottom) / b for k, m in CLASSES}
+        if not any(cost <= truth(*each, a, b) for each, cost in costs.items()):
+            continue  # accepted or not, it is neither too cheap nor the cheapest
         shifts = (
             shift("before:", "draw_1", threshold),
             *(shift(path, "draw_2", *(top if path.startswith("loop:T") else bottom)) for path in PATHS),

@@ -132,9 +132,9 @@ def examine(seeds: Iterable[int]) -> None:
     assert len(infinite) >= 0.02 * len(seen)  # and neither would a prover that is never put to the test
 
 
-@pytest.mark.parametrize("start", range(0, 40, 10))
-def test_no_pair_of_forty_random_mechanisms_loses_more_than_is_proved(start: int) -> None:
-    for seed in range(start, start + 10):
+@pytest.mark.parametrize("start", range(0, 24, 6))
+def test_no_pair_of_some_random_mechanisms_loses_more_than_is_proved(start: int) -> None:
+    for seed in range(start, start + 6):
         confronted(seed)
 
 

@@ -42,14 +42,14 @@ def _alignments(alignment: Alignment) -> Iterator[tuple[str, Alignment]]:
                 "answer": -shift.answer,
                 "differences": {name: -value for name, value in shift.differences.items()},
             },
-            "of no such draw": {"draw": "draw_9"},
-            "on no such path": {"path": "loop:TTTTT"},
         }
+        if place in (0, len(alignment.shifts) - 1):  # names are looked at for all shifts in one place
+            changes |= {"of no such draw": {"draw": "draw_9"}, "on no such path": {"path": "loop:TTTTT"}}
+            yield f"{where} twice", replace(alignment, shifts=(*alignment.shifts, shift))
         if shift.differences:
             changes["without differences"] = {"differences": {}}
         for name, change in changes.items():
             yield f"{where} {name}", replace(alignment, shifts=(*rest, replace(shift, **change)))
-        yield f"{where} twice", replace(alignment, shifts=(*alignment.shifts, shift))
     for place, kept in enumerate(alignment.kept):
         rest_kept = (*alignment.kept[:place], *alignment.kept[place + 1 :])
         other = replace(kept, value=kept.value + 1, by=None)

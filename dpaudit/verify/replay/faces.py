@@ -45,7 +45,8 @@ def _class_of(kind: Kind) -> tuple[type, Any]:
             source = behind.__get__(seen)
             return (known(source) if known else getattr(source, name))(*arguments, **options)
 
-        method.__name__ = name
+        own = getattr(real, name)
+        method.__name__, method.__qualname__, method.__doc__ = name, own.__qualname__, own.__doc__
         return method
 
     def told(name: str) -> Any:

@@ -471,6 +471,7 @@ SEEN: dict[str, Callable[[Any], Any]] = {  # what a mechanism may ask of numpy's
     "getattr": lambda rng: getattr(rng, "randrange", None) is None,
     "vars": lambda rng: hasattr(rng, "__dict__") or hasattr(rng, "__slots__"),
     "doc": lambda rng: rng.__doc__ == np.random.Generator.__doc__,
+    "a method": lambda rng: (rng.integers.__name__, rng.integers.__qualname__, rng.integers.__doc__),
     "default_rng": lambda rng: np.random.default_rng(rng) is rng,
     "types of types": lambda rng: (type(bool) is type, isinstance(int, type), type("A", (), {}).__name__),
     "metaclasses": lambda rng: (type(Meta("B", (), {})) is Meta, issubclass(Meta, type), {type: 1}[type]),

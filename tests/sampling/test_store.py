@@ -12,6 +12,7 @@ import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP, batched
 from dpaudit.auditing import run_audit
+from dpaudit.auditing.clock import Clock
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
@@ -76,12 +77,12 @@ def spec(mechanism: Any = noisy, **keys: Any) -> AuditSpec:
     return AuditSpec(claim=PureDP(1.0), mechanism=wrap(mechanism), pairs=(PAIR,), **given)
 
 
-def audited(asked: AuditSpec, store: Memory | None = None) -> dict[str, Any]:
+def audited(asked: AuditSpec, store: Memory | None = None, clock: Clock | None = None) -> dict[str, Any]:
     """The result but for its provenance; tasks of one shard each, so that there is much to interrupt."""
     with Engine(1, task_runs=1) as engine:
         if store is not None:
             engine.keep_in(store)
-        found = run_audit(asked, engine).to_dict()
+        found = run_audit(asked, engine, clock=clock).to_dict()
     del found["provenance"]
     return found
 
@@ -308,3 +309,33 @@ def test_the_stored_form_of_a_result_is_plain() -> None:
     """What a resumed run reads back from the ledger is what it would have written."""
     found = audited(spec())
     assert json.loads(json.dumps(found)) == found
+
+
+@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
+def test_what_the_clock_took_off_is_taken_off_again(stopping: str) -> None:
+    """The first driver has no time left, whatever the machine does, and the second all of it."""
+    asked = spec(stopping=stopping)
+    plain, store = audited(asked), Memory()
+    cut = audited(asked, store, Clock(1e-9))
+    assert cut["evidence"] != plain["evidence"]
+    del store.shards[max(store.shards)]  # the last shard was lost
+    store.next_driver()
+    assert audited(asked, store, Clock(1e9)) == cut
+
+
+@batched
+def raising(data: int, runs: int, rng: Any) -> Any:
+    if runs > 1 and (rng.random(runs) < 0.005).any():
+        raise ValueError
+    return data + rng.laplace(size=runs)
+
+
+def test_an_audit_that_began_anew_run_by_run_is_taken_up() -> None:
+    """With 6 runs a look of the probe, and a failure in one of 200, the search is the first to see one at this seed."""
+    asked, store = spec(raising, runs=2_400, seed=3), Memory(after=12)
+    plain = audited(asked)
+    assert any("one run at a time" in entry["status"] for entry in plain["explored"])
+    with pytest.raises(Killed):
+        audited(asked, store)
+    store.next_driver()
+    assert audited(asked, store) == plain

@@ -114,7 +114,7 @@ def end_strays(code: Any) -> None:
             sys.setprofile(back_home)
 
     def back_home(frame: Any, event: str, argument: Any) -> None:
-        caller = frame if event == "c_return" else frame.f_back
+        caller = frame.f_back if event == "return" else frame
         if event in ("return", "c_return", "c_exception") and caller is not None and caller.f_code is code:
             os._exit(1)
 

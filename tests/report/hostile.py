@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.auditing.result import AuditResult, Explored
+from dpaudit.auditing.result import AuditResult, Ending, Explored
 from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.events import event_from_dict
@@ -200,7 +200,12 @@ def result(name: str) -> AuditResult:
         spec=spec,
         witness=replace(made.witness, event=event_from_dict(stored), selector=name),
         explored=(Explored(name, name, name), Explored("feature", name, f"left out: {name}")),
-        provenance={**made.provenance, **dict.fromkeys(places, name or "plain")},
+        endings=(Ending("a value", (5, 5), (0, 5)), Ending(f"raised {name}", (5, 5), (5, 0))),
+        provenance={
+            **made.provenance,
+            **dict.fromkeys(places, name or "plain"),
+            "exceptions": {f"raised {name}": f"{name!r} ({name}, line 3)"},
+        },
     )
 
 

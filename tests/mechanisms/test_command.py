@@ -13,6 +13,7 @@ import pytest
 
 from dpaudit import InvalidSpec, MissingRequirement, UnsoundAudit, Verdict, command
 from dpaudit.api import audit
+from tests.sampling.left import gone
 
 PROGRAM = str(Path(__file__).with_name("programs.py"))
 AWK = (
@@ -121,3 +122,10 @@ def test_data_that_json_cannot_hold_is_no_verdict(pair: Any) -> None:
 def test_a_command_is_a_list_of_strings(argv: Any) -> None:
     with pytest.raises(InvalidSpec, match="a command is a list of strings"):
         command(argv)
+
+
+def test_what_a_program_leaves_running_is_not_waited_for() -> None:
+    """It holds the streams of the program open for as long as it runs; it is ended with the request."""
+    leaves = command(["sh", "-c", "sleep 600 & echo $!"]).open()
+    (left,) = leaves.call([1], 1, np.random.default_rng(0))
+    assert gone(left)

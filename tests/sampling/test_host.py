@@ -32,7 +32,7 @@ def made(mechanism: Any, folder: Path, way: str) -> Any:
             return session.fresh(FRESH) if way == "fresh" else session.pilot(WORK)
 
 
-@pytest.mark.parametrize("way", ["child", "processes", "fresh"])
+@pytest.mark.parametrize("way", ["processes", "fresh"])
 def test_what_is_written_into_the_pipes_runs_nothing(tmp_path: Path, way: str) -> None:
     ran = tmp_path / "ran"
     with pytest.raises(UnsoundAudit, match="twice"):
@@ -41,7 +41,7 @@ def test_what_is_written_into_the_pipes_runs_nothing(tmp_path: Path, way: str) -
     assert not ran.exists()
 
 
-@pytest.mark.parametrize("way", ["child", "processes", "fresh"])
+@pytest.mark.parametrize("way", ["processes", "fresh"])
 def test_what_is_left_behind_holds_nobody_up(tmp_path: Path, way: str) -> None:
     """A thread and a fork go with their process; a daemon that left the group goes on, and is not waited for."""
     code = (

@@ -114,6 +114,7 @@ def serve(asked: int, told: int, driver: int) -> None:
     signal.signal(signal.SIGTERM, end)
     _watch(driver, end)
     import cloudpickle  # noqa: F401  what every process needs is loaded once
+    import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
 
     import dpaudit.mechanisms.command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dpaudit.sampling.outputs import TYPE
 from dpaudit.sampling.sending import pickled
 
 CALLS: list[int] = []
+LOADED = "joblib" in sys.modules  # which hashes datasets, as this module was imported
 PAIR = (AdjacentPair(10.0, 20.0),)
 
 
@@ -59,6 +61,10 @@ def of_type(data: float) -> Any:
     return np.float64(data)
 
 
+def hashing_was_loaded(data: Any) -> bool:
+    return LOADED
+
+
 def task(index: int, *sides: int) -> FreshTask:
     return FreshTask(Shard(Stage.FRESH, 0, index, len(sides)), tuple(bool(side) for side in sides))
 
@@ -81,6 +87,11 @@ def test_each_task_has_a_process_of_its_own(supervised: bool) -> None:
     assert [outputs.column((2,)).values.tolist() for outputs in found] == [
         [20.0 if k % 2 else 10.0, 20.0] for k in range(5)
     ]
+
+
+def test_what_every_process_needs_is_loaded_before_the_fork() -> None:
+    (found,) = made(hashing_was_loaded, [task(0, 0)])
+    assert found.column(()).values.tolist() == [1.0]
 
 
 def test_the_rng_is_that_of_the_shard() -> None:

@@ -134,7 +134,7 @@ def check_runs(function: object, source: Source) -> None:
 
 
 def _check_runs(function: types.FunctionType, definition: ast.FunctionDef, text: str) -> None:
-    known, builtin = function.__globals__, function.__builtins__  # type: ignore[attr-defined]
+    known, builtin = function.__globals__, getattr(function, "__builtins__")
     if type(known) is not dict or type(builtin) is not dict:
         raise InvalidSpec(f"the names of {definition.name} are looked up in no plain dict: it may mean anything")
     if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):

@@ -8,11 +8,13 @@ in every phase. What comes back is bytes that `answers` reads: a mechanism can s
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -29,14 +31,58 @@ TICK_S = 0.1  # how soon it is noticed that a process has ended without a word
 PATIENCE_S = 5.0  # for a host that was asked to end
 PDEATHSIG = 1  # of prctl
 KEPT, ANEW, HOLD = b"k", b"n", b"h"  # run it in the process that is there, or in a new one; or keep it for new ones
+BEGIN, REST = b"b", b"r"  # an audit begins, here; or is over: its process ends
 START = "import sys; sys.path[:] = {path!r}; from dpaudit.sampling.host import serve; serve{pipes!r}"
+AT_START = re.compile("PYTHON.*|.*_NUM_THREADS")  # variables that an interpreter or its libraries read once
+MOST_RESTING = 4
 
 _LINE: list[Any] = []  # of a process, while it answers: where to, and the nonce
 _HELD: list[bytes] = []
+_HERE: list[Any] = []  # of a host: folder, import path and environment of the driver when the audit began
+_RESTING: list[Host] = []  # of a driver: hosts without a process, for its next audit; they hold nothing of the last
+_LOCK = threading.Lock()
 
 
 class Lost(Exception):
     """A process, or its host, ended without an answer."""
+
+
+def ready(*, silent: bool, environment: Mapping[str, str]) -> Host:
+    """A host that rests, or a new one: what a mechanism does must not depend on which."""
+    made_for = _made_for(silent, environment)
+    with _LOCK:
+        for host in [each for each in _RESTING if each.made_for == made_for]:
+            _RESTING.remove(host)
+            if host.begins({**os.environ, **environment}):
+                return host
+            host.close()
+    return Host(silent=silent, environment=environment)
+
+
+def rest(host: Host) -> None:
+    """Keeps a host for the next audit of this driver, in place of the one that has rested longest."""
+    if not host.rests():
+        host.close()
+        return
+    with _LOCK:
+        _RESTING.append(host)
+        late = [_RESTING.pop(0) for _ in range(len(_RESTING) - MOST_RESTING)]
+    for each in late:
+        each.close()
+
+
+def _made_for(silent: bool, environment: Mapping[str, str]) -> tuple[Any, ...]:
+    """What cannot be changed in an interpreter: its driver, where it prints, and what it read of the environment."""
+    given = {**os.environ, **environment}
+    streams = [] if silent else [(found.st_dev, found.st_ino) for found in map(os.fstat, (1, 2))]
+    return os.getpid(), streams, {name: given[name] for name in given if AT_START.fullmatch(name)}
+
+
+@atexit.register
+def _end_resting() -> None:
+    for host in _RESTING:
+        if host.made_for[0] == os.getpid():  # a fork of the driver leaves them alone
+            host.close()
 
 
 class Host:
@@ -44,6 +90,7 @@ class Host:
 
     def __init__(self, *, silent: bool, environment: Mapping[str, str]) -> None:
         self.holds: set[str] = set()  # keys of jobs whose payload its process has
+        self.made_for = _made_for(silent, environment)
         theirs_in, self._to = os.pipe()
         self._from, theirs_out = os.pipe()
         stream = subprocess.DEVNULL if silent else None
@@ -80,6 +127,22 @@ class Host:
         if not answer:
             raise Lost("a process ended, or answered out of turn")
         return answer
+
+    def rests(self) -> bool:
+        """Whether its process has ended, with all that it has started, and the host is there; it holds no job then."""
+        self.holds.clear()
+        try:
+            self.send(REST, b"")
+            return bool(self.receive())
+        except Lost:
+            return False
+
+    def begins(self, environment: Mapping[str, str]) -> bool:
+        """Takes over where this process is now; False where the host has ended."""
+        with suppress(Lost, OSError):  # of a folder that is gone
+            self.send(BEGIN, pickle.dumps((os.getcwd(), sys.path, dict(environment))))
+            return self._process.poll() is None
+        return False
 
     def end(self) -> None:
         """Asks it to end, with all that its process has started; `close` waits until it has."""
@@ -125,8 +188,15 @@ def serve(asked: int, told: int, driver: int) -> None:
     while (head := _read(asked, NONCE + LENGTH)) is not None:
         request = _read(asked, int.from_bytes(head[NONCE:], "little")) or b""
         kind, content = request[:1], request[1:]
-        if kind == HOLD:
-            _HELD[:] = [content]
+        if kind in (HOLD, BEGIN):
+            (_HELD if kind == HOLD else _HERE)[:] = [content]
+            continue
+        if kind == REST:
+            for each in process:
+                each.end()
+            for left in (process, _HELD, _HERE):
+                left.clear()
+            _write(told, head[:NONCE], REST)
             continue
         if not process:
             _Process(asked, told, process)
@@ -196,6 +266,11 @@ def _work(asked: int, told: int) -> NoReturn:
     from dpaudit.sampling import answers, tasks
 
     me = os.getpid()
+    for content in _HERE:
+        folder, sys.path[:], environment = pickle.loads(content)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
     random.seed()
     np.random.seed()  # what numpy does on import: a fork would share it
     code = 1

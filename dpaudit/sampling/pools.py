@@ -12,12 +12,12 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from multiprocessing.connection import wait as ready
+from multiprocessing.connection import wait
 from typing import Any, Protocol, cast
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling import answers, guard
-from dpaudit.sampling.host import ANEW, HOLD, KEPT, Host, Lost
+from dpaudit.sampling.host import ANEW, HOLD, KEPT, Host, Lost, ready, rest
 from dpaudit.sampling.worker import Job
 
 Task = tuple[Any, ...]
@@ -90,7 +90,7 @@ class Processes:
         waiting = list(enumerate(groups))[::-1]
         limits = _limits(self.workers)
         while len(self._hosts) < min(self._spread, len(groups)):
-            self._hosts.append(Host(silent=self._silent, environment=limits))
+            self._hosts.append(ready(silent=self._silent, environment=limits))
         busy: dict[Host, int] = {}
         try:
             while waiting or busy:
@@ -100,7 +100,7 @@ class Processes:
                     busy[host] = number
                     self._send(host, function, group)
                 flying: list[Any] = list(busy)
-                for host in cast("list[Host]", ready(flying)):
+                for host in cast("list[Host]", wait(flying)):
                     results = answers.read(host.receive())
                     number = busy.pop(host)
                     if len(results) != len(groups[number]):
@@ -113,7 +113,9 @@ class Processes:
             self._end(list(busy))
 
     def close(self) -> None:
-        self._end(self._hosts)
+        for host in self._hosts:
+            rest(host)
+        self._hosts = []
 
     def _send(self, host: Host, function: Callable[..., Any], group: list[Task]) -> None:
         """A request; the mechanism goes with the first of a job only."""

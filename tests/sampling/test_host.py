@@ -70,6 +70,38 @@ def test_a_driver_that_is_killed_leaves_neither_process_nor_file(tmp_path: Path)
     assert list(away.iterdir()) == []
 
 
+def tells() -> dict[str, str]:
+    """Who answers, where, and how often its process has: an answer that travels from one run to the next."""
+    _RUNS.append(1)
+    told = {"process": os.getpid(), "host": os.getppid(), "folder": os.getcwd(), "runs": len(_RUNS)}
+    return {**{name: str(value) for name, value in told.items()}, "variable": os.environ["DPAUDIT_TELLS"]}
+
+
+_RUNS: list[int] = []
+
+
+def test_a_host_goes_on_to_the_next_audit_and_its_process_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> dict[str, str]:
+        pool = Processes()
+        (answer,) = pool.run(tells, [()])
+        pool.close()
+        assert left.gone(int(answer["process"]))
+        return dict(answer)
+
+    monkeypatch.setenv("DPAUDIT_TELLS", "before")
+    first = told()
+    monkeypatch.setenv("DPAUDIT_TELLS", "after")
+    monkeypatch.chdir(tmp_path)
+    second = told()
+    monkeypatch.setenv("PYTHONHASHSEED", "7")  # which an interpreter reads once
+    third = told()
+    assert first["host"] == second["host"] != third["host"]
+    assert first["process"] != second["process"]
+    assert (second["folder"], second["variable"], second["runs"]) == (str(tmp_path), "after", "1")
+
+
 def end_large(folder: Path) -> None:
     pair = AdjacentPair([str(folder), b"x" * 2**20], [str(folder), b"y" * 2**20])
     with (

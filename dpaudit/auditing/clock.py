@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from dpaudit.auditing.result import Explored
 from dpaudit.sampling import Session
 
 CAUTIOUS = 0.9  # of the runs that fit, where not all do: the load may go on growing
@@ -38,3 +39,9 @@ class Clock:
         self.made, self.since = made, now
         left = max(0.0, self.end - now)
         return wanted if left >= wanted * self.run_s else int(CAUTIOUS * left / self.run_s)
+
+
+def cut(made: str, planned: int) -> Explored:
+    """What is said where there was no time for all runs: a repetition gives other counts."""
+    status = f"there was time for {made} of {planned:,}; a repetition without max_time_s makes all of them"
+    return Explored("time", "max_time_s", status)

@@ -17,7 +17,7 @@ from dpaudit.auditing.certification import (
     nothing,
     rest,
 )
-from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.counting import Counted, Counting, in_both
 from dpaudit.auditing.endings import endings, notes
 from dpaudit.auditing.health import Health, Twins
@@ -194,7 +194,7 @@ def _search_and_certify(
     ]
     explored = found.explored
     if left < planned:
-        explored = (*explored, _cut(f"{left:,} certifying runs", planned))
+        explored = (*explored, cut(f"{left:,} certifying runs", planned))
     bits = None
     if spec.representation:
         bits = find_representation(spec, found.pilots[0], found.witness.pair, certifying)
@@ -210,11 +210,6 @@ def _search_and_certify(
 
 
 # --- bet block by block ---------------------------------------------------------------------------------------------
-
-
-def _cut(made: str, planned: int) -> Explored:
-    status = f"there was time for {made} of {planned:,}; a repetition without max_time_s makes all of them"
-    return Explored("time", "max_time_s", status)
 
 
 def _bet(
@@ -235,7 +230,7 @@ def _bet(
         counted = Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
         return Answer((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
     if found.evidence is not None and found.runs < left:
-        explored = (*explored, _cut(f"{found.runs:,} runs", left))
+        explored = (*explored, cut(f"{found.runs:,} runs", left))
     counted = Counted(found.witness, found.evidence or nothing(found.witness))
     answer = Answer((counted,), runs, explored, pilot, found.watched, found.blocks, found.ends)
     if alike and _finding(spec, counted, answer).certificate.refuted and not in_both(counted.evidence):

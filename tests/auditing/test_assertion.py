@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 from dpaudit.auditing import AuditResult
+from dpaudit.auditing.clock import cut
+from dpaudit.auditing.wording import full_text
 from dpaudit.auditing.wording.assertion import LONGEST, missed_lines, refuted_lines, weak_lines
+from dpaudit.auditing.wording.review import review
 from dpaudit.events import event_from_dict
 from tests.golden.example import kept, result
 from tests.report.hostile import ALL
@@ -50,6 +54,18 @@ def test_a_failure_as_event_has_a_cure_of_its_own() -> None:
 def test_a_mechanism_that_cannot_be_repeated_exactly() -> None:
     lines = refuted_lines(told(replace(result(), reproducible=False)))
     assert lines[-2] == "repeat, with other counts, for the mechanism draws randomness of its own:"
+
+
+def test_a_mechanism_whose_runs_the_clock_cut() -> None:
+    """The repetition makes all runs, so nothing says that it gives the same counts."""
+    made = result()
+    timed = told(replace(made, explored=(*made.explored, cut("302 certifying runs", 82_139))))
+    text = "\n".join(
+        (*refuted_lines(timed), full_text(timed), *(line for part in review(timed) for line in part.lines))
+    )
+    assert "give other counts" in text
+    assert not re.search(r"(with|gives?) the same counts", text)
+    assert "left out nothing that it came upon" in text
 
 
 def test_a_violation_that_was_not_found() -> None:

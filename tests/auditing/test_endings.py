@@ -56,7 +56,7 @@ def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechani
         shown[suffix] = text.replace("&#39;", "'").replace("&#x27;", "'").replace("\\", "")
     shown["message"] = "\n".join(assertion.refuted_lines(result)).replace("\\", "")
     for suffix in (".txt", ".md", ".html", "message"):
-        assert "raises RuntimeError in 0 of " in shown[suffix], suffix
+        assert "he mechanism raises RuntimeError in 0 of " in shown[suffix], suffix
         assert f"{LINE}{line})" in shown[suffix], suffix
         assert "too few rows x1b[31mu202e at 0x..." in shown[suffix], suffix
         assert "that was: the run " in shown[suffix], suffix
@@ -70,7 +70,7 @@ def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechani
 def test_none_is_told_with_how_often_and_values_are_not() -> None:
     text = str(_audited(_half_none))
     assert "(in search runs that was: the run gives None)" in text
-    assert "gives None in 0 of " in text
+    assert "the mechanism gives None in 0 of " in text
     plain = _audited(lambda data, rng: len(data) + float(rng.laplace()))
     assert plain.endings == ()
     assert "exceptions" not in plain.provenance
@@ -88,6 +88,9 @@ def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
     text = str(replace(result, witness=replace(result.witness, event=numbers), endings=some))
     assert "the event output > -1.03\n" in text
     assert "most of what tells the datasets apart by this event is whether a run gives a value at all" in text
+    message = assertion.refuted_lines(replace(result, witness=replace(result.witness, event=numbers), endings=some))
+    assert any("fail, or answer, alike" in line for line in message)
+    assert not any("noise is too small" in line for line in message)
 
 
 def test_a_mechanism_that_always_raises_has_no_verdict_and_says_why() -> None:

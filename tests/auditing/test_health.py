@@ -21,6 +21,7 @@ from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, Pilot, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.outputs import Failure, token
 from dpaudit.sampling.watch import Looked, looked
 from tests.auditing import unsound
 
@@ -149,6 +150,10 @@ def test_constants_are_noted_and_no_failure() -> None:
     one = judge(pilot_of([1.0 if k % 2 else k for k in range(40)], [False, True] * 20, (40,)))
     assert one.sound
     assert one.notes == ("every search run on the second dataset gave one and the same output",)
+    raised = [Failure(token("raised", "ValueError"), f"at {k}") if k % 2 else float(k) for k in range(40)]
+    assert judge(pilot_of(raised, [False, True] * 20, (40,))).notes == (
+        "every search run on the second dataset raised ValueError",
+    )
 
 
 def test_nothing_is_said_of_outputs_that_were_not_looked_at_whole() -> None:

@@ -21,6 +21,7 @@ from dpaudit.auditing.stored import load, load_suite
 from dpaudit.auditing.suite import SuiteEntry, SuiteResult, holm
 from dpaudit.auditing.verdict import Verdict
 from dpaudit.auditing.wording import assertion
+from dpaudit.auditing.wording.officer import page_one
 from dpaudit.errors import InvalidSpec
 from tests.golden import example
 from tests.report import hostile
@@ -66,6 +67,9 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
             for false in ("it was checked", "as near as stated", "refuted: on datasets that count"):
                 assert false not in text, (suffix, false)
         assert "on trust" not in texts[0].replace("it is taken on trust that they are neighbours", ""), suffix
+    first = {**made.spec["pairs"][0], "distance": 2}
+    apart = page_one(replace(trusted, spec={**made.spec, "pairs": [first]}))[0].lines
+    assert "The claim is refuted if the datasets are 2 steps apart: outputs give away more than it implies." in apart
     for each in (trusted, older):
         assert "adjacency taken on trust" in assertion.refuted_lines(each)[0]
         assert "adjacency taken on trust" in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, each))
@@ -74,7 +78,7 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
 
 def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format(tmp_path: Path) -> None:
     result = replace(example.result(), unseen=744, unpaired=1)
-    said = "744 entries of an output not looked at and 1 entry of an output looked at one by one only"
+    said = "744 entries of an output not looked at, 1 looked at one by one only"
     for suffix, first in {".md": 400, ".txt": 250, ".html": 1_200, ".xml": 2_000, ".sarif": None}.items():
         text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
         assert said in re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:first], suffix
@@ -83,6 +87,9 @@ def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format
     assert said in assertion.refuted_lines(result)[0]
     assert said in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, result))
     assert any(f"no power is claimed for what was left out: {said}" in line for line in wording.could_see(result))
+    for each in (result, replace(result, unseen=0)):  # what was looked at one by one may well hold the witness
+        text = " ".join(page_one(each)[0].lines)
+        assert text.endswith("Nothing is said of what was not looked at, nor of what such entries show together.")
     stored = json.loads(result.to_json())
     assert (stored["unseen"], stored["unpaired"]) == (744, 1)
     assert load(result.save(tmp_path / "it.json")) == result

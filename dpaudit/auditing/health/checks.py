@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpaudit.auditing.health.pilot import constants, ordered, pilot_looks, pilot_prints
 from dpaudit.certify import independence
 from dpaudit.errors import UnsoundAudit
-from dpaudit.sampling import Pilot
+from dpaudit.sampling import Outputs, Pilot
 from dpaudit.sampling.watch import Looked
 
 LEAST = 1e-300
@@ -207,8 +207,14 @@ def _notes(pilot: Pilot) -> tuple[str, ...]:
     found = constants(pilot)
     if found.equal:
         return ("every search run on both datasets gave one and the same output; a constant tells nothing of the data",)
-    sides = [name for name, flag in (("first", found.first), ("second", found.second)) if flag]
-    return tuple(f"every search run on the {side} dataset gave one and the same output" for side in sides)
+    sides = [("first", pilot.first)] * found.first + [("second", pilot.second)] * found.second
+    return tuple(f"every search run on the {name} dataset {_alike(side)}" for name, side in sides)
+
+
+def _alike(side: Outputs) -> str:
+    """What the equal outputs of a side have in common; of exceptions only the type was compared."""
+    label = side.labels.get(int(side.column(()).tokens[0]), "")
+    return label if label.startswith("raised ") else "gave one and the same output"
 
 
 # --- the tests ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.result import Explored
 from dpaudit.auditing.searching.look import Candidate, Look, excess
 from dpaudit.auditing.searching.screening import Budget, at_pair, budget, goal, screen, screening_share
@@ -50,7 +50,8 @@ def find_witness(
     plan = budget(spec, spent=spent)
     screened = screen(spec, session, progress, runs=plan.screening, certifying=plan.certifying)
     progress.begin("search", plan.searching)
-    each, made = plan.searching // len(screened.looks), 0
+    each, made, explored = plan.searching // len(screened.looks), 0, screened.explored
+    short = False
     for place, look in enumerate(screened.looks):
         held = look.hold(int(PILOT_PART * each))
         left = each - held
@@ -58,7 +59,10 @@ def find_witness(
             wanted = left + plan.certifying + (len(screened.looks) - place - 1) * (each + plan.certifying)
             left = left * clock.fitting(wanted, session) // max(1, wanted)
         made += held + look.count(left, last=True)
+        short = short or left < each - held
     progress.end()
+    if short:
+        explored = (*explored, cut(f"{made:,} search runs", plan.searching))
     found = [(look, look.proposal() or look.last_resort()) for look in screened.looks]
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
     names = [f"{spec.pairs[look.pair].name}: " if len(found) > 1 else "" for look, _ in found]
@@ -67,7 +71,7 @@ def find_witness(
         tuple(_witness(spec, look.pair, proposal) for look, proposal in found),
         tuple(look.pilot for look, _ in found),
         screened.runs + made,
-        (*screened.explored, *looked_at),
+        (*explored, *looked_at),
     )
 
 

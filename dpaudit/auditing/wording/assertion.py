@@ -6,14 +6,14 @@ import shlex
 
 from dpaudit.auditing.fingerprint import event_class
 from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.wording.endings import ending_lines, meaning
+from dpaudit.auditing.wording.endings import ending_lines, meaning, of_endings
 from dpaudit.auditing.wording.findings import bet_lines
 from dpaudit.auditing.wording.numerals import exact, p_text
 from dpaudit.auditing.wording.power import could_see
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.auditing.wording.repeating import repeat
 from dpaudit.auditing.wording.sections import evidence_lines, leaning
-from dpaudit.auditing.wording.statements import confidence, statement, verdict_text
+from dpaudit.auditing.wording.statements import confidence, cut_short, statement, verdict_text
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 
@@ -47,7 +47,7 @@ def refuted_lines(result: AuditResult, record: str | None = None) -> tuple[str, 
             *_finding(result),
             f"a mechanism that keeps its claim is refuted with probability at most {error}",
             "what to do:",
-            *(f"  {line}" for line in CURES[event_class(result.witness)]),
+            *(f"  {line}" for line in CURES["failure" if of_endings(result) else event_class(result.witness)]),
             f"  or say that the violation is known: audit(..., expect='refuted'){accept}",
             *_repeat(result),
         )
@@ -106,6 +106,8 @@ def _repeat(result: AuditResult) -> tuple[str, ...]:
     lines = repeat(result)
     if not result.reproducible:
         note = "repeat, with other counts, for the mechanism draws randomness of its own:"
+    elif cut_short(result):
+        note = "repeat, with other counts, for max_time_s took runs off and the repetition makes all of them:"
     else:
         note = "repeat, with the same counts:"
     return (note, *(f"  {line}" for line in lines))

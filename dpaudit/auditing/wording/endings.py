@@ -29,8 +29,9 @@ def ending_lines(result: AuditResult) -> tuple[str, ...]:
     for each in result.endings[1:]:
         note = f": {clean(said[each.what], LONGEST_NOTE)}" if each.what in said else ""
         first, second = (f"{runs:,} of {of:,}" for runs, of in zip(each.runs, total, strict=True))
-        lines.append(f"{_does(each)} in {first} {_held(result)} on the first dataset, {second} on the second{note}")
-    if not meaning(result) and _mostly(result.endings, total):
+        where = f"{first} {_held(result)} on the first dataset, {second} on the second"
+        lines.append(f"the mechanism {_does(each)} in {where}{note}")
+    if not meaning(result) and _mostly(result.endings):
         lines.append("most of what tells the datasets apart by this event is whether a run gives a value at all")
     return tuple(lines)
 
@@ -39,8 +40,14 @@ def _held(result: AuditResult) -> str:
     return "held runs" if result.blocks else "search runs"
 
 
-def _mostly(endings: tuple[Ending, ...], total: list[int]) -> bool:
+def of_endings(result: AuditResult) -> bool:
+    """Whether the event is, or is mostly, about how runs end and not about the values that they give."""
+    return bool(meaning(result)) or _mostly(result.endings)
+
+
+def _mostly(endings: tuple[Ending, ...]) -> bool:
     """Whether the share of runs with a value differs by at least half as much as the share in the event."""
+    total = [sum(each.runs[side] for each in endings) for side in (0, 1)]
     hits = [sum(each.hits[side] for each in endings) for side in (0, 1)]
     if not all(total):
         return False

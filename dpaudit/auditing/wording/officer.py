@@ -76,14 +76,11 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
     told = f"{in_words(certified(result))}, with confidence {confidence_text(confidence(result))}; claimed is"
     steps = f" for datasets {result.distance:,} steps apart" if result.distance > 1 else ""
     lines = [f"The true {told} {claimed(result)}{steps}."]
+    near = "count as neighbours" if result.distance == 1 else f"are {result.distance:,} steps apart"
     if result.verdict is Verdict.REFUTED:
-        lines.insert(
-            0, "The claim is refuted: on datasets that count as neighbours, outputs give away more than it says."
-        )
-        if result.on_trust:
-            lines[0] = "The claim is refuted if the datasets are neighbours: outputs give away more than it says."
-        if result.distance > 1:
-            lines[0] = "The claim is refuted: it implies a limit for datasets several steps apart, and that is broken."
+        where = f" if the datasets {near}:" if result.on_trust else f": on datasets that {near},"
+        said = "says" if result.distance == 1 else "implies"
+        lines.insert(0, f"The claim is refuted{where} outputs give away more than it {said}.")
     elif result.representation_refuted:
         lines.insert(
             0, "The claim is not refuted by the values of the outputs, which is no proof that it holds for them."
@@ -98,10 +95,11 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
         )
     if result.unseen or result.unpaired:
         lines.append(
-            f"Outputs were not looked at whole: {unseen(result)}. Nothing is said about what these would show."
+            f"Outputs were not looked at whole: {unseen(result)}. Nothing is said of what was not looked at"
+            f"{', nor of what such entries show together' if result.unpaired else ''}."
         )
     if result.on_trust:
-        lines.insert(0, f"{ON_TRUST.capitalize()}: nothing here shows that the datasets count as neighbours.")
+        lines.insert(0, f"{ON_TRUST.capitalize()}: nothing here shows that the datasets {near}.")
     return tuple(lines)
 
 

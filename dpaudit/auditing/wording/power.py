@@ -35,7 +35,7 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
         lines.append("; ".join(seen))
     if blind:
         lines.append(f"nothing is caught on an event of probability {_either(blind)}")
-    if result.unseen:
+    if result.unseen or result.unpaired:
         lines.append(f"no power is claimed for what was left out: {unseen(result)}")
     return (*lines, *_of_witness(result), *_demanded(result))
 

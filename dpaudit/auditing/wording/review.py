@@ -16,7 +16,7 @@ from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.wording.numerals import bound, confidence_text, counted, exact, level_text
 from dpaudit.auditing.wording.quoting import clean, data_text
 from dpaudit.auditing.wording.sections import Section
-from dpaudit.auditing.wording.statements import bits_looked_at, confidence
+from dpaudit.auditing.wording.statements import bits_looked_at, confidence, cut_short
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Relation
@@ -198,7 +198,7 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
     if len(pairs) > MOST_PAIRS:
         lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
     if not relation:
-        lines.append("No relation is stated, so none was checked: records may be added, removed or replaced.")
+        lines.append("No relation is stated: it is enough that a record was added, removed or replaced.")
     elif relation == Relation.REPLACE_SPECIAL.value:
         lines.append("That an entry was replaced by the neutral one is taken on trust.")
     return (*lines, "Whether the datasets are made up or taken from people, and who chose them, is not recorded.")
@@ -208,7 +208,7 @@ def _tried(result: AuditResult) -> tuple[str, ...]:
     spec = result.spec
     witnesses = 1 + len(result.others)
     features = sum(entry.what == "feature" for entry in result.explored)
-    left = sum(not entry.status.startswith("looked at") for entry in result.explored)
+    left = sum(each.what != "time" and not each.status.startswith("looked at") for each in result.explored)
     dropped = (
         f"{counted(left, 'thing')} that it came upon; the account names them, each with its reason" if left else ""
     )
@@ -293,7 +293,9 @@ def _running(result: AuditResult) -> tuple[str, ...]:
         f"The seed {spec['seed']} has a child for every stage, pair and shard of {counted(spec['shard_runs'], 'run')} "
         "(numpy SeedSequence, SFC64); the side of every run was drawn by a fair coin."
     ]
-    if result.reproducible:
+    if cut_short(result):
+        lines.append("There was no time for all runs; a repetition makes them, and gives other counts.")
+    elif result.reproducible:
         lines.append("The mechanism draws only from what it is given: the same seed gives the same counts.")
     else:
         lines.append(

@@ -22,6 +22,7 @@ from dpaudit.auditing.wording.statements import (
     NOT_PRIVATE,
     at_delta,
     confidence,
+    cut_short,
     headline,
     implied,
     limits,
@@ -262,7 +263,8 @@ def _made_with(result: AuditResult) -> tuple[str, ...]:
     if made.get("started"):
         lines.append(f"started {clean(made['started'])}, {_spent(made)}")
     if made.get("max_time_s") is not None:
-        lines.append(f"the number of runs was chosen, before each stage, to fit {exact(made['max_time_s'])} s")
+        limit = exact(made["max_time_s"])
+        lines.append(f"the number of runs was chosen, before each stage, to fit {limit} s, start and imports included")
     return tuple(lines)
 
 
@@ -277,6 +279,8 @@ def _spent(made: dict[str, Any]) -> str:
 
 def _reproducible(result: AuditResult) -> tuple[str, ...]:
     seed = f"spec hash {spec_hash(result.spec)}, seed {result.spec['seed']}"
+    if cut_short(result):
+        return (f"max_time_s took runs off: the same spec and seed make all of them, and give other counts ({seed})",)
     if result.reproducible:
         return (f"reproducible: the same spec and seed give the same counts ({seed})",)
     return (

@@ -83,7 +83,13 @@ def statement(result: AuditResult, *, digits: int = 3) -> str:
 def unseen(result: AuditResult) -> str:
     """The entries of outputs that no event was looked for in, or none of several: of any output, the most."""
     parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at one by one only")]
-    return " and ".join(f"{counted(many, 'entry', 'entries')} of an output {how}" for many, how in parts if many)
+    told = [(counted(many, "entry", "entries") + " of an output", f"{many:,}", how) for many, how in parts if many]
+    return ", ".join(f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told))
+
+
+def cut_short(result: AuditResult) -> bool:
+    """Whether the clock took runs off, which a repetition makes."""
+    return any(entry.what == "time" for entry in result.explored)
 
 
 def confidence(result: AuditResult) -> float:

@@ -81,9 +81,9 @@ def read_program(
     missing = [name for name in program.parameters if name not in given]
     if missing:
         raise InvalidSpec(f"{program.name} needs a value for {missing[0]!r}; give it in parameters")
-    large = [name for name in sorted(program.integers) if isinstance(given[name], float) and abs(given[name]) > 2**26]
-    if large:
-        raise InvalidSpec(f"{large[0]} is counted with, and as a float of {given[large[0]]:g} it rounds: give an int")
+    floats = [name for name in sorted(program.integers) if isinstance(given[name], float)]
+    if floats:
+        raise InvalidSpec(f"{floats[0]} is counted with, and what is computed of a float rounds: give an int")
     check_form(program, pairs, answers)
     found.parameters = {name: rational(f"the parameter {name}", given[name]) for name in program.parameters}
     found.program = program

@@ -21,8 +21,9 @@ from dpaudit.verify.language.outside import OutsideLanguage
 GRID, LARGEST = 64, 2**20  # such steps add up without rounding for 2**26 answers
 NEAR = Fraction(1, 2**40)  # relative: how far a scale in doubles may be from the real one
 MOST = 64  # different values of a variable that are told apart
+WIDEST = 500  # powers of two by which factors may make noise larger or smaller: doubles end at 2**-1022 and 2**1024
 CURE = "compare whole numbers, or numbers as they are given: count the answers instead of adding up fractions"
-DATA, UNKNOWN = "answer", "?"  # among the origins of a value; others are draws, and what an earlier answer left noisy
+DATA, UNKNOWN = "data", "?"  # among the origins of a value; others are draws, and what earlier answers left in a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Held:
     """One kind of value that an expression may have.
 
     `exact`: the double is the real number. `whole`: Python computes it with whole numbers. `small`: it is a sum of
-    steps; `step`: it is one. `huge`: data that is added to it is rounded away. `once` are the draws in it with a factor
-    that is surely not 0, `more` all other origins.
+    steps; `step`: it is one. `huge`: data that is added to it is rounded away. `size`: of all its factors, in powers of
+    two. `once` are the draws in it with a factor that is surely not 0, `more` all other origins.
     """
 
     exact: bool = True
@@ -39,6 +40,7 @@ class Held:
     small: bool = False
     step: bool = False
     huge: bool = False
+    size: int = 0
     once: frozenset[str] = frozenset()
     more: frozenset[str] = frozenset()
 
@@ -97,6 +99,15 @@ def near(double: float, real: Fraction) -> bool:
     (True, False)
     """
     return math.isfinite(double) and abs(Fraction(double) - real) <= abs(real) * NEAR
+
+
+def size_of(factor: Fraction) -> int:
+    """By how many powers of two a factor makes a number larger or smaller.
+
+    >>> size_of(Fraction(1)), size_of(Fraction(8)), size_of(Fraction(-1, 8))
+    (0, 3, 3)
+    """
+    return abs(factor.numerator.bit_length() - factor.denominator.bit_length())
 
 
 def _draws(block: nodes.Block) -> Iterator[nodes.Draw]:
@@ -169,7 +180,7 @@ class _Follower:
         match expression:
             case nodes.Number(value, real):
                 small = abs(value) <= LARGEST and (value * GRID).denominator == 1
-                found = Held(whole=not real, small=small, step=small, huge=abs(value) > LARGEST)
+                found = Held(whole=not real, small=small, step=small, huge=abs(value) > LARGEST, size=size_of(value))
             case nodes.Parameter(name):
                 found = Held(whole=name in self.program.integers)
             case nodes.Index() | nodes.Length():
@@ -205,41 +216,51 @@ class _Follower:
 def _noisy(held: Held) -> bool:
     """Whether noise is surely left in a value: a draw of this answer's, or all the noise of one variable."""
     fresh = any(not name.startswith("head:") for name in held.once) and UNKNOWN not in held.more
-    return fresh or (len(held.once) == 1 and held.more <= {DATA})
+    alone = len(held.once) == 1 and all(name.startswith(DATA) for name in held.more)
+    return held.size <= WIDEST and (fresh or alone)
 
 
-def _with_origins(left: Held, right: Held) -> Held:
-    once = (left.once ^ right.once) - left.more - right.more
-    return Held(False, once=once, more=(left.more | right.more | left.once | right.once) - once)
+def _with_origins(left: Held, right: Held, size: int = 0) -> Held:
+    """What comes of two values; what stands in both may cancel, and take with it what was rounded in its size."""
+    ours, theirs = left.once | left.more, right.once | right.more
+    once = (left.once | right.once) - (ours & theirs)
+    more = (ours | theirs) - once
+    return Held(
+        False, once=once, more=more | {UNKNOWN} if ours & theirs else more, size=max(size, left.size, right.size)
+    )
 
 
 def _combined(
     operation: nodes.Operation, left: nodes.Expression, right: nodes.Expression, ours: Held, theirs: Held
 ) -> Held:
-    if operation in ("+", "-") and left == ZERO:
+    adds = operation in ("+", "-")
+    if adds and left == ZERO:
         return replace(theirs, step=False)
-    origins = _with_origins(ours, theirs)
+    origins = _with_origins(ours, theirs, 0 if adds else ours.size + theirs.size)
     factor = {"*": (left, right), "/": (right,)}.get(operation, ())
-    if operation not in ("+", "-") and not any(isinstance(each, nodes.Number) and each.value for each in factor):
+    if not adds and not any(isinstance(each, nodes.Number) and each.value for each in factor):
         origins = replace(origins, once=frozenset(), more=origins.once | origins.more)
+    huge = ours.huge or theirs.huge
     if origins.once or origins.more:
-        swallows = operation in ("+", "-") and (ours.huge or theirs.huge)
-        return replace(origins, more=origins.more | {UNKNOWN}) if swallows else origins
+        return replace(origins, more=origins.more | {UNKNOWN}) if adds and huge else origins
     whole = ours.whole and theirs.whole and operation != "/"
-    small = operation in ("+", "-") and ours.small and theirs.small and (ours.step or theirs.step)
-    return Held(whole or small, whole, small)
+    small = adds and ours.small and theirs.small and (ours.step or theirs.step)
+    huge = huge or not adds and origins.size >= LARGEST.bit_length()
+    return Held(whole or small, whole, small, huge=huge, size=origins.size)
 
 
 def _carried(known: Known) -> Known:
     """What variables hold at the next answer: the noise of each is one of its own there, and may cancel another's."""
-    return {name: frozenset(_renamed(held, f"head:{name}") for held in values) for name, values in known.items()}
+    return {name: frozenset(_renamed(held, name) for held in values) for name, values in known.items()}
 
 
 def _renamed(held: Held, name: str) -> Held:
-    plain = held.more & {DATA, UNKNOWN}
+    private = any(each.startswith(DATA) for each in held.more)
+    plain = (held.more & {UNKNOWN}) | ({f"{DATA}:{name}"} if private else set())
     if _noisy(held):
-        return replace(held, once=frozenset((name,)), more=plain)
-    return replace(held, once=frozenset(), more=plain | {name} if held.once | (held.more - plain) else plain)
+        return replace(held, once=frozenset((f"head:{name}",)), more=plain)
+    noise = held.once or any(not each.startswith(DATA) for each in held.more - {UNKNOWN})
+    return replace(held, once=frozenset(), more=plain | {f"head:{name}"} if noise else plain)
 
 
 def _either(one: Known, other: Known) -> Known:

@@ -35,6 +35,7 @@ LAWS: dict[str, tuple[nodes.Law, tuple[str, ...]]] = {
     "exponential": ("exponential", ("scale",)),
 }
 ZERO, ONE = nodes.Number(Fraction(0)), nodes.Number(Fraction(1))
+DOUBLE = nodes.Number(Fraction(1), True)  # times it, a whole number of Python's is a double
 Draws = list[nodes.Draw]
 
 
@@ -202,7 +203,10 @@ def _call(names: Names, node: ast.Call, draws: Draws | None) -> nodes.Expression
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=law)) if name == names.signature.rng:
             return _draw(names, node, law, draws)
         case ast.Call(func=ast.Name(id="float"), args=[inner], keywords=[]):
-            return value(names, inner, draws)
+            found = value(names, inner, draws)
+            if isinstance(found, nodes.Number) and abs(found.value) <= 2**53:
+                return nodes.Number(found.value, True)
+            return nodes.Arithmetical("*", DOUBLE, found)  # it rounds
         case ast.Call(func=ast.Name(id="int"), args=[inner], keywords=[]):
             found = value(names, inner, draws)
             names.must_be_whole.append((found, node.lineno, ast.unparse(node)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.doubles import near
+from dpaudit.verify.language.doubles import NEAR, WIDEST, near, size_of
 from dpaudit.verify.language.interpreter import OPERATIONS, ORDERS
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.linear import Draw, Linear, Unknown, Value
@@ -77,7 +77,13 @@ def evaluated(expression: nodes.Expression, state: State, line: int | None) -> V
         case nodes.Arithmetical(operation, left, right):
             sides = number(left, state, line), number(right, state, line)
             found = _computed(operation, *sides, line)
-            return replace(found, double=_in_doubles(operation, *sides, found.constant)) if found.is_number else found
+            if found.is_number:
+                return replace(found, double=_in_doubles(operation, *sides, found.constant))
+            _check_rounding(found, sides, line)
+            widest = max(abs(factor) * state.draws[number].scale for number, factor in found.terms)
+            if abs(found.constant) * NEAR > widest:
+                raise OutsideIntegrals("noise beside so large a number that rounding may decide", line)
+            return found
     raise OutsideIntegrals(f"a {type(expression).__name__} cannot stand here", line)
 
 
@@ -92,6 +98,17 @@ def exact(value: Linear, line: int | None) -> Linear:
 def near_enough(value: Linear, line: int | None) -> Linear:
     """The same of a scale or a divisor, whose last bits do not matter."""
     return value if value.double is not None and near(value.double, value.constant) else exact(value, line)
+
+
+def _check_rounding(found: Linear, sides: tuple[Linear, Linear], line: int | None) -> None:
+    """What becomes part of a noisy value must be in doubles what it is in real numbers, but for the last bits."""
+    for side in sides:
+        near_enough(side, line)
+    left, right = (dict(side.terms).keys() for side in sides)
+    if left & right - dict(found.terms).keys():
+        raise OutsideIntegrals("noise that cancels beside other noise: rounding may decide what is left", line)
+    if any(size_of(factor) > WIDEST for _, factor in found.terms):
+        raise OutsideIntegrals("noise times a factor beyond doubles", line)
 
 
 def _in_doubles(operation: nodes.Operation, left: Linear, right: Linear, real: Fraction) -> float | None:
@@ -191,6 +208,7 @@ def _compared(order: nodes.Order, left: Value | Unknown, right: Value | Unknown,
         if cancelled or ORDERS[order](_python(left), _python(right)) is not truth:
             raise OutsideIntegrals("a comparison that rounding decides: doubles are not the real numbers here", line)
         return [(truth, ())]
+    _check_rounding(difference, (left, right), line)
     if order in ("==", "!="):  # a sum of draws has no atoms
         return [(order == "!=", ())]
     above = order in (">", ">=")

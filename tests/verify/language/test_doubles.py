@@ -34,14 +34,18 @@ def if_(condition: str) -> tuple[str, str, str]:
 
 
 NOISE = "v = x + rng.laplace(scale=1 / eps)"
+LARGE = "t = rng.laplace(scale=1e20)", "w = rng.laplace(scale=1)"
+TINY, GIANT = f" * {2.0**-300}", f" * {2.0**300}"
 EXACT = {
     "whole numbers": loop("k += 3", *if_("2 * k + 1 >= N * N - k"), before=("k = 0",)),
-    "halves": loop("s += 0.5", *if_("s - 0.25 >= 10"), before=("s = 0.0",)),
+    "halves": loop("s += 0.5", *if_("s - 0.25 >= 10"), before=("s = float(0)",)),
     "a parameter as it is": loop(*if_("eps <= 0.1")),
     "an answer as it is": loop(*if_("x > 0.3")),
     "a minus": loop(*if_("-eps > -0.1")),
     "noise": loop(NOISE, *if_("v + 0.1 > eps / 3")),
     "a huge start": loop(NOISE, "if v > best:", "    best = v", before=("best = -1e18",)),
+    "sums over answers": loop(NOISE, "s = s + v", *if_("s > t"), before=("s = 0", "t = 3")),
+    "a double of the data beside noise": loop(*if_("float(x) + rng.laplace(scale=1) > 3")),
     "noise from before": loop(*if_("x / 3 > t + 0.1"), before=("t = rng.laplace(scale=1 / eps)",)),
     "the number of outputs": loop("out.append(True)", *if_("len(out) >= N")),
 }
@@ -68,6 +72,18 @@ ROUNDED = {
     "data beside a huge number": (loop("out.append(x + 1e17 - 1e17 + rng.laplace(scale=1 / eps))"), 4),
     "data in a huge sum": (loop("s = s + x", "out.append(s + rng.laplace(scale=1 / eps))", before=("s = 1e17",)), 6),
     "data that cancels in an output": (loop("out.append((x + 1) - x)"), 4),
+    "data that cancels beside noise": (loop(NOISE, "out.append(v - x)"), 5),
+    "data that is compared with itself": (loop(NOISE, *if_("v > x")), 5),
+    "data that is turned into a double": (loop(*if_("float(x) != x")), 4),
+    "small noise beside large noise that cancels": (
+        loop(LARGE[1], "out.append(x + ((t + w) - t))", before=LARGE[:1]),
+        6,
+    ),
+    "small noise beside large noise in a comparison": (loop(LARGE[1], *if_("x + t + w > t"), before=LARGE[:1]), 6),
+    "noise that underflows": (loop(NOISE, f"out.append(v{4 * TINY}{4 * GIANT})"), 5),
+    "noise that overflows": (loop(NOISE, f"out.append(v{4 * GIANT})"), 5),
+    "a huge product": (loop(NOISE, "out.append(x + 1e6 * 1e6 * 1e6 - 1e6 * 1e6 * 1e6 + v)"), 5),
+    "a huge quotient": (loop(NOISE, "out.append(x + 1 / 1e-18 - 1 / 1e-18 + v)"), 5),
 }
 
 
@@ -113,7 +129,7 @@ def test_a_literal_and_a_parameter_are_the_same_double() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [(np.float32, "eps"), (np.float16, "eps"), (float, "N")])
 def test_parameters_that_python_rounds_otherwise_are_refused(kind: type, name: str) -> None:
-    given: dict[str, Any] = {"eps": 0.1, "N": 2**60 + 2**10}
+    given: dict[str, Any] = {"eps": 0.1, "N": 3}
     target = Target("f", wrap(print), EXACT["whole numbers"], "f", {**given, name: kind(given[name])})
     with pytest.raises(InvalidSpec, match="rounds"):
         read_program(target, None, Found([]))
@@ -157,6 +173,24 @@ def test_noise_that_cancels_decides_nothing_for_certain(order: str) -> None:
     program = read(loop(NOISE, "w = v + 1", *if_(test)))
     with pytest.raises(OutsideIntegrals, match="line 6: a comparison that rounding decides"):
         pair_loss(program, [0], [1], {"eps": 1, "N": 1})
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "q + 1e6 * 1e6 * 1e6 - 1e6 * 1e6 * 1e6 + w",  # Python's is w: nothing is lost
+        f"q{4 * TINY}{4 * GIANT} + w",
+        f"q + w{4 * TINY}{4 * GIANT}",
+        f"(q + w){4 * GIANT}",
+        "q + w + 1e18 - 1e18",
+        "q + ((t + w) - t)",
+        "1 if q + t + w > t else 0",
+    ],
+)
+def test_noise_does_not_hide_what_rounding_does(output: str) -> None:
+    lines = "\n    ".join(LARGE)
+    with pytest.raises(OutsideIntegrals, match=r"rounding may decide|beyond doubles"):
+        pair_loss(read(f"def f(q, rng):\n    {lines}\n    return {output}"), 0, 1, {})
 
 
 @pytest.mark.parametrize("output", ["q / 3", "(t + 1) - t", "0.1 + 0.2"])

@@ -87,10 +87,10 @@ def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
     from dpaudit.auditing import pipeline
     from dpaudit.cli import suite
 
-    def breaks(spec: object, engine: object, *, progress: object) -> object:
+    def breaks(spec: object, engine: object, **options: object) -> object:
         if getattr(spec, "name", "") == "leak":
             raise RuntimeError("the sky\nfell")
-        return pipeline.run_audit(spec, engine, progress=progress)  # type: ignore[arg-type]
+        return pipeline.run_audit(spec, engine, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(suite, "run_audit", breaks)
     ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--format", "json,md", "--no-progress")

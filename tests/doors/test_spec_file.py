@@ -155,7 +155,7 @@ def test_a_pair_made_by_a_function_runs_in_the_worker(dpaudit: Run, write: Write
     (folder / "own.py").write_text(
         "class Rows(list):\n    pass\n"
         "def pair():\n    return Rows([1, 2]), Rows([1])\n"
-        "def size(rows):\n    assert type(rows) is Rows\n    return len(rows)\n"
+        "def size(rows, rng):\n    assert type(rows) is Rows\n    return len(rows) + rng.random() / 2\n"
     )
     several = spec(mechanism='"own:size"', pair=None, pairs='["own:pair", { first = [1], second = [2] }]')
     once = spec(name='"once"', mechanism='"own:size"', pair='"own:pair"', expect='"refuted"')
@@ -172,7 +172,7 @@ def test_each_spec_imports_from_its_own_folder(dpaudit: Run, write: Write, folde
     for name, result in (("first", "data"), ("second", "0")):
         expect = '"refuted"' if result == "data" else '"not-refuted"'
         write(spec(name=f'"{name}"', mechanism='"same:f"', expect=expect), name=f"{name}/spec.toml")
-        (folder / name / "same.py").write_text("import helper\ndef f(data):\n    return helper.answer(data)\n")
+        (folder / name / "same.py").write_text("import helper\ndef f(data, rng):\n    return helper.answer(data) + rng.random() / 2\n")
         (folder / name / "helper.py").write_text(f"def answer(data):\n    return {result}\n")
     for backend in ("sequential", "loky"):
         ended = dpaudit("run", ".", "--backend", backend, "--jobs", "2")

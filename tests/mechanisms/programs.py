@@ -17,7 +17,7 @@ def main() -> None:
             print(json.dumps({"count": len(data) + draw.expovariate(1.0) - draw.expovariate(1.0), "ok": True}))
     elif way == "leaky":
         for _ in range(runs):
-            print(json.dumps([len(data), None, "text", float("inf")]))
+            print(json.dumps([len(data), None, "text", float("inf"), draw.random()]))
     elif way == "short":
         print("\n".join(["1"] * (runs - 1)))
     elif way == "long":

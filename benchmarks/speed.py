@@ -193,4 +193,4 @@ def _workers(seconds: float) -> None:
     load = os.getloadavg()[0]
     rows = [(f"{runs:,}", f"{one:.2f}", f"{two:.2f}", f"{two / one:.3f}", "0.60", f"{load:.1f}")]
     header = ("runs", "1 worker, s", "2 workers, s", "ratio", "goal", "load")
-    print_table("Two loky workers, wall time (needs two free cores)", header, rows)
+    print_table("Two worker processes, wall time (needs two free cores)", header, rows)

@@ -19,13 +19,12 @@ from dpaudit.events.explore import (
 from dpaudit.events.features import Feature
 from dpaudit.events.goal import Goal
 from dpaudit.events.grouping import PartitionProposal, as_partition, best_partition
-from dpaudit.events.partition import BinCounter, Partition
+from dpaudit.events.partition import Partition
 from dpaudit.events.selection import Proposal
 from dpaudit.events.stored import event_from_dict, partition_from_dict
 
 __all__ = [
     "KEPT",
-    "BinCounter",
     "Event",
     "Feature",
     "Goal",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
-from dpaudit.sampling.outputs import Outputs, Path, Sample
+from dpaudit.sampling.outputs import Outputs, Path
 
 SHOWN = 6  # bins that the printed form names
 
@@ -64,38 +64,3 @@ class Partition:
         more = len(self.bins) - SHOWN
         names = " | ".join(str(each) for each in self.bins[:SHOWN]) + (f" | and {more} more" if more > 0 else "")
         return f"{len(self.bins)} bin{'s' if len(self.bins) > 1 else ''}: {names}"
-
-
-@dataclass(frozen=True, slots=True)
-class BinCounter:
-    """The reducer that certifies a partition: for each side the runs of every bin, then all runs of that side.
-
-    So of k bins 2 (k + 1) integers, those of the first side before those of the second.
-    """
-
-    partition: Partition
-
-    @property
-    def wanted(self) -> frozenset[Path] | None:
-        return self.partition.wanted
-
-    def __call__(self, first: Sample, second: Sample) -> npt.NDArray[np.int64]:
-        return np.concatenate([self._side(sample) for sample in (first, second)])
-
-    def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """The same of outputs in the order of their runs: the partition is looked at once for both sides."""
-        bins = len(self.partition.bins)
-        cell = self.partition.index(outputs) + 1 + (bins + 1) * second
-        counts = np.bincount(cell, minlength=2 * (bins + 1)).reshape(2, bins + 1)
-        return np.column_stack([counts[:, 1:], counts.sum(axis=1)]).ravel().astype(np.int64)
-
-    def _side(self, sample: Sample) -> npt.NDArray[np.int64]:
-        cell = self.partition.index(sample.outputs) + 1
-        bins = len(self.partition.bins)
-        counts = np.bincount(cell, weights=sample.counts, minlength=bins + 1)[1 : bins + 1]
-        return np.append(counts, sample.runs).astype(np.int64)
-
-    def split(self, counts: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
-        """(counts of the first side, counts of the second, runs of the first, runs of the second)."""
-        first, second = counts.reshape(2, len(self.partition.bins) + 1).tolist()
-        return tuple(first[:-1]), tuple(second[:-1]), first[-1], second[-1]

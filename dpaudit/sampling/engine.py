@@ -44,8 +44,9 @@ class Engine:
     """Runs mechanisms on shards; a context manager, and one for many audits.
 
     `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend and
-    overrides the choice by the work: sequential under a second of it, threads for batched mechanisms, loky for
-    per-run ones. `supervised` keeps every mechanism out of this process. `task_runs` fixes the grouping.
+    overrides the choice by the work: sequential under a second of it, threads for batched mechanisms, processes of ours
+    (by the name loky too) for per-run ones. `supervised` keeps every mechanism out of this process. `task_runs` fixes
+    the grouping.
     """
 
     def __init__(

@@ -131,9 +131,7 @@ def alarms(wanted: bool) -> Iterator[None]:
         yield
         return
     if threading.current_thread() is not threading.main_thread():
-        raise InvalidSpec(
-            "run_timeout_s needs a process of its own: use the loky backend, or call from the main thread"
-        )
+        raise InvalidSpec("run_timeout_s needs a process of its own: leave backend out, or call from the main thread")
 
     def alarm(number: int, frame: Any) -> None:
         if _LIMITED:  # a late alarm belongs to no run

@@ -15,7 +15,6 @@ from dpaudit.certify import Binned, certify
 from dpaudit.claims import Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import (
-    BinCounter,
     Event,
     Goal,
     Partition,
@@ -30,7 +29,7 @@ from dpaudit.events import (
 from dpaudit.events.binning import Binning
 from dpaudit.events.features import Coordinate, Whole
 from dpaudit.events.grouping import MOST_BINS, propose_partition
-from dpaudit.sampling import Outputs, Pilot, Sample, token
+from dpaudit.sampling import Outputs, Pilot, Sample, Watch, token
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from tests.events.samples import ODD
 
@@ -64,8 +63,9 @@ def search(claim: Claim, first: float, second: float, *, runs: int, certifying: 
 
 def evidence(found: PartitionProposal, first: float, second: float, runs: int, seed: int) -> Binned:
     rng = np.random.default_rng(seed)
-    counter = BinCounter(found.partition)
-    x, y, a, b = counter.split(counter(Sample(gaussian(first, runs, rng)), Sample(gaussian(second, runs, rng))))
+    watch = Watch(found.partition)
+    counts = watch(Sample(gaussian(first, runs, rng)), Sample(gaussian(second, runs, rng)))
+    (x, y), (a, b) = map(tuple, watch.hits(counts).tolist()), counts[:2].tolist()
     return Binned(x, y, a, b) if found.p_side == "first" else Binned(y, x, b, a)
 
 
@@ -85,15 +85,17 @@ def test_all_ways_of_counting_agree() -> None:
     rng = np.random.default_rng(1)
     rows = [ODD[j] for j in rng.integers(len(ODD), size=400)]
     outputs, second = encode_objects(rows), rng.random(400) < 0.5
-    counter = BinCounter(PARTITION)
-    mixed = counter.mixed(outputs, second)
-    split = counter(Sample(outputs.take(~second)), Sample(outputs.take(second)))
-    assert mixed.tolist() == split.tolist()
+    watch = Watch(PARTITION)
+    mixed = watch.mixed(outputs, second)
+    split = watch(Sample(outputs.take(~second)), Sample(outputs.take(second)))
+    assert watch.hits(mixed).tolist() == watch.hits(split).tolist()
+    assert mixed[:2].tolist() == split[:2].tolist()
     assert mixed.dtype == split.dtype == np.int64
     times = np.array([int(np.count_nonzero(~second)), 3])
-    twice = counter(Sample(encode_objects([1.0, "b"]), times), Sample(encode_objects([1.0])))
-    assert counter.split(twice) == ((0, int(times[0]), 0), (0, 1, 0), int(times.sum()), 1)
-    assert pickle.loads(pickle.dumps(counter)) == counter
+    twice = watch(Sample(encode_objects([1.0, "b"]), times), Sample(encode_objects([1.0])))
+    assert watch.hits(twice).tolist() == [[0, int(times[0]), 0], [0, 1, 0]]
+    assert twice[:2].tolist() == [int(times.sum()), 1]
+    assert pickle.loads(pickle.dumps(watch)) == watch
 
 
 def test_a_partition_comes_back_from_json() -> None:

@@ -172,7 +172,9 @@ def test_each_spec_imports_from_its_own_folder(dpaudit: Run, write: Write, folde
     for name, result in (("first", "data"), ("second", "0")):
         expect = '"refuted"' if result == "data" else '"not-refuted"'
         write(spec(name=f'"{name}"', mechanism='"same:f"', expect=expect), name=f"{name}/spec.toml")
-        (folder / name / "same.py").write_text("import helper\ndef f(data, rng):\n    return helper.answer(data) + rng.random() / 2\n")
+        (folder / name / "same.py").write_text(
+            "import helper\ndef f(data, rng):\n    return helper.answer(data) + rng.random() / 2\n"
+        )
         (folder / name / "helper.py").write_text(f"def answer(data):\n    return {result}\n")
     for backend in ("sequential", "loky"):
         ended = dpaudit("run", ".", "--backend", backend, "--jobs", "2")

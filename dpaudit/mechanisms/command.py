@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +19,19 @@ from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Opened
 
 LARGEST_ERROR_TAIL = 300  # characters of a program's standard error that a message quotes
+MOST_AT_ONCE = 1 << 10  # programs of one process
+
+GROUPS = memoryview(mmap.mmap(-1, 4 * MOST_AT_ONCE)).cast("i")  # of the programs that run now; forks share it
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def end_groups() -> None:
+    """Ends the programs that run, where the fork that started them was killed and can do so no more."""
+    for place, group in enumerate(GROUPS):
+        if group > 1:
+            with suppress(OSError):
+                os.killpg(group, signal.SIGKILL)
+        GROUPS[place] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +114,9 @@ class Command:
                 raise UnsoundAudit(
                     f"{self.name}: could not be started ({error.strerror}); correct the path or its mode"
                 ) from None
+            with _ONE_AT_A_TIME:
+                place = GROUPS.tolist().index(0)
+                GROUPS[place] = process.pid
             limit = None if self.timeout_s is None else self.timeout_s * runs
             try:
                 code = process.wait(limit)
@@ -108,6 +126,7 @@ class Command:
                 with suppress(OSError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+                GROUPS[place] = 0
             return code, _whole(out), _whole(err)
 
 

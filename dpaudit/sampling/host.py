@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import gc
 import os
 import pickle
@@ -78,6 +79,11 @@ def _made_for(silent: bool, environment: Mapping[str, str]) -> tuple[Any, ...]:
     return os.getpid(), streams, {name: given[name] for name in given if AT_START.fullmatch(name)}
 
 
+def _path() -> list[str]:
+    """Imports look at no other entry."""
+    return [each for each in sys.path if isinstance(each, str)]
+
+
 @atexit.register
 def _end_resting() -> None:
     for host in _RESTING:
@@ -91,12 +97,12 @@ class Host:
     def __init__(self, *, silent: bool, environment: Mapping[str, str]) -> None:
         self.holds: set[str] = set()  # keys of jobs whose payload its process has
         self.made_for = _made_for(silent, environment)
-        theirs_in, self._to = os.pipe()
-        self._from, theirs_out = os.pipe()
+        theirs_in, self._to = _pipe()
+        self._from, theirs_out = _pipe()
         stream = subprocess.DEVNULL if silent else None
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", START.format(path=sys.path, pipes=(theirs_in, theirs_out, os.getpid()))],
+                [sys.executable, "-c", START.format(path=_path(), pipes=(theirs_in, theirs_out, os.getpid()))],
                 stdin=subprocess.DEVNULL,  # a mechanism may ask, or print
                 stdout=stream,
                 stderr=stream,
@@ -104,6 +110,10 @@ class Host:
                 start_new_session=True,
                 env={**os.environ, **environment},
             )
+        except BaseException:  # no descriptor is left, and a host whose start was interrupted finds its pipe closed
+            os.close(self._to)
+            os.close(self._from)
+            raise
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
@@ -140,7 +150,7 @@ class Host:
     def begins(self, environment: Mapping[str, str]) -> bool:
         """Takes over where this process is now; False where the host has ended."""
         with suppress(Lost, OSError):  # of a folder that is gone
-            self.send(BEGIN, pickle.dumps((os.getcwd(), sys.path, dict(environment))))
+            self.send(BEGIN, pickle.dumps((os.getcwd(), _path(), dict(environment))))
             return self._process.poll() is None
         return False
 
@@ -175,7 +185,9 @@ def serve(asked: int, told: int, driver: int) -> None:
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
-    _watch(driver, end)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # both go from a driver to what it starts
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    _watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM))  # so that no other thread is in the midst of it
     import cloudpickle  # noqa: F401  what every process needs is loaded once
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
@@ -202,7 +214,8 @@ def serve(asked: int, told: int, driver: int) -> None:
             _Process(asked, told, process)
         answer = process[0].ask(content)
         if kind == ANEW or not answer:
-            process.pop().end()
+            process[0].end()
+            process.clear()
         _write(told, head[:NONCE], answer)
     end()
 
@@ -211,8 +224,8 @@ class _Process:
     """A fork of the host, where a mechanism runs."""
 
     def __init__(self, asked: int, told: int, known: list[_Process]) -> None:
-        theirs_in, self._to = os.pipe()
-        self._from, theirs_out = os.pipe()
+        theirs_in, self._to = _pipe()
+        self._from, theirs_out = _pipe()
         host = os.getpid()
         self.id = os.fork()
         if self.id == 0:
@@ -244,7 +257,9 @@ class _Process:
         return self._over
 
     def end(self) -> None:
-        """Ends the process, and what it has started in its group."""
+        """Ends the process, what it has started in its group, and the programs of commands, which have groups."""
+        from dpaudit.mechanisms.command import end_groups
+
         for pipe in (self._to, self._from):
             with suppress(OSError):
                 os.close(pipe)
@@ -254,6 +269,7 @@ class _Process:
             with suppress(OSError):
                 os.kill(self.id, signal.SIGKILL)  # before it had a group
                 os.waitpid(self.id, 0)
+        end_groups()
 
 
 # --- the process ------------------------------------------------------------------------------------------------
@@ -317,6 +333,15 @@ def _watch(parent: int, end: Callable[[], Any]) -> None:
         end()
 
     threading.Thread(target=watch, name="dpaudit-parent", daemon=True).start()
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe away from the standard streams: where these are closed, a new one would stand in their place."""
+    ends = os.pipe()
+    beyond = tuple(end if end > 2 else fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
+    for end in set(ends) - set(beyond):
+        os.close(end)
+    return beyond
 
 
 def _answer(source: int, nonce: bytes, ended: Callable[[], bool]) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import AdjacentPair, UnsoundAudit
+from dpaudit import AdjacentPair, UnsoundAudit, batched, command
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, FreshTask, Shard, Stage, answers, shards
 from dpaudit.sampling.host import HOLD, KEPT, Host, Lost
@@ -109,6 +111,49 @@ def end_large(folder: Path) -> None:
         engine.session(wrap(left.end_driver), (pair,), 5, None) as session,
     ):
         session.pilot(WORK)
+
+
+def test_a_program_that_runs_ends_with_its_driver(tmp_path: Path) -> None:
+    """With what it has started, although it has a group of its own and the process that started it is killed."""
+    code = (
+        "import sys; from pathlib import Path; from tests.sampling import test_host\n"
+        "test_host.run_program(Path(sys.argv[1]) / 'ids')"
+    )
+    assert left.said(code, str(tmp_path)) == (-signal.SIGKILL, "")
+    assert left.gone(*map(int, (tmp_path / "ids").read_text().split()))
+
+
+def run_program(ids: Path) -> None:
+    """Kills this process once the program is there."""
+
+    def end() -> None:
+        while not ids.exists() or ids.read_text().count("\n") < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=end, daemon=True).start()
+    program = command(["sh", "-c", 'sleep 600 & echo "$$\n$!" > "$0"; wait', str(ids)])
+    with Engine(1, supervised=True) as engine, engine.session(program, (AdjacentPair(0, 1),), 5, None) as session:
+        session.pilot(WORK)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "os.close(0); os.close(1); os.close(2)",
+        "sys.path.append(pathlib.Path('/nowhere')); sys.path.append(None)",
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN); signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})",
+    ],
+)
+def test_a_driver_may_be_in_an_odd_state(odd: str) -> None:
+    """Streams that are closed, entries that imports look past, signals that what it starts inherits."""
+    code = (
+        f"import os, pathlib, signal, sys, time\n{odd}\n"
+        "from dpaudit.sampling.pools import Processes; from tests.sampling import test_host\n"
+        "pool = Processes(); [_] = pool.run(test_host._ids, [()])\n"
+        "before = time.monotonic(); pool.close(); os._exit(7 if time.monotonic() < before + 4.0 else 8)"
+    )
+    assert left.said(code) == (7, "")
 
 
 def test_a_host_whose_driver_is_killed_at_once_ends(tmp_path: Path) -> None:

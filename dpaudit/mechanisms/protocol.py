@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -35,6 +36,9 @@ class Description:
     line: int | None = None
     digest: str | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", {str(name): _told(value) for name, value in self.parameters.items()})
+
     def to_dict(self) -> dict[str, Any]:
         """The description as plain values, as results store it; file and line live in the provenance."""
         return {
@@ -45,6 +49,22 @@ class Description:
             "takes_rng": self.takes_rng,
             "digest": self.digest,
         }
+
+
+def _told(value: Any) -> Any:
+    """A parameter as it is where JSON can hold it, else as it prints: a result stores it, and never computes with it.
+
+    >>> _told([1, 2.5]), _told({("a", "b"): 1})
+    ([1, 2.5], "{('a', 'b'): 1}")
+    """
+    try:
+        json.dumps(value, allow_nan=False, sort_keys=True)
+    except Exception:
+        try:
+            return repr(value)
+        except Exception:
+            return type(value).__name__
+    return value
 
 
 class Mechanism(Protocol):

@@ -118,15 +118,10 @@ def _shard(shard: Shard) -> list[int]:
 
 
 def _packed(heads: list[Any], parts: list[bytes]) -> bytes:
-    text = json.dumps(heads, default=_plain).encode("ascii")
+    text = json.dumps(heads).encode("ascii")
     return b"".join((len(text).to_bytes(LENGTH, "little"), text, *parts))
 
 
 def _unpacked(answer: bytes) -> tuple[Any, int]:
     end = LENGTH + int.from_bytes(answer[:LENGTH], "little")
     return json.loads(answer[LENGTH:end].decode("ascii")), end
-
-
-def _plain(value: Any) -> Any:
-    """A parameter of a mechanism that JSON does not know."""
-    return value.item() if hasattr(value, "item") else repr(value)

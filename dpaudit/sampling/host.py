@@ -75,8 +75,20 @@ def rest(host: Host) -> None:
 def _made_for(silent: bool, environment: Mapping[str, str]) -> tuple[Any, ...]:
     """What cannot be changed in an interpreter: its driver, where it prints, and what it read of the environment."""
     given = {**os.environ, **environment}
-    streams = [] if silent else [(found.st_dev, found.st_ino) for found in map(os.fstat, (1, 2))]
-    return os.getpid(), streams, {name: given[name] for name in given if AT_START.fullmatch(name)}
+    streams: list[Any] = [] if silent else [_stream(1), _stream(2)]
+    return os.getpid(), _user(), streams, {name: given[name] for name in given if AT_START.fullmatch(name)}
+
+
+def _user() -> tuple[Any, ...]:
+    return os.geteuid(), os.getuid(), os.getegid(), os.getgid(), os.getgroups()
+
+
+def _stream(number: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(number)
+    except OSError:  # closed
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _path() -> list[str]:
@@ -117,7 +129,7 @@ class Host:
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
-        self._nonce = b""
+        self._nonce = b""  # of the request that is under way
 
     def fileno(self) -> int:
         """What is ready when the answer is there, or the host gone."""
@@ -136,21 +148,25 @@ class Host:
         answer = _answer(self._from, self._nonce, lambda: self._process.poll() is not None)
         if not answer:
             raise Lost("a process ended, or answered out of turn")
+        self._nonce = b""
         return answer
 
     def rests(self) -> bool:
         """Whether its process has ended, with all that it has started, and the host is there; it holds no job then."""
         self.holds.clear()
-        try:
-            self.send(REST, b"")
-            return bool(self.receive())
-        except Lost:
+        if self._nonce:  # it is at work for an audit that broke off: nobody waits for that
             return False
+        with suppress(Lost):
+            self.send(REST, b"")
+            until = time.monotonic() + PATIENCE_S
+            return bool(_answer(self._from, self._nonce, lambda: time.monotonic() > until))
+        return False
 
     def begins(self, environment: Mapping[str, str]) -> bool:
         """Takes over where this process is now; False where the host has ended."""
         with suppress(Lost, OSError):  # of a folder that is gone
             self.send(BEGIN, pickle.dumps((os.getcwd(), _path(), dict(environment))))
+            self._nonce = b""
             return self._process.poll() is None
         return False
 

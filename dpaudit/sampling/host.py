@@ -354,10 +354,10 @@ def _watch(parent: int, end: Callable[[], Any]) -> None:
 def _pipe() -> tuple[int, int]:
     """A pipe away from the standard streams: where these are closed, a new one would stand in their place."""
     ends = os.pipe()
-    beyond = tuple(end if end > 2 else fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
-    for end in set(ends) - set(beyond):
+    source, target = (end if end > 2 else fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
+    for end in {*ends} - {source, target}:
         os.close(end)
-    return beyond
+    return source, target
 
 
 def _answer(source: int, nonce: bytes, ended: Callable[[], bool]) -> bytes:

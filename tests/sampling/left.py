@@ -82,6 +82,10 @@ def end_driver(data: Any, rng: Any) -> int:
     return 0
 
 
+def draws(data: Any, runs: int, rng: Any, **parameters: Any) -> Any:
+    return data + rng.laplace(size=runs)
+
+
 def gone(*processes: int) -> bool:
     """Waits until none of them is there; false where one stays."""
     until = time.monotonic() + 30.0

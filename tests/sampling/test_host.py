@@ -150,10 +150,27 @@ def test_a_driver_may_be_in_an_odd_state(odd: str) -> None:
     code = (
         f"import os, pathlib, signal, sys, time\n{odd}\n"
         "from dpaudit.sampling.pools import Processes; from tests.sampling import test_host\n"
-        "pool = Processes(); [_] = pool.run(test_host._ids, [()])\n"
+        "pool = Processes(silent=False); [_] = pool.run(test_host._ids, [()])\n"
         "before = time.monotonic(); pool.close(); os._exit(7 if time.monotonic() < before + 4.0 else 8)"
     )
     assert left.said(code) == (7, "")
+
+
+def test_a_host_that_does_not_answer_is_not_kept_waiting_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpaudit.sampling.host.PATIENCE_S", 0.3)
+    host = Host(silent=True, environment={})
+    os.kill(host._process.pid, signal.SIGSTOP)
+    assert not host.rests()
+    host.close()
+
+
+def test_a_parameter_that_json_does_not_know_is_told_as_it_prints() -> None:
+    """In this process and in another: the audit goes on, and its result can be stored."""
+    wrapped = batched(left.draws, table=np.arange(2), keys={("a", 1): 0}, plain=[1.5])
+    for supervised in (False, True):
+        with Engine(1, supervised=supervised) as engine:
+            found, _ = engine.describe(wrapped, (AdjacentPair(0, 1),))
+        assert found.parameters == {"table": "array([0, 1])", "keys": "{('a', 1): 0}", "plain": [1.5]}
 
 
 def test_a_host_whose_driver_is_killed_at_once_ends(tmp_path: Path) -> None:

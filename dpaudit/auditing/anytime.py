@@ -126,7 +126,7 @@ class _Audit:
             self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)
             if self._won():
                 return self._answer(bet, None)
-        self.frozen = self._freeze()
+        self.frozen, self.session.certifying = self._freeze(), True
         if self.pilot is not None and constants(self.pilot).give_away:
             return self._answer(self.frozen, None, stopped=False)  # what is left is for fresh processes
         if clock is not None:  # here, for the fixed bound needs a number of runs that no later run decides

@@ -50,6 +50,7 @@ class Counting:
         Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
         Where there cannot be processes, rare outputs that come up in both datasets tell that none was kept.
         """
+        self.session.certifying = True
         if not constants(pilot).give_away:
             return self._in_shards(witness, bits, runs)
         try:

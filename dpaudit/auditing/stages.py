@@ -44,7 +44,6 @@ from dpaudit.sampling import (
     Probe,
     Progress,
     Session,
-    Stage,
     apart,
     rechecking,
 )
@@ -136,7 +135,7 @@ def repeat_witness(
 def _answered(spec: AuditSpec, session: Session, progress: Progress, clock: Clock | None) -> tuple[Probe, int, Answer]:
     """The probe, the runs kept back for fresh processes, and what the stages between found.
 
-    Where a batched call first raises before anything is certified, all begins anew, one run a call: those runs and the
+    Where a batched call first raises before an event is frozen, all begins anew, one run a call: those runs and the
     event are independent of the ones that raised. Bets that came before have used up their share of the error.
     """
     probe = _probe(spec, session, progress)
@@ -147,7 +146,7 @@ def _answered(spec: AuditSpec, session: Session, progress: Progress, clock: Cloc
         take = _bet if spec.stopping == "anytime" else _search_and_certify
         return probe, kept, take(spec, session, progress, probe, probe.runs + kept, clock)
     except BatchFailed as error:
-        if session.stage not in (Stage.SEARCH, Stage.SEQUENTIAL):
+        if session.certifying:
             raise UnsoundAudit(
                 f"{error}, the first time in this audit that one did: to leave the call out would choose runs by their "
                 "outcome; give one run a call, as in lambda data, rng: f(data, 1, rng)[0], and another seed"

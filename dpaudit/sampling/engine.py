@@ -144,7 +144,7 @@ class Session:
         self.run_s = 0.0
         self.worked_s = 0.0  # CPU seconds of workers outside this process
         self.asked_for = 0  # runs of all stages after the probe, also of those that broke
-        self.stage = Stage.PROBE  # the last that was begun
+        self.certifying = False  # runs on a frozen event have been asked for
         tasks.LOCAL[self.job.key] = self._contents
 
     def __enter__(self) -> Session:
@@ -205,7 +205,7 @@ class Session:
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
-        asked, self.stage = self._asked([task.sides for task in work]), Stage.FRESH
+        asked = self._asked([task.sides for task in work])
         held = asked.held(task.shard for task in work)
         if len(held) == len(work):
             return [held[task.shard].result for task in work]
@@ -234,7 +234,7 @@ class Session:
 
     def _run(self, work: list[Shard], reducer: Reducer | None) -> Any:
         """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
-        asked, self.stage = self._asked(reducer), work[0].stage if work else self.stage
+        asked = self._asked(reducer)
         self.asked_for += sum(shard.runs for shard in work)
         held = asked.held(work)
         for shard, kept in held.items():

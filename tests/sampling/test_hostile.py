@@ -300,11 +300,13 @@ def test_a_batch_that_fails_rarely_is_run_one_by_one(stopping: str, monkeypatch:
     assert again.verdict is Verdict.NOT_REFUTED
 
 
-def test_a_batch_that_first_fails_while_certifying_is_no_verdict() -> None:
-    """Other runs in the place of those would be a second chance to refute; in the place of search runs they are not."""
-    assert ask(batched(hostile.RaisesLate(2_000)), runs=20_000).verdict is Verdict.NOT_REFUTED
+@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
+def test_a_batch_that_first_fails_while_certifying_is_no_verdict(stopping: str) -> None:
+    """Other runs in the place of those would be a second chance to refute; in the place of search runs they are not.
+    The blocks of an anytime audit after the freeze are those of its fixed bound."""
+    assert ask(batched(hostile.RaisesLate(2_000)), runs=20_000, stopping=stopping).verdict is Verdict.NOT_REFUTED
     with pytest.raises(UnsoundAudit, match=r"ValueError: late, the first time in this audit.* give one run a call"):
-        ask(batched(hostile.RaisesLate(12_000)), runs=20_000)
+        ask(batched(hostile.RaisesLate(12_000)), runs=20_000, stopping=stopping)
 
 
 def test_a_single_run_of_a_failing_batch_keeps_the_shape_rule() -> None:

@@ -13,10 +13,11 @@ from dpaudit.auditing.searching.screening import at_pair
 from dpaudit.auditing.searching.search import frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.witness import Witness
-from dpaudit.certify import Binned
 from dpaudit.errors import UnsoundAudit
-from dpaudit.events import Partition
+from dpaudit.events import Event, Partition
+from dpaudit.events.features import Whole
 from dpaudit.sampling import Pilot, Progress, Session, Stage, Watch, shards
+from dpaudit.sampling.outputs import Token
 from dpaudit.sampling.watch import Looked
 
 
@@ -24,7 +25,8 @@ from dpaudit.sampling.watch import Looked
 class Counted:
     """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at.
 
-    `trail` holds the counts after growing parts of the runs, the last of them all.
+    `trail` holds the counts after growing parts of the runs, the last of them all. `crossed`: an output that search saw
+    on one dataset alone came up on both.
     """
 
     witness: Witness
@@ -33,6 +35,7 @@ class Counted:
     looked: Looked | None = None
     processes: Processes | None = None
     trail: tuple[Evidence, ...] = ()
+    crossed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Counting:
         """The counts of `runs` fresh runs at the most.
 
         Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
-        Where there cannot be processes, rare outputs that come up in both datasets tell that none was kept.
+        Where there cannot be processes, the answer of one dataset that comes up on the other tells that none was kept.
         """
         self.session.certifying = True
         if not constants(pilot).give_away:
@@ -56,18 +59,19 @@ class Counting:
         try:
             return self._in_processes(witness, pilot, runs)
         except NoProcesses:
-            found = self._in_shards(witness, bits, runs)
+            codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
+            answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
+            found = self._in_shards(witness, bits, runs, answers)
             claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
             for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
-                refuted = certificate_of(event, evidence, claim, self.level, certifier).refuted
-                if refuted and not in_both(evidence):
+                if not found.crossed and certificate_of(event, evidence, claim, self.level, certifier).refuted:
                     raise
             return found
 
-    def _in_shards(self, witness: Witness, bits: Witness | None, runs: int) -> Counted:
+    def _in_shards(self, witness: Witness, bits: Witness | None, runs: int, answers: tuple[Event, ...] = ()) -> Counted:
         assert self.spec.shard_runs is not None
         self.progress.begin("certify", runs)
-        watch = Watch(witness.event, () if bits is None else (bits.event,))
+        watch = Watch(witness.event, (*(() if bits is None else (bits.event,)), *answers))
         work = shards(Stage.CERTIFY, witness.pair, runs, self.spec.shard_runs)
         table = self.session.shard_counts(work, watch)
         self.progress.end()
@@ -76,9 +80,11 @@ class Counting:
         if int(sides.sum()) != runs:
             raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
         also = None if bits is None else (bits, evidence_of(bits, watch.hits(total, 1), sides))
+        parts = range(len(watch.sizes) - len(answers), len(watch.sizes))
+        crossed = any(bool(watch.hits(total, part).all()) for part in parts)
         grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
         trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
-        return Counted(witness, trail[-1], also, watch.read(table), trail=trail)
+        return Counted(witness, trail[-1], also, watch.read(table), trail=trail, crossed=crossed)
 
     def _in_processes(self, witness: Witness, pilot: Pilot, runs: int) -> Counted:
         claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
@@ -90,13 +96,6 @@ class Counting:
         found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
         self.progress.end()
         return Counted(witness, _of_processes(witness, found), processes=found)
-
-
-def in_both(evidence: Evidence) -> bool:
-    """Whether an output that was looked for came up with both datasets."""
-    if isinstance(evidence, Binned):
-        return any(p and q for p, q in zip(evidence.counts_p, evidence.counts_q, strict=True))
-    return bool(evidence.hits_p and evidence.hits_q)
 
 
 def _milestones(shards: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import numpy as np
@@ -139,8 +140,6 @@ def test_a_tiny_audit_of_a_cache_is_not_certified() -> None:
 
 
 def test_a_mechanism_that_only_opens_here_is_audited_here() -> None:
-    import threading
-
     lock, generator = threading.Lock(), np.random.default_rng()
 
     def locked(data: float) -> float:
@@ -202,6 +201,27 @@ def test_a_memory_that_travels_with_the_mechanism_is_named(jitter: bool, stoppin
     """What the first runs left in it does not go to the fresh processes, nor does noise drawn anew hide it."""
     with pytest.raises(UnsoundAudit, match=r"constant outputs|over-dispersion between shards"):
         ask(unsound.Keeping(jitter), runs=2_000, confidence=0.9, stopping=stopping)
+
+
+@pytest.mark.parametrize("fails", [0.0, 0.01])
+@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
+def test_a_kept_answer_that_equal_streams_repeat_is_named(fails: float, stopping: str) -> None:
+    """The fresh process of a refutation keeps the same answer, where it is given the same stream."""
+    with pytest.raises(UnsoundAudit, match=r"constant outputs|over-dispersion between shards: fresh process 1"):
+        ask(unsound.KeptDraw(fails), epsilon=1.0, runs=5_000, seed=1, stopping=stopping)
+
+
+@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
+def test_a_default_beside_a_kept_answer_is_no_sign_of_fresh_noise(stopping: str) -> None:
+    """The answer of the one dataset never comes up on the other, whatever the event holds beside it."""
+    lock, kept = threading.Lock(), unsound.KeptDraw(5e-5)
+
+    def locked(data: float, rng: Any) -> Any:  # opens in no other process
+        with lock:
+            return kept(data, rng)
+
+    with pytest.raises(UnsoundAudit, match=r"constant outputs: .*built_by"):
+        ask(locked, runs=40_000, seed=1, stopping=stopping)
 
 
 @pytest.mark.parametrize("runs", [200, 230])

@@ -192,6 +192,19 @@ class KeptFlips(Flips):
         return np.repeat(kept, runs)
 
 
+class KeptDraw:
+    """Laplace noise drawn anew in every run and kept from the first, beside what is new: it repeats on equal streams."""
+
+    def __init__(self, fails: float = 0.0) -> None:
+        self.kept: dict[float, float] = {}
+        self.fails = fails  # how often there is a default in place of it all
+
+    def __call__(self, data: float, rng: np.random.Generator) -> Any:
+        found = self.kept.setdefault(data, data + float(rng.laplace()))
+        other = float(rng.random())
+        return (0.0 if other < self.fails else found) if self.fails else (found, other)
+
+
 def own_generator(data: float) -> float:
     """Draws from the system's entropy in every call."""
     return data + float(np.random.default_rng().laplace())

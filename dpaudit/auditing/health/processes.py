@@ -102,16 +102,13 @@ def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Proc
 def compare_twins(session: Session, pair: int, probe: Probe, runs: int = 2 * PRINTED) -> Twins | None:
     """Shards made in fresh processes, of at most `runs` runs in all, once the certifying runs are done; or None.
 
-    Made only where a mechanism does not repeat itself on equal streams: else its outputs come from the rng, which is
-    another one in every shard. What a process keeps for itself sets its shard apart from the others. Where the
-    certifying runs were spread over processes, as those of an audit are that was taken up after a kill, there are two,
-    with the same sides, so that equal streams show run by run; in one process, a stream that others would repeat is
-    sound, and so is a mechanism that only opens there.
+    What a process keeps for itself sets its shard apart from the others. Where a mechanism does not repeat itself on
+    equal streams, and the certifying runs were spread over processes, as those of an audit are that was taken up after
+    a kill, there are two, with the same sides, so that equal streams show run by run; in one process, a stream that
+    others would repeat is sound, and so is a mechanism that only opens there.
     """
-    if probe.reproducible:
-        return None
-    processes = 1 if session.one_process else 2
-    affordable = max(FEWEST_TWIN_RUNS, int(TWIN_S / max(probe.run_s, 1e-9)))
+    processes = 1 if probe.reproducible or session.one_process else 2
+    affordable = runs if probe.reproducible else max(FEWEST_TWIN_RUNS, int(TWIN_S / max(probe.run_s, 1e-9)))
     each = max(1, min(PRINTED, runs // processes, affordable))
     sides = np.arange(each) >= each // 2
     work = [FreshTask(Shard(Stage.FRESH, pair, k, each), tuple(sides.tolist())) for k in range(processes)]

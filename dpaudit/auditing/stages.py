@@ -22,7 +22,7 @@ from dpaudit.auditing.counting import Counted, Counting
 from dpaudit.auditing.endings import endings, notes
 from dpaudit.auditing.health import Health, Twins
 from dpaudit.auditing.health.comparing import check_compared
-from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.histogram import histogram
 from dpaudit.auditing.provenance import short_path, versions
@@ -82,7 +82,7 @@ def run_stages(
         refuted = any(each.certificate.refuted for each in findings)
         probe, afresh = _looked_again(session, probe, refuted)
         twins = None
-        if refuted or not probe.reproducible:  # an answer that is kept may come from the rng: another stream tells
+        if not probe.reproducible or (refuted and _may_be_kept(answer)):
             twins = compare_twins(session, findings[0].witness.pair, probe, kept - afresh)
         found = _checked(spec, answer, twins)
         spent = probe.runs + answer.runs + afresh + (0 if twins is None else twins.runs)
@@ -262,6 +262,11 @@ def _looked_again(session: Session, probe: Probe, refuted: bool) -> tuple[Probe,
         return probe, 0
     pilot = probe.pilots[0]
     return replace(probe, reproducible=session.repeats_afresh(pilot, 0)), len(pilot.sides)
+
+
+def _may_be_kept(answer: Answer) -> bool:
+    """Whether outputs of one process look like answers kept from its first draws, which only another stream tells."""
+    return answer.counted[0].processes is None and answer.pilot is not None and nearly_constant(answer.pilot)
 
 
 def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None, held: Pilot | None = None) -> Health:

@@ -193,7 +193,7 @@ class KeptFlips(Flips):
 
 
 class KeptDraw:
-    """Laplace noise drawn anew in every run and kept from the first, beside what is new: it repeats on equal streams."""
+    """Laplace noise drawn in every run and kept from the first, beside what is new: equal streams give it again."""
 
     def __init__(self, fails: float = 0.0) -> None:
         self.kept: dict[float, float] = {}

@@ -21,6 +21,7 @@ from dpaudit.sampling.watch import PRINTED, Looked, looked, printed, words
 MOST_COLUMNS = 8
 FEWEST_ALIKE = 10  # runs with the most frequent output, for it to be a state of its own
 FEWEST_CONSTANT = 3  # runs of each side that must be alike before a side is called constant
+NEARLY = 0.9  # of the runs of a side have the same entry
 
 Bools = npt.NDArray[np.bool_]
 
@@ -44,6 +45,19 @@ def constants(pilot: Pilot) -> Constants:
     found = [words(side, side.runs) for side in (pilot.first, pilot.second)]
     first, second = (len(side) >= FEWEST_CONSTANT and bool((side == side[0]).all()) for side in found)
     return Constants(first, second, first and second and bool(found[0][0] == found[1][0]))
+
+
+def nearly_constant(pilot: Pilot) -> bool:
+    """Whether some entry nearly always gives the dataset away: it has one value on each side, and not the same.
+
+    What most runs of a side have in common is their median.
+    """
+    for path in {*pilot.first.columns, *pilot.second.columns} - {(TYPE,)}:
+        first, second = (_cells(side.column(path)) for side in (pilot.first, pilot.second))
+        middles = [np.partition(cells, len(cells) // 2)[len(cells) // 2] for cells in (first, second) if len(cells)]
+        if len(set(middles)) == 2 and min(np.mean(first == middles[0]), np.mean(second == middles[1])) >= NEARLY:
+            return True
+    return False
 
 
 def ordered(pilot: Pilot | None) -> bool:
@@ -98,10 +112,16 @@ def _of_column(column: Column) -> Iterator[Bools]:
     with np.errstate(invalid="ignore"):  # infinity less infinity: not far
         spread = np.nan_to_num(np.abs(values - centre), nan=0.0, posinf=np.inf)
     yield _upper_half(spread, spread[number], number)
-    cells = np.where(number, values + 0.0, 0.0).view(np.uint64) ^ codes
+    cells = _cells(column)
     kinds, counts = np.unique(cells, return_counts=True)
     often = len(counts) > 0 and counts.max() >= FEWEST_ALIKE
     yield cells == kinds[counts.argmax()] if often else np.zeros(len(cells), np.bool_)
+
+
+def _cells(column: Column) -> npt.NDArray[np.uint64]:
+    """A word for each cell: equal for equal numbers and tokens."""
+    codes = column.tokens
+    return np.where(codes == 0, np.asarray(column.values, np.float64) + 0.0, 0.0).view(np.uint64) ^ codes
 
 
 def _upper_half(values: npt.NDArray[np.float64], held: npt.NDArray[np.float64], number: Bools) -> Bools:

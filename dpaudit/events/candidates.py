@@ -24,11 +24,11 @@ from dpaudit.events.features import (
     levels_of,
     single,
 )
+from dpaudit.events.features.joint import MOST_COORDINATES
 from dpaudit.events.scores import Part, cells_of, learn_linear
 from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Outputs, Path
 from dpaudit.sampling.worker import Pilot
 
-MOST_COORDINATES = 64  # of one output that pairs, ranks and sums are made of
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
 FEW_VALUES = 32

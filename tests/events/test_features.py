@@ -39,6 +39,7 @@ from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, C
 from tests.events.samples import INF, NAN, learned_ratio, odd_outputs
 
 PATHS = ((0,), (1,), (2,), (3,))
+FAR = tuple((place,) for place in range(64))  # of an output that may have more
 OUTPUTS = odd_outputs(600, seed=4)
 ENCODED = encode_objects(OUTPUTS)
 MISSING = object()
@@ -349,6 +350,10 @@ def test_many_tokens_are_found_as_few_are() -> None:
         (Event(Coordinate(()), ((9.5, INF),)), "output > 9.5"),
         (Event(Coordinate((0,)), ((-INF, 9.5),)), "output[0] <= 9.5"),
         (Event(Sum(PATHS), ((1.0, 2.0),)), "1 < sum(output) <= 2"),
+        (Event(Sum(FAR), ((1.0, 2.0),)), "1 < sum(the first 64 of output) <= 2"),
+        (Event(Ordered(FAR, -1, steps=True), ((1.5, INF),)), "max(steps of the first 64 of output) > 1.5"),
+        (Event(Above(FAR, 0.5), ((1.5, INF),)), "number of entries of the first 64 of output above 0.5 > 1.5"),
+        (Event(Extreme(FAR), ((1.5, INF),)), "argmax(the first 64 of output) > 1.5"),
         (Event(Above(PATHS, 0.5), ((1.5, INF),)), "number of entries of output above 0.5 > 1.5"),
         (Event(Above(PATHS, 0.1, steps=True), ((1.5, INF),)), "number of steps of output above 0.1 > 1.5"),
         (Event(Ordered(PATHS, 0, steps=True), ((9.5, INF),)), "min(steps of output) > 9.5"),

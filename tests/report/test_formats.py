@@ -69,7 +69,7 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
         assert "on trust" not in texts[0].replace("it is taken on trust that they are neighbours", ""), suffix
     first = {**made.spec["pairs"][0], "distance": 2}
     apart = page_one(replace(trusted, spec={**made.spec, "pairs": [first]}))[0].lines
-    assert any(line.startswith("The claim is refuted if the datasets are several steps apart, and") for line in apart)
+    assert any(line.startswith("The claim is refuted if the datasets are several steps apart, as") for line in apart)
     for each in (trusted, older):
         assert "adjacency taken on trust" in assertion.refuted_lines(each)[0]
         assert "adjacency taken on trust" in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, each))

@@ -76,7 +76,7 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
     told = f"{in_words(certified(result))}, with confidence {confidence_text(confidence(result))}; claimed is"
     steps = f" for datasets {result.distance:,} steps apart" if result.distance > 1 else ""
     lines = [f"The true {told} {claimed(result)}{steps}."]
-    near = "count as neighbours" if result.distance == 1 else "are several steps apart, and no more than stated"
+    near = "count as neighbours" if result.distance == 1 else "are several steps apart, as stated"
     if result.verdict is Verdict.REFUTED:
         where = f" if the datasets {near}:" if result.on_trust else f": on datasets that {near},"
         said = "says" if result.distance == 1 else "implies for these"

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from dpaudit.events.features.column import rounded, single, spell, stored
 from dpaudit.sampling.outputs import ABSENT, Column, Outputs, Path
 
+MOST_COORDINATES = 64  # of one output that these are made of
+
 
 def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> npt.NDArray[np.float64]:
     """The numbers at some paths, a row for each run; NaN where there is none.
@@ -34,9 +36,10 @@ def levels_of(outputs: Outputs, paths: tuple[Path, ...], steps: bool, parts: tup
     return tuple(float(level) for level in np.unique(single(np.quantile(numbers, parts)))) if len(numbers) else ()
 
 
-def _of(steps: bool) -> str:
-    """What a feature of several coordinates is taken over, in words."""
-    return "steps of output" if steps else "output"
+def taken_over(paths: tuple[Path, ...], steps: bool = False) -> str:
+    """What a feature of several coordinates is taken over, in words; where there may be more, that it is a part."""
+    whole = "output" if len(paths) < MOST_COORDINATES else f"the first {MOST_COORDINATES} of output"
+    return f"steps of {whole}" if steps else whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ class Ordered:
         return {**written, **({"steps": True} if self.steps else {})}
 
     def __str__(self) -> str:
-        names = {0: f"min({_of(self.steps)})", -1: f"max({_of(self.steps)})"}
-        return names.get(self.rank, f"sorted({_of(self.steps)})[{self.rank}]")
+        over = taken_over(self.paths, self.steps)
+        return {0: f"min({over})", -1: f"max({over})"}.get(self.rank, f"sorted({over})[{self.rank}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ class Above:
         return {**written, **({"steps": True} if self.steps else {})}
 
     def __str__(self) -> str:
-        return f"number of {'steps' if self.steps else 'entries'} of output above {np.float32(self.threshold)!s}"
+        over = f"{'' if self.steps else 'entries of '}{taken_over(self.paths, self.steps)}"
+        return f"number of {over} above {np.float32(self.threshold)!s}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class Sum:
         return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
 
     def __str__(self) -> str:
-        return "sum(output)"
+        return f"sum({taken_over(self.paths)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,7 @@ class Extreme:
         return {"kind": self.kind, "paths": [list(path) for path in self.paths], "greatest": self.greatest}
 
     def __str__(self) -> str:
-        return "argmax(output)" if self.greatest else "argmin(output)"
+        return f"{'argmax' if self.greatest else 'argmin'}({taken_over(self.paths)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +221,7 @@ class Present:
         return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
 
     def __str__(self) -> str:
-        return "number of entries present in output"
+        return f"number of entries present in {taken_over(self.paths)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,4 +263,4 @@ class FirstOf:
         }
 
     def __str__(self) -> str:
-        return f"position of the first {self.label} in output"
+        return f"position of the first {self.label} in {taken_over(self.paths)}"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events.features.column import Floats, rounded, single, spell, stored
+from dpaudit.events.features.joint import taken_over
 from dpaudit.sampling.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
 
 
@@ -101,7 +102,7 @@ class Shape:
         }
 
     def __str__(self) -> str:
-        return "shape of output"
+        return f"shape of {taken_over(self.paths)}"
 
 
 def _mix(codes: npt.NDArray[np.uint64], column: Column, multiplier: np.uint64) -> None:

@@ -52,7 +52,7 @@ def ready(*, silent: bool, environment: Mapping[str, str]) -> Host:
     """A host that rests, or a new one: what a mechanism does must not depend on which."""
     made_for = _made_for(silent, environment)
     with _LOCK:
-        for host in [each for each in _RESTING if each.made_for == made_for]:
+        for host in [each for each in reversed(_RESTING) if each.made_for == made_for]:
             _RESTING.remove(host)
             if host.begins({**os.environ, **environment}):
                 return host

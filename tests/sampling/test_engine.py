@@ -54,7 +54,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-def answer(mechanism: Any, runs: int = 4_000, *, pairs: Any = None, **way: Any) -> str:
+def answer(mechanism: Any, runs: int = 2_000, *, pairs: Any = None, **way: Any) -> str:
     spec = AuditSpec(
         claim=PureDP(0.5),
         mechanism=wrap(mechanism),

@@ -212,6 +212,11 @@ class AuditResult:
         return int(self.spec["pairs"][self.witness.pair]["distance"])
 
     @property
+    def cut_short(self) -> bool:
+        """Whether the clock took runs off, which a repetition makes: it gives other counts."""
+        return any(entry.what == "time" for entry in self.explored)
+
+    @property
     def bracket(self) -> Bracket | None:
         """The certified bound beside `upper`; None where there is no upper bound for the witness's pair.
 

@@ -119,8 +119,9 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult) -> Ch
             kinds.append(Kind.FELL)
     if not kinds:
         kinds.append(Kind.SAME if same else Kind.NOISE)
-    # equal questions and seeds of a mechanism that draws from its rng alone give equal counts
-    hidden = not same and spec_hash(old.spec) == spec_hash(new.spec) and old.reproducible and new.reproducible
+    # equal questions and seeds of a mechanism that draws from its rng alone give equal counts, if no clock cuts them
+    repeats = all(each.reproducible and not each.cut_short for each in (old, new))
+    hidden = not same and repeats and spec_hash(old.spec) == spec_hash(new.spec)
     return Change(before, after, tuple(sorted(kinds, key=ORDER.index)), asked, found, hidden)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpaudit.auditing.change import REGRESSIONS, UNCHANGED, Half, Kind
+from dpaudit.auditing.clock import cut
 from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.wording.comparisons import change_line, comparison_lines
 from dpaudit.ledger.comparison import change_of, compare, matched, question
@@ -176,3 +177,10 @@ def test_no_name_breaks_a_line() -> None:
         half = made.half(replace(SOUND, spec={**SOUND.spec, "name": name}))
         for old, new in ((half, None), (None, half), (half, Half(name, None, name))):
             assert change_line(change_of(old, new)).isprintable()
+
+
+def test_counts_that_the_clock_cut_are_no_hint_of_a_change() -> None:
+    """The same question and seed gave other counts because there was time for fewer runs."""
+    other = made.counted(100_100, 50_100)
+    timed = replace(other, explored=(*other.explored, cut("900,000 certifying runs", 1_000_000)))
+    assert [change_of(made.half(SOUND), made.half(each)).hidden for each in (other, timed)] == [True, False]

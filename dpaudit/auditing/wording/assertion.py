@@ -13,7 +13,7 @@ from dpaudit.auditing.wording.power import could_see
 from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean, data_text
 from dpaudit.auditing.wording.repeating import repeat
 from dpaudit.auditing.wording.sections import evidence_lines, leaning
-from dpaudit.auditing.wording.statements import confidence, cut_short, statement, verdict_text
+from dpaudit.auditing.wording.statements import confidence, statement, verdict_text
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 
@@ -106,7 +106,7 @@ def _repeat(result: AuditResult) -> tuple[str, ...]:
     lines = repeat(result)
     if not result.reproducible:
         note = "repeat, with other counts, for the mechanism draws randomness of its own:"
-    elif cut_short(result):
+    elif result.cut_short:
         note = "repeat, with other counts, for max_time_s took runs off and the repetition makes all of them:"
     else:
         note = "repeat, with the same counts:"

@@ -16,7 +16,7 @@ from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.wording.numerals import bound, confidence_text, counted, exact, level_text
 from dpaudit.auditing.wording.quoting import clean, data_text
 from dpaudit.auditing.wording.sections import Section
-from dpaudit.auditing.wording.statements import bits_looked_at, confidence, cut_short
+from dpaudit.auditing.wording.statements import bits_looked_at, confidence
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Relation
@@ -293,7 +293,7 @@ def _running(result: AuditResult) -> tuple[str, ...]:
         f"The seed {spec['seed']} has a child for every stage, pair and shard of {counted(spec['shard_runs'], 'run')} "
         "(numpy SeedSequence, SFC64); the side of every run was drawn by a fair coin."
     ]
-    if cut_short(result):
+    if result.cut_short:
         lines.append("There was no time for all runs; a repetition makes them, and gives other counts.")
     elif result.reproducible:
         lines.append("The mechanism draws only from what it is given: the same seed gives the same counts.")

@@ -22,7 +22,6 @@ from dpaudit.auditing.wording.statements import (
     NOT_PRIVATE,
     at_delta,
     confidence,
-    cut_short,
     headline,
     implied,
     limits,
@@ -279,7 +278,7 @@ def _spent(made: dict[str, Any]) -> str:
 
 def _reproducible(result: AuditResult) -> tuple[str, ...]:
     seed = f"spec hash {spec_hash(result.spec)}, seed {result.spec['seed']}"
-    if cut_short(result):
+    if result.cut_short:
         return (f"max_time_s took runs off: the same spec and seed make all of them, and give other counts ({seed})",)
     if result.reproducible:
         return (f"reproducible: the same spec and seed give the same counts ({seed})",)

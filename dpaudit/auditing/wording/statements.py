@@ -87,11 +87,6 @@ def unseen(result: AuditResult) -> str:
     return ", ".join(f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told))
 
 
-def cut_short(result: AuditResult) -> bool:
-    """Whether the clock took runs off, which a repetition makes."""
-    return any(entry.what == "time" for entry in result.explored)
-
-
 def confidence(result: AuditResult) -> float:
     """The confidence of what is said of a result: of all its witnesses together, for the best of them is told."""
     return float(result.spec["confidence"])

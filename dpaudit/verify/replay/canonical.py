@@ -7,7 +7,7 @@ memory, tracebacks and which parts are one object do not count. What may hold mo
 
 from __future__ import annotations
 
-import copyreg
+import contextlib
 import datetime
 import enum
 import struct
@@ -19,6 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
+from types import MemberDescriptorType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -114,7 +115,7 @@ def _form(value: Any, depth: int) -> Hashable:
             raise _unknown(kind)
         return Shaped(kind, _given(value, form))
     content = FORMS[base](value, form)
-    carried = None if kind is base and kind is not BaseException else object.__getstate__(value)
+    carried = None if kind is base and kind is not BaseException else _carried(value)
     if carried:
         content = (content, form(carried))
     return content if kind is tuple else Shaped(kind, content)
@@ -131,9 +132,25 @@ def _base(kind: type) -> type | None:
     return None if hidden else base
 
 
+@lru_cache(maxsize=1024)
+def _slots(kind: type) -> dict[tuple[type, str], Any]:
+    """The descriptors of the slots of a class written in Python, whatever it says of them."""
+    members = [each for base in kind.__mro__ if "__slots__" in vars(base) for each in vars(base).values()]
+    return {(each.__objclass__, each.__name__): each for each in members if type(each) is MemberDescriptorType}
+
+
+def _carried(value: Any) -> Any:
+    """The attributes and the slots of an instance, past what its class says of them."""
+    found = []
+    for (_, name), slot in _slots(type(value)).items():  # type: ignore[arg-type]
+        with contextlib.suppress(AttributeError):  # a slot without a value
+            found.append((name, slot.__get__(value)))
+    return (object.__getstate__(value), *found) if found else object.__getstate__(value)
+
+
 def _hides(kind: type, base: type) -> bool:
     """Whether an instance has room for more than what its base and its attributes show, as classes written in C do."""
-    attributes = len(copyreg._slotnames(kind)) + bool(kind.__dictoffset__) + bool(kind.__weakrefoffset__)  # type: ignore[attr-defined]
+    attributes = len(_slots(kind)) + bool(kind.__dictoffset__) + bool(kind.__weakrefoffset__)
     room = base.__basicsize__ + POINTER * attributes
     return kind.__basicsize__ > room or kind.__itemsize__ != base.__itemsize__ or hasattr(kind, "n_sequence_fields")
 

@@ -16,8 +16,8 @@ from dpaudit.verify.replay.uniform import Uniform, number_in
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (and is told after some seconds)
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
-    "elsewhere than rng, asks what a draw of rng.random() is, or tells an address or the time; make each run a "
-    "function of data and rng alone"
+    "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "
+    "class that it makes anew; make each run a function of data and rng alone"
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ class NumpyDraws(Source):
             raise self.refuse(f"rng.integers takes whole numbers, got {low!r} and {high!r}") from None
         if count < 1:
             raise self.refuse(f"rng.integers has nothing to draw between {low!r} and {high!r}")
+        least, most = _ends(dtype)
+        if not least <= start <= start + count - 1 <= most:
+            raise self.refuse(f"rng.integers draws no {np.dtype(dtype)} between {low!r} and {high!r}")
         value = start + (self.pick(count) if count > 1 else 0)
         if dtype is np.int64:
             return SMALL[value] if 0 <= value < 256 else np.int64(value)
@@ -45,7 +49,13 @@ class NumpyDraws(Source):
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         if dtype is not np.float64 and np.dtype(dtype) != np.float64 or out is not None:
             raise self.refuse("rng.random can be replayed for doubles that it returns; leave out dtype and out")
-        return self.uniform_draw() if size is None else self._filled(size, self.uniform_draw, np.dtype(object))
+        if size is None:
+            return self.uniform_draw()
+        drawn = self._filled(size, self.uniform_draw, np.dtype(object))
+        for each in drawn.ravel():
+            if isinstance(each, Uniform):
+                each.numpys = True
+        return drawn
 
     def uniform_draw(self) -> Any:
         """One number of random(): uniform on the multiples of 2^-53 in [0, 1)."""
@@ -127,6 +137,10 @@ class NumpyDraws(Source):
         """What to choose from: a number n for 0..n-1, an array, or a text; refused where numpy and `random` differ."""
         if isinstance(a, int | np.integer) and not isinstance(a, bool):
             return int(a)
+        if isinstance(a, str) and self.kind == "numpy":
+            raise self.refuse(
+                'rng.choice of a text fails; pass a list of its letters, or replay it with generator="random"'
+            )
         if isinstance(a, str):
             return a
         kinds = set(map(type, a)) if isinstance(a, list | tuple | range) else set()
@@ -151,6 +165,15 @@ class NumpyDraws(Source):
         for place in range(len(filled)):
             filled[place] = draw()
         return filled.reshape(shape)
+
+
+@lru_cache(maxsize=64)
+def _ends(dtype: Any) -> tuple[int, int]:
+    """The least and the largest number that integers() draws of a type; none, 1 and 0, where it is no whole number."""
+    kind = np.dtype(dtype)
+    if kind.kind not in "iu":
+        return (0, 1) if kind.kind == "b" else (1, 0)
+    return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
 def _shape(size: Any) -> tuple[int, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec, UnsoundAudit
@@ -17,12 +20,15 @@ from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, pairs_in_words
 from dpaudit.verify.replay.neighbours import Neighbours, adjacent
 from dpaudit.verify.replay.source import Kind
-from dpaudit.verify.replay.walk import Walked, confirm, walk
+from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk
 from dpaudit.verify.replay.watch import no_other_randomness
 
 IDEAL = ", rng.binomial taken as the ideal law"
 MESSAGES = ", exceptions told apart by type, message and cause"
 GENERATORS = {"numpy": "", "random": ", with a random.Random as rng", "replay": ", with replay's own generator as rng"}
+TRUE: dict[Kind, Callable[[int], Any]] = {"numpy": np.random.default_rng, "random": random.Random}
+MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
+SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
 STEPS = 1000  # of progress on each dataset: thousandths of the probability of its choices
 
 
@@ -45,7 +51,8 @@ def replay(
     ideal law, from which numpy's own leaves out the rarest outcomes (the scope says so where it is drawn;
     `random() < p` and `bernoulli(p)` are exact).
     `neighbours` is a predicate of two datasets, a list of pairs of datasets, or "all". `most_paths` bounds the runs
-    over all datasets; up to 4,096 runs of each dataset, and 64 at least, are made once more to see that they hold.
+    over all datasets; up to 4,096 runs of each dataset, and 64 at least, are made once more to see that they hold, and
+    as many or more with a true generator, whose outputs must follow the law that was found.
 
     Outputs are any plain values, and exceptions by type, message and cause; see `canonical` for when two are one.
 
@@ -67,11 +74,16 @@ def replay(
     mechanism = PerRun(function, dict(parameters or {}))
     choices = Choices(most, validate.one_of("generator", generator, tuple(GENERATORS)))  # type: ignore[arg-type]
     call = mechanism.open().call
-    with no_other_randomness(), types_as_they_seem():
-        walked = _walked(call, datasets, choices, most, progress or SILENT)
-        for place in reversed(range(len(datasets))):
+    with no_other_randomness():
+        with types_as_they_seem():
+            walked = _walked(call, datasets, choices, most, progress or SILENT)
+            for place in reversed(range(len(datasets))):
+                with _named(place):
+                    confirm(call, datasets[place], walked[place].records, choices.kind)
+        runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
+        for place in range(len(datasets) if choices.kind in TRUE else 0):
             with _named(place):
-                confirm(call, datasets[place], walked[place].records, choices.kind)
+                confirm_with(TRUE[choices.kind](SEED + place), call, datasets[place], walked[place].law, runs)
     outputs = {output for each in walked for output in each.law}
     failed = [output for output in outputs if isinstance(output, Raised)]
     if len(failed) == len(outputs):

@@ -24,14 +24,29 @@ ONLY_COMPARED = (
 )
 
 
-class Uniform:
-    """A draw of rng.random() that has been told apart from some numbers, and from nothing else."""
+def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """A comparison whose answer is of the type that a double's would be."""
 
-    __slots__ = ("high", "low", "source")
+    def method(self: Uniform, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return _each(lambda entry: compare(self, entry), other)
+        found = compare(self, other)
+        return np.bool_(found) if self.numpys or isinstance(other, np.generic) else found
+
+    return method
+
+
+class Uniform:
+    """A draw of rng.random() that has been told apart from some numbers, and from nothing else.
+
+    `numpys` says that it stands for a number of numpy's, an entry of an array.
+    """
+
+    __slots__ = ("high", "low", "numpys", "source")
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.low, self.high = 0, GRID
+        self.low, self.high, self.numpys = 0, GRID, False
 
     def _below(self, cut: int) -> bool:
         """Whether k < cut."""
@@ -61,26 +76,32 @@ class Uniform:
         scaled = value * GRID
         return math.floor(scaled) + 1 if inclusive else math.ceil(scaled)
 
+    @_as_a_double_s
     def __lt__(self, other: Any) -> bool:
         return other is not self and not _is_nan(other) and self._below(self._cut(other, inclusive=False))
 
+    @_as_a_double_s
     def __le__(self, other: Any) -> bool:
         return other is self or not _is_nan(other) and self._below(self._cut(other, inclusive=True))
 
+    @_as_a_double_s
     def __gt__(self, other: Any) -> bool:
         return other is not self and not _is_nan(other) and not self._below(self._cut(other, inclusive=True))
 
+    @_as_a_double_s
     def __ge__(self, other: Any) -> bool:
         return other is self or not _is_nan(other) and not self._below(self._cut(other, inclusive=False))
 
-    def __eq__(self, other: object) -> bool:
-        return self <= other and not self < other
+    @_as_a_double_s
+    def __eq__(self, other: Any) -> bool:
+        return bool(self <= other and not self < other)
 
-    def __ne__(self, other: object) -> bool:
+    @_as_a_double_s
+    def __ne__(self, other: Any) -> bool:
         return not self == other
 
     def __bool__(self) -> bool:
-        return self > 0
+        return bool(self > 0)
 
     def refuse(self, what: str) -> Exception:
         """The error for a use that cannot be replayed."""
@@ -122,9 +143,8 @@ _COMPARISONS = {
 
 
 def _each(compare: Callable[[Any], bool], other: Any) -> Any:
-    if not isinstance(other, np.ndarray):
-        return compare(other)
-    return np.array([compare(entry) for entry in other.ravel()], bool).reshape(other.shape)
+    other = np.asarray(other)
+    return np.array([compare(entry) for entry in other.ravel()], bool).reshape(other.shape)[()]
 
 
 @lru_cache(maxsize=4096)

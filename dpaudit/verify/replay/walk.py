@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from builtins import type  # the real one: while mechanisms run there is another in its place
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +24,7 @@ Law = Mapping[Hashable, Fraction]
 MOST_KEPT = 2048  # runs that are made again, every so many-th, and less than twice as many
 MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that they take
 LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where there are fewer
+FAR = 30.0  # logarithm of how unlikely the frequency of an output is that shows another law
 MOST_TEXT = 200  # characters of another's error in one of ours
 TELL_EVERY = 2048  # runs between two words of progress
 ROOM = "dpaudit.verify.replay"
@@ -49,7 +52,7 @@ def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fra
         if paths >= left:
             raise _too_many(paths, choices.covered())
         choices.begin()
-        output = outcome(call, fresh(), choices)
+        output = outcome(call, fresh(), choices.face, choices)
         choices.end()
         numerator, denominator = choices.mass()
         total = totals.setdefault(denominator, {})
@@ -78,20 +81,42 @@ def confirm(call: Call, data: Any, records: tuple[Record, ...], kind: Kind) -> N
     for turn in range(rounds):
         for place, past in enumerate(reversed(records)):
             again = Again(past, last=(turn + place) % 2 == 1, kind=kind)
-            output = outcome(call, fresh(), again)
+            output = outcome(call, fresh(), again.face, again)
             again.end()
             if output != past.output:
                 raise UnsoundAudit(DIFFERS)
 
 
-def outcome(call: Call, data: Any, source: Finite) -> Hashable:
-    """The canonical form of one run's output; what the mechanism raises is an output too."""
+def confirm_with(rng: Any, call: Call, data: Any, law: Law, runs: int) -> None:
+    """Makes runs with a true generator; raises `UnsoundAudit` where their outputs are not those of the law.
+
+    By Chernoff's bound a run of such a frequency has a probability below 1e-12.
+    """
+    fresh = copier(data)
+    counts = Counter(outcome(call, fresh(), rng) for _ in range(runs))
+    if not counts.keys() <= law.keys():
+        raise UnsoundAudit(DIFFERS)
+    for output, p in law.items():
+        share = counts[output] / runs
+        if runs * (_term(share, p) + _term(1.0 - share, 1 - p)) > FAR:
+            raise UnsoundAudit(DIFFERS)
+
+
+def _term(share: float, p: Fraction) -> float:
+    return share * math.log(share / max(float(p), 1e-300)) if share else 0.0
+
+
+def outcome(call: Call, data: Any, rng: Any, source: Finite | None = None) -> Hashable:
+    """The canonical form of one run's output; what the mechanism raises is an output too.
+
+    `source` is what stands in for `rng`, None where that is a generator itself.
+    """
     try:
-        output = call(data, source.face)
+        output = call(data, rng)
     except (DpAuditError, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
-        if source.error is None and _of_ours(error):
+        if source is not None and source.error is None and _of_ours(error):
             text = " ".join(str(error).split())[:MOST_TEXT]
             raise InvalidSpec(f"the stand-in for rng cannot do what the mechanism asks of it: {text}") from None
         return raised(error)

@@ -271,6 +271,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "probabilities": (lambda rng: rng.choice(2, p=[0.5, 0.6]), "2 probabilities that sum to 1"),
     "negative probabilities": (lambda rng: rng.choice(2, p=[1.5, -0.5]), "2 probabilities that sum to 1"),
     "a draw of pairs": (lambda rng: rng.choice([(0, 1), (1, 0)]), "choose a place"),
+    "integers that are none": (lambda rng: rng.integers(2, dtype=float), "draws no float64"),
+    "integers beyond their type": (lambda rng: rng.integers(250, 257, dtype=np.uint8), "draws no uint8"),
     "a mixed list": (lambda rng: rng.choice([1, "a"]), "choose a place"),
     "weighted without replacement": (
         lambda rng: rng.choice(3, 2, replace=False, p=[0.5, 0.25, 0.25]),
@@ -307,3 +309,10 @@ def test_a_draw_that_cannot_be_replayed_is_refused_even_where_the_mechanism_swal
 
     with pytest.raises(InvalidSpec, match=f"dataset 0 of the domain: .*{message}"):
         replayed(mechanism)
+
+
+def test_numpy_chooses_no_letter_of_a_text() -> None:
+    with pytest.raises(ValueError, match="a must be a sequence"):
+        np.random.default_rng(0).choice("ab")
+    with pytest.raises(InvalidSpec, match="pass a list of its letters"):
+        replay(lambda data, rng: rng.choice("ab"), [0, 1], "all")

@@ -104,6 +104,39 @@ class Slotted(Coarse):
         self.more = more
 
 
+class Silent:
+    """Keeps a slot to itself, whoever asks for it by name."""
+
+    __slots__ = ("secret",)
+
+    def __init__(self, secret: int) -> None:
+        self.secret = secret
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "secret":
+            raise AttributeError(name)
+        return object.__getattribute__(self, name)
+
+
+class Misnamed:
+    """Names other slots than it has."""
+
+    __slots__ = ("secret",)
+    __slotnames__ = ["other"]  # noqa: RUF012
+
+    def __init__(self, secret: int) -> None:
+        self.secret = secret
+
+
+class Hiding:
+    """One slot has both names, and the other none."""
+
+    __slots__ = ("secret", "shown")
+
+
+Hiding.secret = Hiding.shown  # type: ignore[misc]
+
+
 class Opaque:
     pass
 
@@ -156,6 +189,7 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {  # in each, no two look the sa
         lambda: Place(1, 2), lambda: Place(1.0, 2), lambda: (1, 2), lambda: Record("a", [1]), lambda: Other("a", [1]),
         lambda: Record("a", [True]), lambda: Coarse(1), lambda: Coarse(2), lambda: Slotted(1, 1), lambda: Slotted(1, 2),
         lambda: [Coarse(1)], lambda: [Coarse(2)], lambda: Colour.BLUE,
+        lambda: Silent(1), lambda: Silent(2), lambda: Misnamed(1), lambda: Misnamed(2),
     ],
     "times": [
         lambda: datetime.date(2020, 1, 1), lambda: datetime.datetime(2020, 1, 1), lambda: datetime.timedelta(1),
@@ -218,6 +252,7 @@ nested.append(nested)
         time.localtime(0),
         np.random.default_rng(0),
         io.StringIO("a"),
+        Hiding(),
         Coarse(len),  # type: ignore[arg-type]
         (1 // each for each in (1, 0)),
     ],

@@ -506,6 +506,21 @@ def test_a_stand_in_is_seen_as_numpy_s_generator(name: str) -> None:
     assert type is builtins.type is type(type)
 
 
+@pytest.mark.parametrize(
+    ("in_replay", "in_truth"), [(responds, leaks), (responds, lambda data, rng: 2 + data), (leaks, responds)]
+)
+def test_what_sees_a_stand_in_all_the_same_does_otherwise_with_a_true_generator(
+    in_replay: Callable[[int, Any], Any], in_truth: Callable[[int, Any], Any]
+) -> None:
+    """No class can be `type` and say that of its own class."""
+
+    def mechanism(data: int, rng: Any) -> Any:
+        return (in_truth if int.__class__ is type else in_replay)(data, rng)
+
+    with pytest.raises(UnsoundAudit, match="did not do the same"):
+        replay_of(mechanism, [0, 1], "all")
+
+
 @pytest.mark.parametrize("name", TOLD_APART)
 def test_what_would_tell_a_stand_in_apart_is_refused(name: str) -> None:
     def mechanism(data: int, rng: Any) -> int:

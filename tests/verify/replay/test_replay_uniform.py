@@ -147,6 +147,25 @@ def test_a_program_that_asks_for_its_type_is_told_that_of_a_number() -> None:
         law_of(lambda source: Fraction(source.random()))
 
 
+@pytest.mark.parametrize(
+    "compare",
+    [
+        lambda rng: rng.random() < np.exp(1.0) / (1.0 + np.exp(1.0)),
+        lambda rng: np.float64(0.3) >= rng.random(),
+        lambda rng: rng.random() == np.int64(1),
+        lambda rng: rng.random() > 0.3,
+        lambda rng: rng.random(2)[0] < 0.3,
+        lambda rng: np.less(rng.random(), 0.3),
+        lambda rng: rng.random() <= np.array(0.3),
+        lambda rng: rng.random() < np.array([0.3, 0.6]),
+        lambda rng: [each < 0.3 for each in rng.random(2)],
+    ],
+)
+def test_comparisons_give_what_those_of_a_double_give(compare: Callable[[Any], Any]) -> None:
+    true = {canonical(compare(np.random.default_rng(seed))) for seed in range(99)}
+    assert true == law_of(compare).keys()
+
+
 def test_arrays_of_draws_compare_entry_by_entry() -> None:
     law = law_of(lambda source: int((source.random((2, 2)) < 0.5).sum()))
     assert law == {k: Fraction(math.comb(4, k), 16) for k in range(5)}

@@ -286,10 +286,12 @@ def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None, held: Pilot |
     ).raise_if_unsound()
     if not processes:
         return found
-    far = ", as far as outputs were looked at" if answer.pilot is not None and answer.pilot.unseen else ""
+    seen = answer.pilot
+    far = ", as far as outputs were looked at" if seen is not None and seen.unseen else ""
+    raised = ", exceptions told by type" if seen is not None and (seen.first.notes or seen.second.notes) else ""
     note = (
-        f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh process, "
-        f"{sum(each.runs for each in processes):,} in all"
+        f"every run on a dataset gave one and the same output{raised}{far}: each certifying run was made in a fresh "
+        f"process, {sum(each.runs for each in processes):,} in all"
     )
     return replace(found, notes=(*found.notes, note))
 

@@ -76,6 +76,16 @@ def test_none_is_told_with_how_often_and_values_are_not() -> None:
     assert "exceptions" not in plain.provenance
 
 
+def test_exceptions_of_one_type_are_not_told_as_one_output() -> None:
+    def failing(data: Any, rng: Any) -> float:
+        if len(data) < 5:
+            raise ValueError(f"drew {rng.random()}")
+        return 5.0
+
+    (note,) = _audited(failing).health.notes
+    assert note.startswith("every run on a dataset gave one and the same output, exceptions told by type: each ")
+
+
 def test_an_event_on_numbers_says_where_it_is_about_a_value_at_all() -> None:
     from dataclasses import replace
 

@@ -23,6 +23,10 @@ class OfLines:
         """The lines that bound the region."""
         return self._region
 
+    @property
+    def delta(self) -> float:
+        return self._region.delta[0]
+
     def max_probability(self, q: float) -> float:
         return self._region.max_probability(validate.probability("q", q))
 

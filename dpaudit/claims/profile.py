@@ -44,10 +44,6 @@ class PrivacyProfile(OfLines):
         object.__setattr__(self, "relation", Relation.of(self.relation))
         object.__setattr__(self, "_region", Lines.of(points))
 
-    @property
-    def delta(self) -> float:
-        return self._region.delta[0]
-
     def at_distance(self, distance: int) -> PrivacyProfile:
         """Group privacy: G iterated `distance` times (Dong, Roth & Su 2022, theorem 2.14)."""
         k = validate.whole("distance", distance, least=1)

@@ -66,10 +66,6 @@ class TradeOffDP(OfLines):
         object.__setattr__(self, "_region", Lines.of(_lines(table)))
 
     @property
-    def delta(self) -> float:
-        return self._region.delta[0]
-
-    @property
     def table(self) -> tuple[Point, ...]:
         """The points (type I error, type II error) that the claim keeps."""
         assert isinstance(self.f, tuple)

@@ -56,8 +56,8 @@ def one_run_pure(question: Question) -> Estimate:
         return 1.0 if promised is None else one_run.p_value(guesses, promised, delta)
 
     if isinstance(question.choice, MultiSplit):
-        lower = _median([one_run.epsilon_lower(each, delta, alpha / 2.0) for each in tried])
-        p = min(1.0, 2.0 * _upper_median([p_of(each) for each in tried]))
+        lower = statistics.median_low([one_run.epsilon_lower(each, delta, alpha / 2.0) for each in tried])
+        p = min(1.0, 2.0 * statistics.median_high([p_of(each) for each in tried]))
     else:  # one number of guesses, or all of a grid that is paid for
         lower = max(one_run.epsilon_lower(each, delta, alpha / len(tried)) for each in tried)
         p = min(1.0, len(tried) * min(p_of(each) for each in tried))
@@ -122,12 +122,12 @@ def _by_splits(method: str, question: Question, one: Any, own: Any = _frozen_own
     detail: dict[str, Any]
     if isinstance(question.choice, MultiSplit) and question.given_counts is None:
         answers = [one(each, question.alpha / 2.0) for each in judged]
-        lower = _median([each[0] for each in answers])
-        p = min(1.0, 2.0 * _upper_median([each[1] for each in answers]))
+        lower = statistics.median_low([each[0] for each in answers])
+        p = min(1.0, 2.0 * statistics.median_high([each[1] for each in answers]))
         detail = {"splits": len(judged)}
         if claim is not None and curved(claim):  # each split froze a delta of its own: only the parameter has a median
             owned = [own(question, at, each[0], question.alpha / 2.0) for each, at in zip(answers, judged, strict=True)]
-            detail[f"{claim.parameter}_lower"] = _median(owned)
+            detail[f"{claim.parameter}_lower"] = statistics.median_low(owned)
             made = _estimate(method, question, many_run.WITHIN, lower, p, detail)
             return replace(made, lower=None, delta=None)
         return _estimate(method, question, many_run.WITHIN, lower, None if claim is None else p, detail)
@@ -160,11 +160,3 @@ def _estimate(
 def _offset(question: Question, judged: Judged) -> float:
     rule = judged.rule
     return question.delta if rule is None or rule.offset is None else rule.offset
-
-
-def _median(values: list[float]) -> float:
-    return statistics.median_low(values)
-
-
-def _upper_median(values: list[float]) -> float:
-    return statistics.median_high(values)

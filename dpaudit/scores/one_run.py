@@ -12,7 +12,7 @@ mean of at most m (1 - q) delta, because (1 - q) P - q Q is at most (1 - q) delt
     Pr(V >= v) <= f_r(v) + m (1 - q) delta mean_{k < r} max_w Pr(Bin(k, q) = w),
 
 the maximum over the w that v can leave. This replaces the correction 2 m delta max_i (f(v - i) - f(v)) / i of the
-paper's theorem 3.1 (`published_p_value`): that one treats the excess as independent of the coins, and is exceeded for
+paper's theorem 3.1: that one treats the excess as independent of the coins, and is exceeded for
 small m by mechanisms that a linear program finds. The bound here is mostly the smaller one where it matters.
 
 Where r is random and delta > 0, the two terms are bounded apart, with `DELTA_SHARE` of alpha for the second, so that
@@ -92,25 +92,6 @@ def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
     if guesses.fixed:
         return min(1.0, tail + excess)
     return min(1.0, max(tail / (1.0 - DELTA_SHARE), excess / DELTA_SHARE))
-
-
-def published_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
-    """The value of the paper's own formula, for comparison with other tools; see the module for why it is not used.
-
-    >>> round(published_p_value(Guesses(right=9, made=10, canaries=100, fixed=True), 0.0, 1e-5), 6)
-    0.011069
-    """
-    import numpy as np
-    from scipy.stats import binom
-
-    q = 1.0 / (1.0 + math.exp(-epsilon))
-    v, r = guesses.right, guesses.made
-    tail = float(binom.sf(v - 1, r, q))
-    if delta == 0.0 or v == 0:
-        return tail
-    steps = np.arange(1, v + 1)
-    steepest = float(np.max((binom.sf(v - steps - 1, r, q) - tail) / steps))
-    return min(1.0, tail + 2.0 * guesses.canaries * delta * steepest)
 
 
 def epsilon_lower(guesses: Guesses, delta: float, alpha: float) -> float:

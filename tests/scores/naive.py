@@ -9,6 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
+from scipy.stats import binom
+
+from dpaudit.scores.one_run import Guesses
 
 Signs = tuple[int, ...]
 
@@ -55,3 +58,13 @@ def auroc(inside: list[float], outside: list[float]) -> float:
     """By its definition, pair by pair."""
     won = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
     return won / (len(inside) * len(outside))
+
+
+def published_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
+    """The value of the paper's own formula, which other tools give; `one_run` says why it is not used."""
+    q = 1.0 / (1.0 + math.exp(-epsilon))
+    v, r = guesses.right, guesses.made
+    tail = float(binom.sf(v - 1, r, q))
+    steps = np.arange(1, v + 1)
+    steepest = float(np.max((binom.sf(v - steps - 1, r, q) - tail) / steps))
+    return min(1.0, tail + 2.0 * guesses.canaries * delta * steepest)

@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 from dpaudit.certify.binomial import lower_limit
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores.one_run import Guesses, epsilon_lower, grid, guess_ends, p_value, published_p_value
-from tests.scores.naive import guess_vectors, largest_chance
+from dpaudit.scores.one_run import Guesses, epsilon_lower, grid, guess_ends, p_value
+from tests.scores.naive import guess_vectors, largest_chance, published_p_value
 
 ORACLE = json.loads(Path(__file__).with_name("oracle_values.json").read_text())["canary"]
 LP = 1e-7  # what the linear program is good to

@@ -24,7 +24,7 @@ def endings(pilot: Pilot | None, witness: Witness) -> tuple[Ending, ...]:
     found: dict[str, tuple[list[int], list[int]]] = {VALUE: ([0, 0], [0, 0])}
     for side, outputs in enumerate((pilot.first, pilot.second)):
         inside = event.contains(outputs)
-        for label, there in _kinds(outputs):
+        for label, there in kinds(outputs):
             runs, hits = found.setdefault(label, ([0, 0], [0, 0]))
             runs[side], hits[side] = int(there.sum()), int((there & inside).sum())
     failed = sorted((each for each in found if each != VALUE), key=lambda each: (-sum(found[each][0]), each))
@@ -32,16 +32,17 @@ def endings(pilot: Pilot | None, witness: Witness) -> tuple[Ending, ...]:
     return tuple(Ending(each, (*found[each][0],), (*found[each][1],)) for each in kept)  # type: ignore[arg-type]
 
 
-def _kinds(outputs: Outputs) -> list[tuple[str, npt.NDArray[np.bool_]]]:
+def kinds(outputs: Outputs) -> list[tuple[str, npt.NDArray[np.bool_]]]:
+    """How runs ended, and which of them did so."""
     codes = outputs.column(()).tokens
-    value, kinds = np.ones(outputs.runs, np.bool_), []
+    value, found = np.ones(outputs.runs, np.bool_), []
     for code in np.unique(codes).tolist():
         label = PLAIN.get(code) or outputs.labels.get(code, "")
         if code in PLAIN or label.startswith("raised "):
             there = codes == np.uint64(code)
             value &= ~there
-            kinds.append((label, there))
-    return [(VALUE, value), *kinds]
+            found.append((label, there))
+    return [(VALUE, value), *found]
 
 
 def notes(pilot: Pilot | None) -> dict[str, str]:

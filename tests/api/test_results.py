@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import InvalidSpec, Verdict
+from dpaudit import InvalidSpec, UnsoundAudit, Verdict
 from dpaudit.api import audit, load, recheck, write_report
 from tests.api import mechanisms
 
@@ -67,6 +67,22 @@ def test_fresh_runs_are_new_to_whoever_audited_with_any_seed() -> None:
     assert drawn
     assert not seen & set(drawn)
     assert "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed 0" in str(again)
+
+
+@pytest.mark.parametrize("runs", [400, 4_000])
+def test_fresh_runs_that_all_fail_are_no_verdict(runs: int) -> None:
+    """Their witness is never hit on either side, so it alone does not tell; the first runs are 4, or 20."""
+    down = False
+
+    def failing(data: float, rng: Any) -> float:
+        if down:
+            raise RuntimeError("down")
+        return float(data + rng.laplace())
+
+    result = audit(failing, pair=(0.0, 1.0), epsilon=1.0, runs=runs, seed=1, n_jobs=1)
+    down = True
+    with pytest.raises(UnsoundAudit, match=r"every run on the pair 'pair' raised RuntimeError, .*nothing was compared"):
+        recheck(result, failing, fresh=True)
 
 
 def test_fresh_runs_need_the_mechanism(result: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpaudit.auditing.certification import Evidence
-from dpaudit.auditing.endings import notes
+from dpaudit.auditing.endings import VALUE, kinds, notes
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.witness import Witness
 from dpaudit.certify.evidence import Binned, CoinFlip
@@ -26,9 +26,11 @@ def check_compared(witness: Witness, evidence: Evidence, pair: str, pilot: Pilot
     """Raises `UnsoundAudit` where each run failed alike, or gave an object or entries that no event looks into.
 
     Such a mechanism is never refuted, whatever it would release if it worked. `pilot` holds search runs of the pair:
-    where one of them gave another output, the rest is rare, and not broken.
+    where one of them gave another output, the rest is rare, and not broken; where all of them failed alike, so did
+    certifying runs that the event tells nothing of.
     """
-    if pilot is not None and not constants(pilot).equal:
+    failed = _failed(pilot)
+    if pilot is not None and not failed and not constants(pilot).equal:
         return
     if pilot is not None and pilot.unseen and not _told(evidence):
         raise UnsoundAudit(
@@ -36,24 +38,34 @@ def check_compared(witness: Witness, evidence: Evidence, pair: str, pilot: Pilot
             f"were not: {pilot.unseen:,}): nothing was compared, so there is no verdict; return fewer entries, or a "
             "summary of them"
         )
-    event = witness.event
+    label = failed if failed and not _told(evidence) else _only(witness.event, evidence)
+    kind, _, what = label.partition(" ")
+    if kind in BLIND:
+        told = BLIND[kind].format(ascii(what)[1:-1]) + _said(pilot, label)
+        raise UnsoundAudit(
+            f"every run on the pair {pair!a} {told}: nothing was compared, so there is no verdict; "
+            "call the mechanism once on these datasets, and mend what it gives"
+        )
+
+
+def _failed(pilot: Pilot | None) -> str:
+    """The label of the failure that all held runs ended in."""
+    sides = () if pilot is None else [side for side in (pilot.first, pilot.second) if side.runs]
+    found = {label for side in sides for label, there in kinds(side) if there.any()}
+    return found.pop() if len(found) == 1 and found != {VALUE} else ""
+
+
+def _only(event: Event | Partition, evidence: Evidence) -> str:
+    """The label of the one output that all certifying runs gave, where the event is that output."""
     if isinstance(event, Partition) and isinstance(evidence, Binned):
         event, hits = event.bins[0], (evidence.counts_p[0], evidence.counts_q[0])
     elif isinstance(event, Event) and isinstance(evidence, CoinFlip):
         hits = evidence.hits_p, evidence.hits_q
     else:
-        return
+        return ""
     if not isinstance(event.feature, Whole) or event.intervals or len(event.tokens) != 1:
-        return
-    if hits != (evidence.runs_p, evidence.runs_q) or not all(hits):
-        return
-    kind, _, what = event.tokens[0].label.partition(" ")
-    if kind in BLIND:
-        told = BLIND[kind].format(ascii(what)[1:-1]) + _said(pilot, event.tokens[0].label)
-        raise UnsoundAudit(
-            f"every run on the pair {pair!a} {told}: nothing was compared, so there is no verdict; "
-            "call the mechanism once on these datasets, and mend what it gives"
-        )
+        return ""
+    return event.tokens[0].label if all(hits) and hits == (evidence.runs_p, evidence.runs_q) else ""
 
 
 def _told(evidence: Evidence) -> bool:

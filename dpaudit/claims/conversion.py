@@ -134,9 +134,13 @@ def to_gaussian(claim: Claim) -> GaussianDP:
         return claim
     if not isinstance(claim, PureDP):
         raise InvalidSpec(f"only PureDP and GaussianDP imply Gaussian DP, got {claim}")
-    from scipy.special import log_expit, ndtri_exp
+    from scipy.special import erfinv, log_expit, ndtri_exp
 
-    return GaussianDP(max(0.0, up(-2.0 * float(ndtri_exp(log_expit(-claim.epsilon))), 64.0)), claim.relation)
+    if claim.epsilon < 1.0:  # near 1/2 the other formula cancels
+        mu = math.sqrt(8.0) * float(erfinv(math.tanh(claim.epsilon / 2.0)))
+    else:
+        mu = -2.0 * float(ndtri_exp(log_expit(-claim.epsilon)))
+    return GaussianDP(up(mu, 64.0), claim.relation)
 
 
 def implies(claim: Claim, other: Claim) -> bool:
@@ -205,7 +209,7 @@ def _least_mu(claim: Claim) -> float:
     from scipy.special import ndtri
 
     half = [(q, max(q, missed - 4.0 * UNIT)) for q, missed in _corners(claim) if q <= missed < 1.0]
-    return max((up(-float(ndtri(q) + ndtri(missed)), 64.0) for q, missed in half), default=0.0)
+    return max((up(16.0 * UNIT - float(ndtri(q) + ndtri(missed)), 64.0) for q, missed in half), default=0.0)
 
 
 def _by_orders(claim: RenyiDP | ZeroConcentratedDP, delta: float) -> float:

@@ -72,6 +72,17 @@ def test_what_pure_dp_implies(epsilon: float) -> None:
     assert to_gaussian(claim).max_probability(q) == pytest.approx(1.0 - q, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "epsilon", [0.0, 1e-12, 0.0001197362544954906, 0.0003301413391161212, 0.006036308862753918, 0.7, 3.0, 20.0]
+)
+def test_a_small_mu_is_rounded_up_too(epsilon: float) -> None:
+    """2 Phi(mu / 2) - 1 = tanh(epsilon / 2), in balls."""
+    arb = pytest.importorskip("flint").arb
+    for mu in to_gaussian(PureDP(epsilon)).mu * (1.0 - np.geomspace(1e-16, 1e-9, 60)):
+        if implies(PureDP(epsilon), GaussianDP(float(mu))):
+            assert (arb(float(mu)) / arb(8).sqrt()).erf() >= (arb(epsilon) / 2).tanh()
+
+
 def test_what_gaussian_dp_implies() -> None:
     claim = GaussianDP(1.5)
     assert within(claim, to_zcdp(claim))

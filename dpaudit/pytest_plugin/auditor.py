@@ -164,6 +164,7 @@ class Auditor:
             exit_code=4 if result.power_reached is False else 0,
             accepted=entry.accepted.fingerprint if entry.covered and entry.accepted else None,
             bits_refuted=result.representation_refuted,
+            in_part=bool(result.unseen or result.unpaired),
         )
         problem = _recorded(result, self.place.root, ledger)
         if self.place.folder is None:

@@ -101,6 +101,9 @@ def summary_lines(kept_records: Records, plan: Plan, folder: Path | None, proble
     bits = sum(record.bits_refuted for record in records)
     if bits:
         lines.append(f"{counted(bits, 'representation finding')}: the bits of outputs tell datasets apart")
+    in_part = sum(record.in_part for record in records)
+    if in_part:
+        lines.append(f"{counted(in_part, 'audit')} did not look at outputs whole; --dpaudit-report DIR says how far")
     accepted = [f"accepted finding: {record.name} ({record.accepted})" for record in records if record.accepted]
     told = [f"{record.name}: {record.problem}" for record in records if record.problem]
     again = kept_records.retried

@@ -14,7 +14,7 @@ class Record:
 
     `key` is its own, `attempt` counts the tries of a test that is run again, and `number` the audits of one try.
     `file` is the name of the stored result in the folder of the report, `accepted` the fingerprint of the accepted
-    finding that covers it, `problem` why it could not be stored.
+    finding that covers it, `problem` why it could not be stored; `in_part` where outputs were not looked at whole.
     """
 
     key: str
@@ -30,6 +30,7 @@ class Record:
     exit_code: int = 0
     accepted: str | None = None
     bits_refuted: bool = False
+    in_part: bool = False
     file: str | None = None
     problem: str | None = None
 

@@ -246,7 +246,7 @@ def test_a_summary_tells_what_is_wrong() -> None:
     records.add(
         [
             record(verdict="REFUTED", as_expected=False).to_dict(),
-            record(number=2, verdict="REFUTED", as_expected=True, accepted="f0f0").to_dict(),
+            record(number=2, verdict="REFUTED", as_expected=True, accepted="f0f0", in_part=True).to_dict(),
             record(number=3, verdict="NOT_REFUTED", as_expected=True, bits_refuted=True, problem="disk full").to_dict(),
             record(number=4, verdict=None, as_expected=False, error="it died", confidence=0.5).to_dict(),
         ],
@@ -257,6 +257,7 @@ def test_a_summary_tells_what_is_wrong() -> None:
         "4 audits: 2 refuted, 1 not refuted, 1 without verdict; 1 verdict not as expected",
         "chance of a false alarm: at most 0.51 for all of them together; profile ci, 200,000 runs an audit, seed 0",
         "1 representation finding: the bits of outputs tell datasets apart",
+        "1 audit did not look at outputs whole; --dpaudit-report DIR says how far",
         "accepted finding: t.py::test_it (f0f0)",
         "expired: x",
         "t.py::test_it: disk full",

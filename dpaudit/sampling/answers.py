@@ -6,6 +6,7 @@ Whoever writes these bytes, to read them runs nothing.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -18,6 +19,7 @@ from dpaudit.sampling.codec import Kept, UnreadableShard, decoded, encoded
 from dpaudit.sampling.outputs import Outputs
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done, as_error, hold, named, several
+from dpaudit.sampling.worker import Pilot
 
 LENGTH = 8  # bytes that tell how long the head is
 
@@ -62,6 +64,15 @@ def read(answer: bytes) -> list[Any]:
     return results
 
 
+def fits(result: Any, task: tuple[Any, ...]) -> bool:
+    """Whether it may be what this task returned: its shards, and of the kind that was asked for."""
+    if not isinstance(result, Done) or result.error is not None:
+        return True
+    _, asked, reducer = task
+    kinds = {isinstance(found, Pilot) for _, found in result.results}
+    return tuple(shard for shard, _ in result.results) == asked and kinds == {reducer is None}
+
+
 def _encoded(results: list[Any]) -> bytes:
     heads: list[Any] = []
     parts: list[bytes] = []
@@ -90,7 +101,7 @@ def _result(kind: str, value: Any, parts: list[bytes]) -> Any:
         found = [decoded(each, part).result for each, part in zip(kinds, parts, strict=True)]
         told = None if error is None else (str(error[0]), str(error[1]))
         made = [Shard(Stage(stage), int(pair), int(index), int(runs)) for stage, pair, index, runs in work]
-        return Done(tuple(zip(made, found, strict=True)), float(seconds), float(cpu_s), told)
+        return Done(tuple(zip(made, found, strict=True)), _time(seconds), _time(cpu_s), told)
     if kind == "outputs":
         return decoded(kind, parts[0]).result
     if kind == "words":
@@ -101,6 +112,11 @@ def _result(kind: str, value: Any, parts: list[bytes]) -> Any:
     if kind == "error":
         raise as_error(Done(error=(str(value[0]), str(value[1]))))
     raise LookupError(kind)
+
+
+def _time(seconds: Any) -> float:
+    """Where a mechanism has changed the clock, none."""
+    return float(seconds) if math.isfinite(seconds) else 0.0
 
 
 def _pair(pair: SealedPair) -> list[Any]:

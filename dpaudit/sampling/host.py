@@ -98,8 +98,11 @@ def _path() -> list[str]:
 
 @atexit.register
 def _end_resting() -> None:
-    for host in _RESTING:
-        if host.made_for[0] == os.getpid():  # a fork of the driver leaves them alone
+    ours = [host for host in _RESTING if host.made_for[0] == os.getpid()]  # a fork of the driver leaves them alone
+    for host in ours:
+        host.end()
+    with suppress(KeyboardInterrupt):  # they end without being waited for
+        for host in ours:
             host.close()
 
 

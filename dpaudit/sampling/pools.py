@@ -102,9 +102,10 @@ class Processes:
                 flying: list[Any] = list(busy)
                 for host in cast("list[Host]", wait(flying)):
                     results = answers.read(host.receive())
-                    number = busy.pop(host)
-                    if len(results) != len(groups[number]):
+                    number = busy[host]
+                    if len(results) != len(groups[number]) or not all(map(answers.fits, results, groups[number])):
                         raise answers.Unreadable
+                    del busy[host]
                     self._hosts.append(self._hosts.pop(self._hosts.index(host)))
                     yield number, results
         except (Lost, answers.Unreadable) as error:

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 FOREVER_S = 600.0
 
 
@@ -79,6 +81,28 @@ def end_driver(data: Any, rng: Any) -> int:
     Path(folder, "process").write_text(f"{os.getpid()} {os.getppid()}")
     os.kill(driver, signal.SIGKILL)
     time.sleep(FOREVER_S)
+    return 0
+
+
+def another_shard(data: Any, rng: Any) -> int:
+    """Changes, from within its run, which shard its worker says it ran."""
+    frame = sys._getframe()
+    while frame.f_code.co_name != "run_task":
+        assert frame.f_back is not None
+        frame = frame.f_back
+    object.__setattr__(frame.f_locals["task"][0], "index", 99)
+    return 0
+
+
+def another_kind(data: Any, rng: Any) -> int:
+    from dpaudit.sampling.worker import Worker
+
+    Worker.run = lambda *_: np.zeros(3, np.int64)  # type: ignore[assignment,method-assign]
+    return 0
+
+
+def no_clock(data: Any, rng: Any) -> int:
+    time.perf_counter = time.thread_time = lambda: float("nan")
     return 0
 
 

@@ -22,6 +22,7 @@ from dpaudit.sampling.tasks import Done
 from tests.sampling import left
 
 WORK = shards(Stage.SEARCH, 0, 4, 4)
+PAIR = (AdjacentPair(0, 1),)
 FRESH = [FreshTask(Shard(Stage.FRESH, 0, 0, 1), (False,))]
 
 
@@ -163,6 +164,24 @@ def test_a_host_that_does_not_answer_is_not_kept_waiting_for(monkeypatch: pytest
     os.kill(host._process.pid, signal.SIGSTOP)
     assert not host.rests()
     host.close()
+
+
+def test_an_answer_to_another_question_is_none() -> None:
+    """And the process that gave it is not asked again."""
+    with Engine(1, supervised=True) as engine, engine.session(wrap(left.another_kind), PAIR, 5, None) as session:
+        assert [session.pilot(WORK).sizes for _ in range(2)] == [(4,)] * 2
+    with (
+        Engine(1, supervised=True) as engine,
+        engine.session(wrap(left.another_shard), PAIR, 5, None) as session,
+        pytest.raises(UnsoundAudit, match="twice"),
+    ):
+        session.pilot(WORK)
+
+
+def test_a_clock_that_a_mechanism_changes_is_not_read() -> None:
+    with Engine(1, supervised=True) as engine, engine.session(wrap(left.no_clock), PAIR, 5, None) as session:
+        assert session.probe(16).run_s == session.run_s == 0.0
+        session.pilot(WORK)
 
 
 def test_a_parameter_that_json_does_not_know_is_told_as_it_prints() -> None:

@@ -15,7 +15,6 @@ import gc
 import os
 import pickle
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -34,7 +33,7 @@ PDEATHSIG = 1  # of prctl
 KEPT, ANEW, HOLD = b"k", b"n", b"h"  # run it in the process that is there, or in a new one; or keep it for new ones
 BEGIN, REST = b"b", b"r"  # an audit begins, here; or is over: its process ends
 START = "import sys; sys.path[:] = {path!r}; from dpaudit.sampling.host import serve; serve{pipes!r}"
-AT_START = re.compile("PYTHON.*|.*_NUM_THREADS")  # variables that an interpreter or its libraries read once
+CHANGING = "PYTEST_CURRENT_TEST"  # the one variable that no library reads at its start, and that is new for every test
 MOST_RESTING = 4
 
 _LINE: list[Any] = []  # of a process, while it answers: where to, and the nonce
@@ -73,10 +72,10 @@ def rest(host: Host) -> None:
 
 
 def _made_for(silent: bool, environment: Mapping[str, str]) -> tuple[Any, ...]:
-    """What cannot be changed in an interpreter: its driver, where it prints, and what it read of the environment."""
+    """What cannot be changed in an interpreter: its driver, where it prints, and what it may have read at its start."""
     given = {**os.environ, **environment}
-    streams: list[Any] = [] if silent else [_stream(1), _stream(2)]
-    return os.getpid(), _user(), streams, {name: given[name] for name in given if AT_START.fullmatch(name)}
+    given.pop(CHANGING, None)
+    return os.getpid(), _user(), [] if silent else [_stream(1), _stream(2)], given
 
 
 def _user() -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ import pytest
 from dpaudit import AdjacentPair, UnsoundAudit, batched, command
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, FreshTask, Shard, Stage, answers, shards
-from dpaudit.sampling.host import HOLD, KEPT, Host, Lost
+from dpaudit.sampling.host import CHANGING, HOLD, KEPT, Host, Lost
 from dpaudit.sampling.pools import LostWorker, Processes
 from dpaudit.sampling.tasks import Done
 from tests.sampling import left
@@ -77,7 +77,7 @@ def tells() -> dict[str, str]:
     """Who answers, where, and how often its process has: an answer that travels from one run to the next."""
     _RUNS.append(1)
     told = {"process": os.getpid(), "host": os.getppid(), "folder": os.getcwd(), "runs": len(_RUNS)}
-    return {**{name: str(value) for name, value in told.items()}, "variable": os.environ["DPAUDIT_TELLS"]}
+    return {**{name: str(value) for name, value in told.items()}, "variable": os.environ[CHANGING]}
 
 
 _RUNS: list[int] = []
@@ -93,12 +93,12 @@ def test_a_host_goes_on_to_the_next_audit_and_its_process_does_not(
         assert left.gone(int(answer["process"]))
         return dict(answer)
 
-    monkeypatch.setenv("DPAUDIT_TELLS", "before")
+    monkeypatch.setenv(CHANGING, "before")
     first = told()
-    monkeypatch.setenv("DPAUDIT_TELLS", "after")
+    monkeypatch.setenv(CHANGING, "after")
     monkeypatch.chdir(tmp_path)
     second = told()
-    monkeypatch.setenv("PYTHONHASHSEED", "7")  # which an interpreter reads once
+    monkeypatch.setenv("PYTHONHASHSEED", "7")  # which an interpreter reads at its start
     third = told()
     assert first["host"] == second["host"] != third["host"]
     assert first["process"] != second["process"]
@@ -196,7 +196,7 @@ def test_a_parameter_that_json_does_not_know_is_told_as_it_prints() -> None:
 def test_a_host_whose_driver_is_killed_at_once_ends(tmp_path: Path) -> None:
     """Before it has loaded anything, let alone been asked; its pipes are held open by another process."""
     code = (
-        "import os, signal, time; from dpaudit.sampling.host import Host\n"
+        "import os, signal, time; from dpaudit.sampling.host import CHANGING, Host\n"
         "host = Host(silent=True, environment={}); holder = os.fork()\n"
         "(os.close(1), time.sleep(600)) if holder == 0 else print(host._process.pid, holder, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"

@@ -153,8 +153,8 @@ def compared(name: str, seeds: range, confidence: float) -> Count:
 
 def tally(pairs: list[tuple[Any, Any]], start: float) -> Count:
     """What the comparison says of pairs of results; a rise is one of the bound, whether or not the claim fell."""
-    from dpaudit.auditing.change import Half, Kind
     from dpaudit.ledger.comparison import change_of
+    from dpaudit.results.change import Half, Kind
 
     changes = [change_of(Half(old.name, old), Half(new.name, new)) for old, new in pairs]
     return Count(

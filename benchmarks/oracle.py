@@ -69,8 +69,8 @@ def cases() -> Iterator[Case]:
     """The pairs are written out: the laws of the discrete mechanisms depend on nothing else but the scales."""
     from scipy.special import ndtr
 
-    from dpaudit.catalogue.exact.comparisons import below, halting, winning
     from dpaudit.claims import ApproximateDP, PureDP
+    from dpaudit.losses.comparisons import below, halting, winning
 
     def laplace(scale: float) -> Callable[[Any, Floats], Floats]:
         return lambda data, level: below(level - data, scale)
@@ -166,7 +166,7 @@ def found(case: Case, goal: Any, runs: int, seed: int) -> Any:
     from dpaudit.auditing.searching.look import PILOT_RUNS
     from dpaudit.auditing.searching.search import PILOT_PART
     from dpaudit.events import best, everything, pilot_counts, plan
-    from dpaudit.sampling import Pilot, Sample
+    from dpaudit.outputs import Pilot, Sample
     from dpaudit.sampling.encode import encode_batch
 
     rng = np.random.default_rng(seed)

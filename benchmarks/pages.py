@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 import dpaudit
 from dpaudit import report
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.report import html
 
 @dpaudit.batched

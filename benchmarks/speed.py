@@ -21,8 +21,9 @@ from dpaudit.api import audit
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import batched, wrap
+from dpaudit.outputs import token
 from dpaudit.pairs import AdjacentPair
-from dpaudit.sampling import Engine, Stage, shards, token
+from dpaudit.sampling import Engine, Stage, shards
 
 ROUNDS = 5
 CALL = 1 << 13

@@ -37,7 +37,7 @@ def _laplace(loss: float) -> Points:
 
 
 def _halting(first: list[float], second: list[float], threshold_scale: float, query_scale: float) -> Points:
-    from dpaudit.catalogue.exact.comparisons import halting
+    from dpaudit.losses.comparisons import halting
 
     laws = [halting(np.asarray(data, float), 0.0, threshold_scale, query_scale) for data in (first, second)]
     found = [_by_ratio(*laws), _by_ratio(*laws[::-1])]

@@ -12,7 +12,7 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit.api import audit, bracket, load, load_suite, recheck, write_report
-    from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, Verdict
+    from dpaudit.auditing import AuditSpec
     from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
     from dpaudit.claims import (
         ApproximateDP,
@@ -27,14 +27,20 @@ if TYPE_CHECKING:
     from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, UnsoundAudit
     from dpaudit.mechanisms import batched, built_by, command
     from dpaudit.pairs import AdjacentPair, stock_pairs
+    from dpaudit.results.bracket import Bracket, BracketVerdict
+    from dpaudit.results.result import AuditResult
+    from dpaudit.results.suite import SuiteResult
+    from dpaudit.results.upper import UpperBound
+    from dpaudit.results.verdict import Verdict
     from dpaudit.scores import AttackCounts, ScoresResult, audit_scores
     from dpaudit.sweeps import Sweep, SweepInterrupted, sweep
-    from dpaudit.verify.bracket import Bracket, BracketVerdict
-    from dpaudit.verify.upper import UpperBound
 
 _HOMES = {
     "dpaudit.api": ("audit", "bracket", "load", "load_suite", "recheck", "write_report"),
-    "dpaudit.auditing": ("AuditResult", "AuditSpec", "SuiteResult", "Verdict"),
+    "dpaudit.auditing": ("AuditSpec",),
+    "dpaudit.results.result": ("AuditResult",),
+    "dpaudit.results.suite": ("SuiteResult",),
+    "dpaudit.results.verdict": ("Verdict",),
     "dpaudit.auditing.searching.pair_search": ("PairSearch", "search_pairs"),
     "dpaudit.claims": (
         "ApproximateDP",
@@ -51,8 +57,8 @@ _HOMES = {
     "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
     "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
     "dpaudit.sweeps": ("Sweep", "SweepInterrupted", "sweep"),
-    "dpaudit.verify.bracket": ("Bracket", "BracketVerdict"),
-    "dpaudit.verify.upper": ("UpperBound",),
+    "dpaudit.results.bracket": ("Bracket", "BracketVerdict"),
+    "dpaudit.results.upper": ("UpperBound",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

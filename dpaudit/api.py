@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.auditing import AuditResult, AuditSpec, SuiteResult, repeat_witness, run_audit
+from dpaudit.auditing import AuditSpec, repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.rechecking import recompute, repeated, went_alone
 from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
@@ -20,9 +19,12 @@ from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import restored
 from dpaudit.pairs.strategies import drawn_pairs, is_strategy
+from dpaudit.results.bracket import Bracket
+from dpaudit.results.rechecking import recompute, repeated, went_alone
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteResult
+from dpaudit.results.upper import UpperBound
 from dpaudit.sampling import Engine, Probe
-from dpaudit.verify.bracket import Bracket
-from dpaudit.verify.upper import UpperBound
 
 DEFAULT_RUNS = 1_000_000
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
@@ -245,14 +247,14 @@ def bracket(
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
     """The result stored in a JSON file; raises `InvalidSpec` where it is no result or contradicts its counts."""
-    from dpaudit.auditing.stored import load as load_stored
+    from dpaudit.results.stored import load as load_stored
 
     return load_stored(path)
 
 
 def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
     """The suite stored in a suite.json; raises `InvalidSpec` where it is none or contradicts its own results."""
-    from dpaudit.auditing.stored import load_suite as load_stored
+    from dpaudit.results.stored import load_suite as load_stored
 
     return load_stored(path)
 

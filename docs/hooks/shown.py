@@ -13,8 +13,8 @@ from reference.text import code, fenced, prose, table
 
 import dpaudit
 from dpaudit.auditing.sweeping import COLUMNS
-from dpaudit.auditing.wording import Section, headline, limits, sections
 from dpaudit.certify import smallest_caught
+from dpaudit.results.wording import Section, headline, limits, sections
 
 RUNS = 200_000
 VARYING = ("started", "wall_s", "cpu_s", "platform", "commit")  # the pages do not change from build to build

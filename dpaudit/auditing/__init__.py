@@ -1,20 +1,6 @@
-"""From a spec to a result: search, the pipeline, results, and every sentence about them."""
+"""From a spec to a result: the stages of an audit in their order, probe, search, freeze, certify, health."""
 
 from dpaudit.auditing.pipeline import repeat_witness, run_audit
-from dpaudit.auditing.result import AuditResult, Explored
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.witness import Witness
 
-__all__ = [
-    "AuditResult",
-    "AuditSpec",
-    "Explored",
-    "SuiteEntry",
-    "SuiteResult",
-    "Verdict",
-    "Witness",
-    "repeat_witness",
-    "run_audit",
-]
+__all__ = ["AuditSpec", "repeat_witness", "run_audit"]

@@ -17,9 +17,7 @@ import numpy.typing as npt
 
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.result import Explored
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.witness import Witness
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
@@ -29,7 +27,10 @@ from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Goal, HitCounter, Proposal, best, pilot_counts, plan
 from dpaudit.events.betting import Bet, Learner
 from dpaudit.events.explore import Plan
-from dpaudit.sampling import Pilot, Progress, Sample, Session, Shard, Stage, Watch, shards
+from dpaudit.outputs import Pilot, Sample
+from dpaudit.results.result import Explored
+from dpaudit.results.witness import Witness
+from dpaudit.sampling import Progress, Session, Shard, Stage, Watch, shards
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.watch import Looked
 

@@ -14,10 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.certification import Evidence, certificate_of
 from dpaudit.auditing.pipeline import run_audit
-from dpaudit.auditing.spec import AuditSpec, suited
-from dpaudit.certify import Binned, CoinFlip
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.certify import Binned, CoinFlip, suited
 from dpaudit.certify.binomial import lower_limit, quantile, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import (
@@ -33,6 +32,7 @@ from dpaudit.claims import (
 from dpaudit.errors import UnsoundAudit
 from dpaudit.mechanisms import batched
 from dpaudit.pairs import AdjacentPair
+from dpaudit.results.certification import Evidence, certificate_of
 from dpaudit.sampling import Engine
 
 CONFIDENCE = 0.95

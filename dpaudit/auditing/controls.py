@@ -14,13 +14,13 @@ from typing import Any, cast
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.auditing.control import Control
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.stages import run_stages
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.spiked import Spiked, SpikedPair, far_outside
+from dpaudit.results.control import Control
+from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
 
 REPEATS, CAUGHT = 20, 0.95  # 19 of 20

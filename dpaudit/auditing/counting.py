@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpaudit.auditing.certification import Evidence, best_delta, certificate_of, evidence_of, refutable
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import NoProcesses, Processes, processes_needed, run_processes
 from dpaudit.auditing.searching.screening import at_pair
 from dpaudit.auditing.searching.search import frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.witness import Witness
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
-from dpaudit.sampling import Pilot, Progress, Session, Stage, Watch, shards
-from dpaudit.sampling.outputs import Token
+from dpaudit.outputs import Pilot, Token
+from dpaudit.results.certification import Evidence, best_delta, certificate_of, evidence_of, refutable
+from dpaudit.results.witness import Witness
+from dpaudit.sampling import Progress, Session, Stage, Watch, shards
 from dpaudit.sampling.watch import Looked
 
 

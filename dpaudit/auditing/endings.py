@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.result import Ending
-from dpaudit.auditing.witness import Witness
 from dpaudit.events import Event
-from dpaudit.sampling import Outputs, Pilot
-from dpaudit.sampling.outputs import NONE, NOT_A_NUMBER, TIMED_OUT
+from dpaudit.outputs import NONE, NOT_A_NUMBER, TIMED_OUT, Outputs, Pilot
+from dpaudit.results.result import VALUE, Ending
+from dpaudit.results.witness import Witness
 
-VALUE = "a value"
 MOST = 8  # kinds of endings that are told
 PLAIN = {each.code: each.label for each in (NONE, NOT_A_NUMBER, TIMED_OUT)}
 

@@ -2,67 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.witness import Witness
 from dpaudit.events import Event, Feature
 from dpaudit.events.labels import labels_of
-from dpaudit.sampling import Pilot
-from dpaudit.sampling.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, concatenate
+from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Pilot, concatenate
+from dpaudit.results.histogram import Counts, Histogram
+from dpaudit.results.witness import Witness
 
 BINS, MOST_VALUES, MOST_TOKENS = 48, 40, 12
 TAIL = 0.002  # of all numbers that lie outside the bins at either end
 OTHERS = "others"
 KNOWN = (ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT)  # tokens that outputs may hold without naming them
-
-Counts = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """How often the feature of the witness took which value in search runs, on either dataset.
-
-    `feature` is its printed name. With `edges` there are len(edges) + 1 counts a side: at most the first edge, then the
-    half-open bins (low, high], then above the last edge. With `values` (few different ones) a count for each. Tokens,
-    what is no number, are counted by `labels`, the last of them perhaps `others`. `runs_first` and `runs_second` are
-    all runs looked at.
-    """
-
-    feature: str
-    edges: tuple[float, ...]
-    values: tuple[float, ...]
-    first: Counts
-    second: Counts
-    labels: tuple[str, ...]
-    tokens_first: Counts
-    tokens_second: Counts
-    runs_first: int
-    runs_second: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The histogram as results store it."""
-        return {
-            "feature": self.feature,
-            "edges": list(self.edges),
-            "values": list(self.values),
-            "first": list(self.first),
-            "second": list(self.second),
-            "labels": list(self.labels),
-            "tokens_first": list(self.tokens_first),
-            "tokens_second": list(self.tokens_second),
-            "runs_first": self.runs_first,
-            "runs_second": self.runs_second,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Histogram:
-        """The histogram of a stored result."""
-        values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items()}
-        return cls(**values)
 
 
 def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:

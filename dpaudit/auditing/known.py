@@ -12,7 +12,7 @@ from dpaudit.mechanisms import Imported, Mechanism
 from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.pairs.data import restored
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 
 SOURCE = "catalogue"
 CATALOGUE = ("dpaudit.catalogue.", "dpaudit.catalogue:")  # our own code: it may be imported anywhere

@@ -7,10 +7,10 @@ from dataclasses import replace
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.controls import run_controls
 from dpaudit.auditing.known import known_upper
-from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.stages import repeat_witness, run_stages
-from dpaudit.auditing.verdict import Verdict
+from dpaudit.results.result import AuditResult
+from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import SILENT, Engine, Progress
 
 

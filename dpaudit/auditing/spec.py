@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpaudit import validate
+from dpaudit.certify import suited
 from dpaudit.certify.certificate import divided
-from dpaudit.claims import Claim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.results.question import spec_hash
 
 Pair = AdjacentPair | SealedPair
 
@@ -25,19 +25,6 @@ FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 
 STOPPING, SELECTORS = ("fixed", "anytime"), ("penalised",)
 CERTIFIERS = ("coin-flip", "unconditional", "binned")
-
-
-def suited(claim: Claim, stopping: str = "fixed") -> Literal["coin-flip", "unconditional", "binned"]:
-    """The certifier for a claim where the spec names none: by its form alone, so before anything runs.
-
-    >>> from dpaudit.claims import GaussianDP, PureDP
-    >>> suited(PureDP(1.0)), suited(GaussianDP(1.0))
-    ('coin-flip', 'unconditional')
-    """
-    if isinstance(claim, PureDP):
-        return "coin-flip"
-    several = isinstance(claim, RenyiDP | ZeroConcentratedDP) and stopping == "fixed"
-    return "binned" if several else "unconditional"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +160,7 @@ class AuditSpec:
 
     def _check_reach(self) -> None:
         """Raises `InvalidSpec` where not even outputs that give the dataset away could refute the claim."""
-        from dpaudit.auditing.certification import refutable
+        from dpaudit.results.certification import refutable
 
         claim = self.claim.at_distance(min(getattr(pair, "distance", 1) for pair in self.pairs))
         share = 1.0 - (self.search_share or 0.0)
@@ -219,9 +206,3 @@ class AuditSpec:
     def hash(self) -> str:
         """A digest of the question (16 hex digits)."""
         return spec_hash(self.to_dict())
-
-
-def spec_hash(spec: dict[str, Any]) -> str:
-    """The digest of a spec in its stored form."""
-    text = json.dumps(spec, sort_keys=True, separators=(",", ":"), default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

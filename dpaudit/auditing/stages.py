@@ -9,7 +9,23 @@ from typing import Any
 
 from dpaudit.auditing import health
 from dpaudit.auditing.anytime import run_blocks
-from dpaudit.auditing.certification import (
+from dpaudit.auditing.clock import Clock, cut
+from dpaudit.auditing.counting import Counted, Counting
+from dpaudit.auditing.endings import endings, notes
+from dpaudit.auditing.health import Twins
+from dpaudit.auditing.health.comparing import check_compared
+from dpaudit.auditing.health.pilot import constants, nearly_constant
+from dpaudit.auditing.health.processes import compare_twins
+from dpaudit.auditing.histogram import histogram
+from dpaudit.auditing.searching.representation import find_representation
+from dpaudit.auditing.searching.screening import at_pair, budget, goal, screen
+from dpaudit.auditing.searching.search import find_witness
+from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec
+from dpaudit.certify.sequential import Block
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.events import unpaired
+from dpaudit.outputs import Pilot
+from dpaudit.results.certification import (
     Evidence,
     anytime_certificate,
     ceiling_of,
@@ -17,36 +33,12 @@ from dpaudit.auditing.certification import (
     nothing,
     rest,
 )
-from dpaudit.auditing.clock import Clock, cut
-from dpaudit.auditing.counting import Counted, Counting
-from dpaudit.auditing.endings import endings, notes
-from dpaudit.auditing.health import Health, Twins
-from dpaudit.auditing.health.comparing import check_compared
-from dpaudit.auditing.health.pilot import constants, nearly_constant
-from dpaudit.auditing.health.processes import compare_twins
-from dpaudit.auditing.histogram import histogram
-from dpaudit.auditing.provenance import short_path, versions
-from dpaudit.auditing.rechecking import ALONE_WORDS
-from dpaudit.auditing.result import AuditResult, Explored, Finding
-from dpaudit.auditing.searching.representation import find_representation
-from dpaudit.auditing.searching.screening import at_pair, budget, goal, screen
-from dpaudit.auditing.searching.search import find_witness
-from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec
-from dpaudit.auditing.witness import Witness
-from dpaudit.certify.sequential import Block
-from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.events import unpaired
-from dpaudit.sampling import (
-    SILENT,
-    BatchFailed,
-    Engine,
-    Pilot,
-    Probe,
-    Progress,
-    Session,
-    apart,
-    rechecking,
-)
+from dpaudit.results.health import Health
+from dpaudit.results.provenance import short_path, versions
+from dpaudit.results.rechecking import ALONE_WORDS
+from dpaudit.results.result import AuditResult, Explored, Finding
+from dpaudit.results.witness import Witness
+from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
 from dpaudit.sampling.watch import Looked
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from dpaudit.certify import binned, coin_flip, unconditional
 from dpaudit.certify.certificate import Certificate, error_probability
 from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 
 CERTIFIERS = ("coin-flip", "unconditional", "binned")
@@ -14,6 +16,19 @@ TAKES: dict[str, tuple[type[Evidence], ...]] = {
     "unconditional": (CoinFlip, FixedSides),
     "binned": (Binned,),
 }
+
+
+def suited(claim: Claim, stopping: str = "fixed") -> Literal["coin-flip", "unconditional", "binned"]:
+    """The certifier for a claim where the spec names none: by its form alone, so before anything runs.
+
+    >>> from dpaudit.claims import GaussianDP, PureDP
+    >>> suited(PureDP(1.0)), suited(GaussianDP(1.0))
+    ('coin-flip', 'unconditional')
+    """
+    if isinstance(claim, PureDP):
+        return "coin-flip"
+    several = isinstance(claim, RenyiDP | ZeroConcentratedDP) and stopping == "fixed"
+    return "binned" if several else "unconditional"
 
 
 def certify(

@@ -9,7 +9,7 @@ import click
 from dpaudit.cli.options import writing
 
 if TYPE_CHECKING:
-    from dpaudit.auditing import AuditResult
+    from dpaudit.results.result import AuditResult
 
 
 @click.command("accept")
@@ -34,9 +34,9 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
     from datetime import date
     from pathlib import Path
 
-    from dpaudit.auditing.wording.acceptances import accepted_text
     from dpaudit.errors import InvalidSpec
     from dpaudit.ledger.baseline import DEFAULT, accept, merged, read_baseline, write_baseline
+    from dpaudit.results.wording.acceptances import accepted_text
     from dpaudit.spec_file import read_settings
 
     try:
@@ -57,11 +57,11 @@ def _found(finding: str, ledger: str | None) -> tuple[AuditResult, bool | None]:
     """The result, and whether its finding on bits is meant; None: whichever of the two is refuted."""
     from pathlib import Path
 
-    from dpaudit.auditing.stored import load
     from dpaudit.cli.ledgers import chosen
     from dpaudit.errors import InvalidSpec
     from dpaudit.ledger.baseline import FINGERPRINT
     from dpaudit.ledger.results import Ledger
+    from dpaudit.results.stored import load
 
     if not FINGERPRINT.fullmatch(finding) or Path(finding).exists():
         return load(finding), None

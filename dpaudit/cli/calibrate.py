@@ -40,9 +40,9 @@ def command(
     """
     from dpaudit import validate
     from dpaudit.auditing.calibration import CONFIDENCE, FULL_REPEATS, REPEATS, RUNS, calibrate, cases
-    from dpaudit.auditing.files import write_text
     from dpaudit.auditing.spec import FEWEST_RUNS
     from dpaudit.errors import InvalidSpec
+    from dpaudit.results.files import write_text
 
     number = FULL_REPEATS if full else REPEATS
     if repeats is not None:

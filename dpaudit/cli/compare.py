@@ -22,10 +22,10 @@ def command(old: str, new: str, fail_on: str, ledger: str | None) -> int:
     A regression is a claim that became refuted, a bound that rose beyond noise, or a verdict that is not there any
     more. Ends with 5 where the two have no audit in common, unless nothing is to fail.
     """
-    from dpaudit.auditing.wording.comparisons import comparison_lines
     from dpaudit.cli.ledgers import chosen
     from dpaudit.ledger.comparison import compare
     from dpaudit.ledger.sources import read_side
+    from dpaudit.results.wording.comparisons import comparison_lines
 
     where = chosen(ledger)
     (old_label, before), (new_label, after) = read_side(old, where), read_side(new, where)

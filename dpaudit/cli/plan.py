@@ -34,7 +34,7 @@ def command(
 
     Imports no mechanism and runs none, unless the time is asked for with --probe.
     """
-    from dpaudit.auditing.wording.numerals import confidence_text
+    from dpaudit.results.wording.numerals import confidence_text
     from dpaudit.spec_file import find_specs, read_spec
     from dpaudit.spec_file.suite import shared
 
@@ -53,8 +53,8 @@ def command(
 
 
 def _page(question: Question) -> list[str]:
-    from dpaudit.auditing.wording.numerals import confidence_text
-    from dpaudit.auditing.wording.quoting import clean
+    from dpaudit.results.wording.numerals import confidence_text
+    from dpaudit.results.wording.quoting import clean
 
     relation = "no relation stated" if question.claim.relation is None else question.claim.relation.value
     lines = [
@@ -75,8 +75,8 @@ def _time(question: Question, jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
     from dpaudit.api import time_of_a_run
     from dpaudit.auditing.controls import most_runs
-    from dpaudit.auditing.wording.numerals import counted
     from dpaudit.cli.words import duration
+    from dpaudit.results.wording.numerals import counted
     from dpaudit.sampling import Engine
 
     with Engine(jobs, supervised=True) as engine:
@@ -92,11 +92,12 @@ def _time(question: Question, jobs: int) -> str:
 
 def _spending(question: Question) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
-    from dpaudit.auditing.certification import fitting, rest
     from dpaudit.auditing.controls import most_runs
+    from dpaudit.auditing.planned import planned_power
     from dpaudit.auditing.searching.screening import budget
-    from dpaudit.auditing.wording import POWER, planned_power
     from dpaudit.certify.certificate import error_probability
+    from dpaudit.results.certification import fitting, rest
+    from dpaudit.results.wording import POWER
 
     spec = question.outline()
     parts = budget(spec)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dpaudit.auditing import AuditResult
+    from dpaudit.results.result import AuditResult
     from dpaudit.spec_file import Question
 
 
@@ -25,7 +25,7 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
     A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1.
     """
     from dpaudit.api import load
-    from dpaudit.auditing.wording import evidence_lines, headline
+    from dpaudit.results.wording import evidence_lines, headline
 
     stored = load(result)  # refuses what the counts do not give
     if not fresh:
@@ -46,9 +46,9 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
     from dpaudit.auditing import repeat_witness
-    from dpaudit.auditing.rechecking import repeated, went_alone
     from dpaudit.cli.progress import watching
     from dpaudit.errors import InvalidSpec
+    from dpaudit.results.rechecking import repeated, went_alone
     from dpaudit.sampling import Engine
 
     seed = stored.spec["seed"] + 1 if seed is None else validate.whole("--seed", seed, least=0)

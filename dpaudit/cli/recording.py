@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.auditing.provenance import versions
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry
 from dpaudit.cli.group import TOO_LITTLE_POWER
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -23,6 +20,9 @@ from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run, resume, start, waiting
 from dpaudit.mechanisms import Command
+from dpaudit.results.provenance import versions
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry
 from dpaudit.sampling import Engine, ShardStore
 from dpaudit.sampling.codec import UnreadableShard
 from dpaudit.sampling.store import ForeignShard

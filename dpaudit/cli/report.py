@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dpaudit.auditing import AuditResult, SuiteResult
     from dpaudit.report import Format
+    from dpaudit.results.result import AuditResult
+    from dpaudit.results.suite import SuiteResult
 
 NAMES = "html, md, json, junit, sarif, csv, txt, summary"
 SUITE_FILE = "suite.json"
@@ -70,9 +71,9 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
 
 def _files(given: Path) -> list[Path]:
     """The files that an argument stands for."""
-    from dpaudit.auditing.files import FILE, FOLDER, found_at
-    from dpaudit.auditing.wording.quoting import clean
     from dpaudit.errors import InvalidSpec
+    from dpaudit.results.files import FILE, FOLDER, found_at
+    from dpaudit.results.wording.quoting import clean
 
     if found_at(given) != FOLDER:
         return [given]
@@ -85,14 +86,14 @@ def _files(given: Path) -> list[Path]:
 
 
 def _read(path: Path) -> AuditResult | SuiteResult:
-    from dpaudit.auditing.stored import load_either
+    from dpaudit.results.stored import load_either
 
     return load_either(path)
 
 
 def _is_folder(output: str, made: Format) -> bool:
     """Whether a path is meant as a folder; for pages of HTML, also one that is not there and has no suffix."""
-    from dpaudit.auditing.files import FOLDER, found_at
+    from dpaudit.results.files import FOLDER, found_at
 
     there = found_at(output)
     return there == FOLDER or output.endswith("/") or (made.name == "html" and not Path(output).suffix and not there)
@@ -100,8 +101,8 @@ def _is_folder(output: str, made: Format) -> bool:
 
 def _spare(read: list[Path], written: list[Path]) -> None:
     """Raises `InvalidSpec` where a file would be written over that was read: it may be the only record."""
-    from dpaudit.auditing.wording.quoting import clean
     from dpaudit.errors import InvalidSpec
+    from dpaudit.results.wording.quoting import clean
 
     kept = {path.resolve() for path in read}
     for path in written:
@@ -125,8 +126,8 @@ def _print(text: str) -> None:
 
 def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, read: list[Path]) -> None:
     from dpaudit import report
-    from dpaudit.auditing.files import write_text
     from dpaudit.cli.options import writing
+    from dpaudit.results.files import write_text
 
     if output is not None:
         _spare(read, [Path(output)])

@@ -13,21 +13,21 @@ import click
 
 from dpaudit import report
 from dpaudit.api import planned_runs
-from dpaudit.auditing.acceptance import Acceptance
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.pipeline import run_audit
-from dpaudit.auditing.provenance import commit_of
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.wording import full_text, suite_headline, suite_line, verdict_text
-from dpaudit.auditing.wording.numerals import confidence_text
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.progress import Watcher, watching
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, exit_code_of, no_longer
 from dpaudit.cli.words import duration, one_line, say, version
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.presence import LedgerLost
+from dpaudit.results.acceptance import Acceptance
+from dpaudit.results.provenance import commit_of
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.wording import full_text, suite_headline, suite_line, verdict_text
+from dpaudit.results.wording.numerals import confidence_text
+from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling import Engine
 from dpaudit.spec_file import Question
 from dpaudit.spec_file.suite import command

@@ -77,8 +77,8 @@ def command(
 def _run(
     question: SweepQuestion, ledger: Any, folder: Path | None, jobs: int, backend: str | None, *, silent: bool
 ) -> Sweep:
-    from dpaudit.auditing.wording.sweeps import sweep_row
     from dpaudit.cli.progress import watching
+    from dpaudit.results.wording.sweeps import sweep_row
     from dpaudit.sampling import Engine
     from dpaudit.sweeps import run_sweep
     from dpaudit.sweeps.page import Growing

@@ -50,6 +50,6 @@ def _schema(name: str) -> dict[str, Any]:
         from dpaudit.spec_file.tables import json_schema
 
         return json_schema()
-    from dpaudit.auditing import stored
+    from dpaudit.results import stored
 
     return stored.suite_schema() if name == "suite" else stored.json_schema()

@@ -55,8 +55,8 @@ def command(
     """
     from dpaudit import validate
     from dpaudit.auditing.bracketing import Wanted, run_bracket
-    from dpaudit.auditing.wording.quoting import clean
     from dpaudit.pairs import AdjacentPair
+    from dpaudit.results.wording.quoting import clean
     from dpaudit.sampling import Engine
 
     if save is not None:
@@ -80,7 +80,7 @@ def command(
 
 
 def _exit_code(joined: Joined) -> int:
-    from dpaudit.verify.bracket import BracketVerdict
+    from dpaudit.results.bracket import BracketVerdict
 
     if joined.bracket.verdict is BracketVerdict.REFUTED:
         return 1

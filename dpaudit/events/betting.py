@@ -22,8 +22,7 @@ from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.labels import binning_of
 from dpaudit.events.selection import event_of
-from dpaudit.sampling.outputs import Outputs, Sample, concatenate
-from dpaudit.sampling.worker import Pilot
+from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
 
 CHOICE_Z, BET_Z = 1.5, 1.3  # deviations taken off what was seen of an event, to choose one and to bet on it
 SORTED_Z = 1.5  # more of them for an event that was put together from what was seen

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.features import Feature, single
-from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Outputs, Path, Sample, Token
+from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, Sample, Token
 
 Floats = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]

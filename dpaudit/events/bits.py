@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dpaudit.events.binning import Binning, binning
 from dpaudit.events.features import Feature, spell
-from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Outputs, Path, token
+from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, token
 
 Ints = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]

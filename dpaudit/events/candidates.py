@@ -26,8 +26,7 @@ from dpaudit.events.features import (
 )
 from dpaudit.events.features.joint import MOST_COORDINATES
 from dpaudit.events.scores import Part, cells_of, learn_linear
-from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Outputs, Path
-from dpaudit.sampling.worker import Pilot
+from dpaudit.outputs import LENGTH, TYPE, Column, Outputs, Path, Pilot
 
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring

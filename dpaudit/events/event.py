@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.features import Coordinate, Feature, stored
-from dpaudit.sampling.outputs import ABSENT, Column, Outputs, Path, Sample, Token
+from dpaudit.outputs import ABSENT, Column, Outputs, Path, Sample, Token
 
 FEW_TOKENS = 16  # up to so many, comparing one by one beats sorting
 SHOWN = 6  # intervals or tokens that the printed form names

@@ -25,8 +25,7 @@ from dpaudit.events.selection import (
     event_of,
     propose,
 )
-from dpaudit.sampling.outputs import Sample, concatenate
-from dpaudit.sampling.worker import Pilot
+from dpaudit.outputs import Pilot, Sample, concatenate
 
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart

@@ -9,7 +9,7 @@ import numpy as np
 from dpaudit.events.binning import Binning, binning
 from dpaudit.events.candidates import coordinates_of
 from dpaudit.events.features import Feature, Shape, Whole, single
-from dpaudit.sampling.outputs import Column, Outputs, Path
+from dpaudit.outputs import Column, Outputs, Path
 
 LONGEST_VALUE = 120
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
-from dpaudit.sampling.outputs import Outputs, Path
+from dpaudit.outputs import Outputs, Path
 
 SHOWN = 6  # bins that the printed form names
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dpaudit.events.binning import Binning, Counts, Tables, around, atoms_of, binning
 from dpaudit.events.features import Coordinate, Difference, Shape, plain_feature, rounded, single, stored
 from dpaudit.events.weights import weights
-from dpaudit.sampling.outputs import Column, Outputs, Path, Token
+from dpaudit.outputs import Column, Outputs, Path, Token
 
 GROUPS = 20  # cells of one coordinate's numbers
 FEWEST_IN_A_TAIL = 32  # outputs of the pilot beyond the last edge that they choose

@@ -10,7 +10,7 @@ from dpaudit.events.event import Event
 from dpaudit.events.features import Feature, plain_feature
 from dpaudit.events.partition import Partition
 from dpaudit.events.scores import Linear, LogRatio
-from dpaudit.sampling.outputs import Token
+from dpaudit.outputs import Token
 
 
 def event_from_dict(written: dict[str, Any]) -> Event:

@@ -15,14 +15,14 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from dpaudit.auditing.acceptance import Acceptance, Reviewed
-from dpaudit.auditing.files import FILE, found_at, write_text
-from dpaudit.auditing.fingerprint import fingerprint
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.acceptance import Acceptance, Reviewed
+from dpaudit.results.files import FILE, found_at, write_text
+from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.quoting import clean
 
 DEFAULT = "dpaudit-accepted.toml"
 SCHEMA = "dpaudit.accepted/1"

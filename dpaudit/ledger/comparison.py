@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from dpaudit.auditing.change import ORDER, Change, Comparison, Half, Kind, Noise
-from dpaudit.auditing.fingerprint import subject
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.spec import spec_hash
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.ledger.noise import noise
 from dpaudit.ledger.results import subject_text
+from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, Noise
+from dpaudit.results.fingerprint import subject
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import AuditResult
+from dpaudit.results.verdict import Verdict
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source
 NOT_ASKED = frozenset({"name", "mechanism", "pairs", "seed"})

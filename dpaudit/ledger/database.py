@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from dpaudit.auditing.files import FILE, found_at
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.ledger.problems import PATIENCE_S, LedgerError, told
+from dpaudit.results.files import FILE, found_at
+from dpaudit.results.wording.quoting import clean
 
 FOLDER = ".dpaudit"
 APPLICATION = 0x64706175  # "dpau": how the file says what it is

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.cells import cell
-from dpaudit.auditing.wording.numerals import bound, confidence_text, counted, exact
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.auditing.wording.statements import verdict_text
 from dpaudit.certify.certificate import plain
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, Record
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.cells import cell
+from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.statements import verdict_text
 
 SHORT = 12  # digits of a commit in a table
 HEADER = ("date", "commit", "runs", "claimed", "certified", "confidence", "verdict", "source", "asked")

@@ -6,8 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.ledger.problems import LedgerError
+from dpaudit.results.wording.quoting import clean
 
 _HELD: set[int] = set()
 

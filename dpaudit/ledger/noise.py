@@ -41,8 +41,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing.change import Noise
-from dpaudit.auditing.result import AuditResult, Finding
 from dpaudit.auditing.searching.screening import screening_share
 from dpaudit.certify import Binned, CoinFlip
 from dpaudit.certify.binned import ORDERS
@@ -50,6 +48,8 @@ from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.results.change import Noise
+from dpaudit.results.result import AuditResult, Finding
 
 Limits = tuple[float, float, float, float]  # of p, then of q: lower, upper, lower, upper
 

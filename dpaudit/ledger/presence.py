@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.ledger.problems import LedgerError
+from dpaudit.results.wording.quoting import clean
 
 
 class LedgerLost(LedgerError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.errors import DpAuditError
+from dpaudit.results.wording.quoting import clean
 
 PATIENCE_S = 30.0  # how long a writer waits for the others
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_type_hints
 
-from dpaudit.auditing.fingerprint import fingerprint, subject
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.spec import spec_hash
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.problems import LedgerError
+from dpaudit.results.fingerprint import fingerprint, subject
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import AuditResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.quoting import clean
 
 DIRTY = "-dirty"  # at the end of the commit of a tree that had changes
 
@@ -179,7 +179,7 @@ class Ledger:
 
         Raises `LedgerError` where there is none, or what stands there is not what was recorded.
         """
-        from dpaudit.auditing.stored import loads
+        from dpaudit.results.stored import loads
 
         wanted = number.id if isinstance(number, Record) else number
         place = f"ledger {clean(self.path, 200)}: result {wanted}"

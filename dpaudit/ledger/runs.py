@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.locks import RunLock
 from dpaudit.ledger.presence import Presence
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.shards import LedgerShards
+from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.tasks import digest_of_file
 

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.presence import Presence
 from dpaudit.ledger.problems import LedgerError
+from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling import Shard, Stage, StoredShard
 
 INSERT = (

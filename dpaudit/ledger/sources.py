@@ -7,14 +7,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpaudit.auditing.change import Half
-from dpaudit.auditing.files import FILE, FOLDER, found_at
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.stored import load_either
-from dpaudit.auditing.suite import SuiteResult
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, Record
+from dpaudit.results.change import Half
+from dpaudit.results.files import FILE, FOLDER, found_at
+from dpaudit.results.result import AuditResult
+from dpaudit.results.stored import load_either
+from dpaudit.results.suite import SuiteResult
+from dpaudit.results.wording.quoting import clean
 
 MAGIC = b"SQLite format 3\x00"
 SUITE = "suite.json"

@@ -16,9 +16,10 @@ from dpaudit.pytest_plugin.profiles import Plan
 from dpaudit.pytest_plugin.records import Record
 
 if TYPE_CHECKING:
-    from dpaudit.auditing import AuditResult, SuiteEntry
-    from dpaudit.auditing.acceptance import Acceptance
     from dpaudit.mechanisms import Description
+    from dpaudit.results.acceptance import Acceptance
+    from dpaudit.results.result import AuditResult
+    from dpaudit.results.suite import SuiteEntry
     from dpaudit.spec_file import Settings
 
 EXPECTATIONS = ("not-refuted", "refuted")
@@ -79,7 +80,8 @@ class Auditor:
     ) -> tuple[SuiteEntry, Exception | None]:
         """What became of one audit, recorded; and what the test is to raise."""
         from dpaudit import errors
-        from dpaudit.auditing import SuiteEntry, Verdict
+        from dpaudit.results.suite import SuiteEntry
+        from dpaudit.results.verdict import Verdict
         from dpaudit.spec_file.settings import read_settings
 
         said, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
@@ -118,8 +120,8 @@ class Auditor:
         self, mechanism: Any, asked: dict[str, Any], said: dict[str, Any], name: str, settings: Settings
     ) -> AuditResult:
         from dpaudit.api import pose
-        from dpaudit.auditing.provenance import commit_of
         from dpaudit.mechanisms import wrap
+        from dpaudit.results.provenance import commit_of
         from dpaudit.sampling import Engine
 
         arguments = _arguments(mechanism, asked)
@@ -170,7 +172,7 @@ class Auditor:
         if self.place.folder is None:
             return replace(record, problem=problem)
         from dpaudit import report
-        from dpaudit.auditing import SuiteResult
+        from dpaudit.results.suite import SuiteResult
 
         (file,) = report.record_names(SuiteResult((entry,), record.confidence))
         assert file is not None
@@ -204,13 +206,13 @@ def _described(mechanism: Any, name: str) -> Description | None:
 
 def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
     """What the test is to raise for a result; None where all is as expected."""
-    from dpaudit.auditing.wording.assertion import missed_lines, refuted_lines, weak_lines
     from dpaudit.errors import ClaimRefuted
+    from dpaudit.results.wording.assertion import missed_lines, refuted_lines, weak_lines
 
     result = entry.result
     assert result is not None
     if not entry.as_expected:
-        from dpaudit.auditing import Verdict
+        from dpaudit.results.verdict import Verdict
 
         if result.verdict is Verdict.REFUTED:
             return ClaimRefuted("\n".join(refuted_lines(result, file)))

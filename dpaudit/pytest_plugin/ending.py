@@ -13,7 +13,7 @@ from dpaudit.pytest_plugin.profiles import Plan
 from dpaudit.pytest_plugin.records import Record, Records
 
 if TYPE_CHECKING:
-    from dpaudit.auditing import SuiteEntry, SuiteResult
+    from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary names one by one
 
@@ -34,8 +34,8 @@ def write_report(records: Records, folder: Path, baseline: Path | None) -> tuple
 
 def suite_of(records: Records, folder: Path, baseline: Path | None) -> SuiteResult:
     """The session's audits as a suite: their results from the folder, the accepted findings held against them."""
-    from dpaudit.auditing import SuiteResult
     from dpaudit.ledger.baseline import read_baseline, review
+    from dpaudit.results.suite import SuiteResult
 
     acceptances = () if baseline is None else read_baseline(baseline)
     entries, reviewed = review([_entry(record, folder) for record in records.all], acceptances, date.today())
@@ -44,8 +44,9 @@ def suite_of(records: Records, folder: Path, baseline: Path | None) -> SuiteResu
 
 def _entry(record: Record, folder: Path) -> SuiteEntry:
     from dpaudit.api import load
-    from dpaudit.auditing import SuiteEntry, Verdict
     from dpaudit.errors import DpAuditError
+    from dpaudit.results.suite import SuiteEntry
+    from dpaudit.results.verdict import Verdict
 
     expect = Verdict.REFUTED if record.expect == "refuted" else Verdict.NOT_REFUTED
     entry = SuiteEntry(
@@ -71,10 +72,10 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
     """The accepted findings whose last day is over, a line each; the reason where the file cannot be read."""
     if baseline is None:
         return ()
-    from dpaudit.auditing.acceptance import Reviewed
-    from dpaudit.auditing.wording.acceptances import reviewed_line
     from dpaudit.errors import DpAuditError
     from dpaudit.ledger.baseline import read_baseline
+    from dpaudit.results.acceptance import Reviewed
+    from dpaudit.results.wording.acceptances import reviewed_line
 
     try:
         kept = read_baseline(baseline)
@@ -86,7 +87,7 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
 
 def summary_lines(kept_records: Records, plan: Plan, folder: Path | None, problems: Sequence[str]) -> list[str]:
     """What the terminal summary says of the audits of a session."""
-    from dpaudit.auditing.wording.numerals import counted, p_text
+    from dpaudit.results.wording.numerals import counted, p_text
 
     records = kept_records.all
     refuted = sum(record.verdict == "REFUTED" for record in records)

@@ -1,6 +1,6 @@
 """One format, one module with `render_result` and `render_suite`, and one line in `FORMATS`.
 
-Every format prints the sentences of `dpaudit.auditing.wording`; none has wording about a result of its own. A module is
+Every format prints the sentences of `dpaudit.results.wording`; none has wording about a result of its own. A module is
 loaded when its format is asked for.
 """
 
@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
 
-from dpaudit.auditing.files import write_text
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.spec import spec_hash
-from dpaudit.auditing.suite import SuiteResult
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import write_text
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteResult
+from dpaudit.results.wording.quoting import clean
 
 LONGEST_SLUG = 60
 USUAL = ("json", "md", "html")

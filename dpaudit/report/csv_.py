@@ -7,16 +7,16 @@ import io
 import itertools
 from collections.abc import Sequence
 
-from dpaudit.auditing.fingerprint import fingerprint
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.spec import spec_hash
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.wording import verdict_text
-from dpaudit.auditing.wording.cells import cell
-from dpaudit.auditing.wording.endings import meaning
 from dpaudit.certify import Binned
 from dpaudit.report.places import spec_of
 from dpaudit.report.single import alone
+from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.wording import verdict_text
+from dpaudit.results.wording.cells import cell
+from dpaudit.results.wording.endings import meaning
 
 COLUMNS = {
     "audit": "the name of the audit",

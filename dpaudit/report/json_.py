@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.auditing.acceptance import Acceptance
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.stored import SUITE_SCHEMA
-from dpaudit.auditing.suite import SuiteResult
+from dpaudit.results.acceptance import Acceptance
+from dpaudit.results.result import AuditResult
+from dpaudit.results.stored import SUITE_SCHEMA
+from dpaudit.results.suite import SuiteResult
 
 
 def render_result(result: AuditResult) -> str:

@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import full_text, suite_headline, suite_line
-from dpaudit.auditing.wording.acceptances import reviewed_line
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.auditing.wording.rules import BROKEN_REPORT, EXPIRED, MISSED, NO_VERDICT, POWERLESS, REFUTED, Rule, flat
 from dpaudit.report.places import inside, spec_of
 from dpaudit.report.single import alone
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import full_text, suite_headline, suite_line
+from dpaudit.results.wording.acceptances import reviewed_line
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.rules import BROKEN_REPORT, EXPIRED, MISSED, NO_VERDICT, POWERLESS, REFUTED, Rule, flat
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -10,9 +10,9 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.wording import (
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.wording import (
     NOT_PRIVATE,
     Section,
     certified,
@@ -26,11 +26,11 @@ from dpaudit.auditing.wording import (
     suite_question,
     verdict_text,
 )
-from dpaudit.auditing.wording.acceptances import until_text
-from dpaudit.auditing.wording.numerals import p_text
-from dpaudit.auditing.wording.officer import page_one
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.auditing.wording.review import CHECKLIST, review
+from dpaudit.results.wording.acceptances import until_text
+from dpaudit.results.wording.numerals import p_text
+from dpaudit.results.wording.officer import page_one
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.review import CHECKLIST, review
 
 HEADER = ("audit", "claimed", "certified", "p-value", "Holm", "verdict", "expected")
 ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"

@@ -7,7 +7,7 @@ import posixpath
 import re
 from pathlib import Path
 
-from dpaudit.auditing.suite import SuiteEntry
+from dpaudit.results.suite import SuiteEntry
 
 
 def spec_of(entry: SuiteEntry | None) -> str | None:

@@ -19,15 +19,15 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.wording import certified, claimed, suite_headline, verdict_text
-from dpaudit.auditing.wording.acceptances import acceptance_line
-from dpaudit.auditing.wording.numerals import p_text
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.auditing.wording.rules import EXIT_CODES, NO_VERDICT, NOTE, RULES, Reported, Rule, reported
 from dpaudit.report.places import inside, spec_of
 from dpaudit.report.single import alone
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.wording import certified, claimed, suite_headline, verdict_text
+from dpaudit.results.wording.acceptances import acceptance_line
+from dpaudit.results.wording.numerals import p_text
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.rules import EXIT_CODES, NO_VERDICT, NOTE, RULES, Reported, Rule, reported
 from dpaudit.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from dpaudit.auditing.acceptance import Acceptance, Reviewed
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import joint_confidence
+from dpaudit.results.acceptance import Acceptance, Reviewed
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import joint_confidence
 
 TOO_LITTLE_POWER = 4
 

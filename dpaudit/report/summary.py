@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import (
+from dpaudit.report.markdown import escape
+from dpaudit.report.single import alone
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import (
     NOT_PRIVATE,
     certified,
     claimed,
@@ -21,11 +23,9 @@ from dpaudit.auditing.wording import (
     sections,
     suite_headline,
 )
-from dpaudit.auditing.wording.numerals import counted, p_text
-from dpaudit.auditing.wording.quoting import LONGEST_DATA, clean
-from dpaudit.auditing.wording.rules import NOTE, flat, reported
-from dpaudit.report.markdown import escape
-from dpaudit.report.single import alone
+from dpaudit.results.wording.numerals import counted, p_text
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.rules import NOTE, flat, reported
 
 HEADER = ("audit", "what", "claimed", "certified", "p-value")
 MOST_ROWS, MOST_WITNESSES, MOST_ACCEPTED = 20, 3, 3

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteResult
-from dpaudit.auditing.wording import (
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteResult
+from dpaudit.results.wording import (
     Section,
     columns,
     full_text,
@@ -16,7 +16,7 @@ from dpaudit.auditing.wording import (
     suite_line,
     suite_question,
 )
-from dpaudit.auditing.wording.numerals import p_text
+from dpaudit.results.wording.numerals import p_text
 
 
 def render_result(result: AuditResult) -> str:

@@ -14,12 +14,11 @@ from typing import Any
 from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Description
+from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs import SealedPair
 from dpaudit.sampling.codec import Kept, UnreadableShard, decoded, encoded
-from dpaudit.sampling.outputs import Outputs
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done, as_error, hold, named, several
-from dpaudit.sampling.worker import Pilot
 
 LENGTH = 8  # bytes that tell how long the head is
 

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.errors import DpAuditError
-from dpaudit.sampling.outputs import Column, Outputs, Path
-from dpaudit.sampling.worker import Pilot
+from dpaudit.outputs import Column, Outputs, Path, Pilot
 
 MAGIC = b"dpaudit shard 1\n"
 LENGTH = 8  # bytes that tell how long the head is

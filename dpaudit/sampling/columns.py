@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.errors import UnsoundAudit
-from dpaudit.sampling.exact import DEEPEST, base, own_words, real, words_of
-from dpaudit.sampling.outputs import (
+from dpaudit.outputs import (
     ABSENT,
     LENGTH,
     NONE,
@@ -36,6 +35,7 @@ from dpaudit.sampling.outputs import (
     Token,
     token,
 )
+from dpaudit.sampling.exact import DEEPEST, base, own_words, real, words_of
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
 
 WIDEST = 256  # a place is looked at while the product of its positions, counted from 1, is at most this

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.outputs import LENGTH, TYPE, Column, Numbers, Outputs, Path, concatenate
 from dpaudit.sampling.columns import WIDEST, Builder, Wanted, check_length, positions, reals
 from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
 from dpaudit.sampling.guard import Interrupted
-from dpaudit.sampling.outputs import LENGTH, TYPE, Column, Numbers, Outputs, Path, concatenate
 from dpaudit.sampling.steps import step
 
 

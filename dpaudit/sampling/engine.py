@@ -19,11 +19,11 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.sampling import tasks
 from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.fresh import FreshTask, run_fresh
-from dpaudit.sampling.outputs import Outputs
 from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes, check_backend, cluster
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
@@ -31,7 +31,7 @@ from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, decided, i
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, run_task
 from dpaudit.sampling.watch import words
-from dpaudit.sampling.worker import BatchFailed, Job, Pilot, Probe, Reducer, identical
+from dpaudit.sampling.worker import BatchFailed, Job, Probe, Reducer, identical
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves

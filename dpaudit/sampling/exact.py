@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.sampling.outputs import Failure, Outputs
+from dpaudit.outputs import Failure, Outputs
 
 DEEPEST = 4  # levels of nesting that are looked at
 LIBRARIES = {"numpy", "pandas", "polars", "torch", "jax", "jaxlib", "tensorflow", "xarray", "pyarrow", "cupy", "scipy"}

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.errors import UnsoundAudit
+from dpaudit.outputs import Outputs
 from dpaudit.sampling import guard, tasks
-from dpaudit.sampling.outputs import Outputs
 from dpaudit.sampling.pools import LostWorker, Processes
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.worker import Job

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.sampling.outputs import TIMED_OUT, Failure, token
+from dpaudit.outputs import TIMED_OUT, Failure, token
 
 LONGEST_MESSAGE = 160  # characters of an exception's message that are kept
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")

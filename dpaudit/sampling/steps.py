@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.outputs import token
 from dpaudit.sampling.exact import base, own_words, real, words_of
-from dpaudit.sampling.outputs import token
 
 LONGEST_STEP = 60
 PRINTED = ("datetime", "uuid", "pathlib", "ipaddress")  # modules whose values are known by their text

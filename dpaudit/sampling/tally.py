@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.outputs import Failure, Outputs, Sample
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import Interrupted
-from dpaudit.sampling.outputs import Failure, Outputs, Sample
 
 GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
 MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first

@@ -14,8 +14,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, Sample, token
 from dpaudit.sampling.columns import Wanted
-from dpaudit.sampling.outputs import ABSENT, TYPE, Column, Outputs, Sample, token
 from dpaudit.sampling.streams import Shard
 
 QUARTERS = 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Mechanism, Opened
+from dpaudit.outputs import TYPE, Outputs, Pilot, Sample, concatenate
 from dpaudit.pairs import AdjacentPair, SealedPair, digest
 from dpaudit.pairs.data import private_copy
 from dpaudit.sampling import guard
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
-from dpaudit.sampling.outputs import TYPE, Outputs, Sample, concatenate
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
 from dpaudit.sampling.watch import Look, Watch
@@ -53,35 +53,6 @@ class Reducer(Protocol):
 
     def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """The same counts of outputs that stand in the order of the runs, `second` telling their sides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pilot:
-    """The outputs of shards as they are, in canonical form: only for searching, and only a bounded number.
-
-    `sides` tells the side of each run in the order of the runs (True: second), so that outputs can be put back
-    into that order; `sizes` are the runs of each shard. Both are empty where the order is not known.
-    """
-
-    first: Outputs
-    second: Outputs
-    sides: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False)
-    sizes: tuple[int, ...] = ()
-
-    @property
-    def unseen(self) -> int:
-        """The entries of one output that were not looked at, at the most."""
-        return max(self.first.unseen, self.second.unseen)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Pilot]) -> Pilot:
-        """The outputs of several parts one after the other; raises `UnsoundAudit` when there is none."""
-        return cls(
-            concatenate([part.first for part in parts]),
-            concatenate([part.second for part in parts]),
-            np.concatenate([part.sides for part in parts]),
-            tuple(chain.from_iterable(part.sizes for part in parts)),
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from dpaudit.auditing.files import FOLDER, found_at
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import FOLDER, found_at
 from dpaudit.spec_file.guarded_toml import read_toml
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit import validate
 from dpaudit.auditing.spec import AuditSpec, Pair
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.claims import (
     ApproximateDP,
     Claim,
@@ -29,11 +28,12 @@ from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair, stock_pairs
+from dpaudit.results.upper import UpperBound
+from dpaudit.results.verdict import Verdict
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair
 from dpaudit.spec_file.settings import Settings
 from dpaudit.spec_file.uppers import upper_bound
-from dpaudit.verify.upper import UpperBound
 
 if TYPE_CHECKING:
     from dpaudit.catalogue import Entry

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism
 from dpaudit.pairs import AdjacentPair
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.spec_file.pairs import ImportedPair
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 if TYPE_CHECKING:
     from dpaudit.spec_file.tables import UpperTable

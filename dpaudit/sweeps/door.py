@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.auditing.files import write_text
-from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.sweeping import REALS, Grid, Row, columns, csv_text, run_points
 from dpaudit.auditing.sweeping.grid import Point
-from dpaudit.auditing.wording.sweeps import sweep_lines
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.pairs import AdjacentPair
+from dpaudit.results.files import write_text
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.sweeps import sweep_lines
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.sweeps.axes import axis, combinations
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dpaudit.auditing.files import write_text
 from dpaudit.auditing.sweeping.rows import COLUMNS, PARAMETERS
 from dpaudit.auditing.sweeping.table import csv_line
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.auditing.wording.sweep_tables import SweepTable, mechanisms_table, points_table
-from dpaudit.auditing.wording.sweeps import NOT_SHOWN, READING, sweep_headline, sweep_lines
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import write_text
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.sweep_tables import SweepTable, mechanisms_table, points_table
+from dpaudit.results.wording.sweeps import NOT_SHOWN, READING, sweep_headline, sweep_lines
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:

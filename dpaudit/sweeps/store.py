@@ -11,11 +11,12 @@ from types import FunctionType
 
 import dpaudit.version
 from dpaudit.auditing.known import entry_of
-from dpaudit.auditing.provenance import versions
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.spec import AuditSpec, spec_hash
+from dpaudit.auditing.spec import AuditSpec
 from dpaudit.ledger.results import Ledger, Record
 from dpaudit.mechanisms import Imported
+from dpaudit.results.provenance import versions
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import AuditResult
 from dpaudit.sweeps.sources import memory_digest, sources_digest
 
 DECIDES = (  # of dpaudit

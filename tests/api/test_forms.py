@@ -27,7 +27,7 @@ from dpaudit import (
     Verdict,
     ZeroConcentratedDP,
 )
-from dpaudit.auditing.stored import json_schema
+from dpaudit.results.stored import json_schema
 
 SCHEMA = jsonschema.Draft202012Validator(json_schema())
 MU = 3.0  # what the mechanism loses on (0, 3)

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from dpaudit.auditing.searching.look import Look
 from dpaudit.claims import PureDP
 from dpaudit.events import Goal, Tables
-from dpaudit.sampling import Outputs, Pilot, Sample
-from dpaudit.sampling.outputs import Column
+from dpaudit.outputs import Column, Outputs, Pilot, Sample
 from dpaudit.sampling.streams import Shard
 
 Draw = Callable[[bool, int, np.random.Generator], Outputs]  # outputs of the first side or the second, so many runs

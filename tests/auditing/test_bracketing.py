@@ -20,18 +20,18 @@ from dpaudit.auditing.bracketing import WAYS, Joined, Wanted, run_bracket, targe
 from dpaudit.auditing.bracketing.sources import source_of
 from dpaudit.auditing.bracketing.targets import check_adjacent, exact_answers
 from dpaudit.auditing.known import known_upper
-from dpaudit.auditing.result import Ending
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.catalogue import entries, find
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.results.result import Ending
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.sampling import Engine
 from dpaudit.verify import requirement
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.proof import ADJACENCIES
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.witnesses.rationals import rational
 from tests.verify.programs import PROGRAMS
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from dpaudit import InvalidSpec, batched
-from dpaudit.auditing.control import Control, smallest_seen
 from dpaudit.auditing.controls import (
     EXCESS,
     MASSES,
@@ -24,6 +23,7 @@ from dpaudit.certify.binomial import quantile
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.results.control import Control, smallest_seen
 from dpaudit.sampling import Engine
 
 RUNS, CONFIDENCE = 4_000, 0.95

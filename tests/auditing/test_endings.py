@@ -10,13 +10,12 @@ import pytest
 
 import dpaudit
 from dpaudit import report
-from dpaudit.auditing.stored import load
-from dpaudit.auditing.wording import assertion
 from dpaudit.events import event_from_dict
-from dpaudit.sampling import Outputs
+from dpaudit.outputs import ABSENT, Outputs, concatenate
+from dpaudit.results.stored import load
+from dpaudit.results.wording import assertion
 from dpaudit.sampling.codec import Kept, decoded, encoded
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import ABSENT, concatenate
 from dpaudit.sampling.worker import run_each
 
 PAIR = ([1] * 5, [1] * 4)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
-from dpaudit.auditing.health import CHECKS, CURES, LEVEL, Check, Health, Seen, Twins, judge
+from dpaudit.auditing.health import Seen, Twins, judge
 from dpaudit.auditing.health.checks import TESTS
 from dpaudit.auditing.health.pilot import constants, pilot_looks
 from dpaudit.auditing.health.processes import processes_needed
@@ -19,9 +19,10 @@ from dpaudit.errors import DpAuditError
 from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Pilot, Stage, Watch, shards
+from dpaudit.outputs import Failure, Pilot, token
+from dpaudit.results.health import CHECKS, CURES, LEVEL, Check, Health
+from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import Failure, token
 from dpaudit.sampling.watch import Looked, looked
 from tests.auditing import unsound
 

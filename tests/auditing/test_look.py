@@ -14,7 +14,7 @@ import dpaudit
 from dpaudit.auditing.searching.look import LEARN_FROM, LEARN_PART, PLAIN_PART, SETTLE_PART, WIDE_PART, Look
 from dpaudit.events import Event
 from dpaudit.events.scores import Linear, LogRatio
-from dpaudit.sampling import Outputs
+from dpaudit.outputs import Outputs
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import failure
 from tests.auditing.looks import Drawn, look_at, vectors

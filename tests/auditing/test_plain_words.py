@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 import dpaudit
-from dpaudit.auditing.acceptance import Acceptance
-from dpaudit.auditing.result import AuditResult, Finding
-from dpaudit.auditing.suite import SuiteEntry
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import officer, promises, review, tables
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import Claim, Relation, claim_from_dict
+from dpaudit.results.acceptance import Acceptance
+from dpaudit.results.result import AuditResult, Finding
+from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import officer, promises, review, tables
 from tests.golden import example
 
 FORMS: tuple[tuple[dict[str, Any], str], ...] = (

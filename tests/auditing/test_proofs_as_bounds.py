@@ -12,13 +12,13 @@ from dpaudit.auditing.bracketing import bound_of_proofs, target_of
 from dpaudit.catalogue.sparse import above_threshold, sparse_monotone
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
+from dpaudit.results.upper import Label
 from dpaudit.spec_file import read_spec
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.stored import save
-from dpaudit.verify.upper import Label
 
 COUNT = """
 def noisy_count(data, rng, eps):

@@ -15,16 +15,15 @@ import pytest
 
 from dpaudit.auditing.searching.representation import best, find_representation, tables
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.witness import Witness
 from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.events import Goal
 from dpaudit.mechanisms import batched
+from dpaudit.outputs import Pilot, Sample
 from dpaudit.pairs import AdjacentPair
-from dpaudit.sampling import Pilot
+from dpaudit.results.witness import Witness
 from dpaudit.sampling.encode import encode_batch
-from dpaudit.sampling.outputs import Sample
 
 Rng = np.random.Generator
 Outputs = npt.NDArray[Any]

@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtri
 
-from dpaudit.sampling import Outputs
-from dpaudit.sampling.outputs import ABSENT, Column
+from dpaudit.outputs import ABSENT, Column, Outputs
 from tests.auditing.looks import Drawn, look_at, vectors
 
 Rng = np.random.Generator

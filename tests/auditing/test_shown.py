@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.auditing.fingerprint import event_class, fingerprint
-from dpaudit.auditing.histogram import BINS, MOST_TOKENS, MOST_VALUES, Histogram, histogram
-from dpaudit.auditing.witness import Witness
+from dpaudit.auditing.histogram import BINS, MOST_TOKENS, MOST_VALUES, histogram
 from dpaudit.events import Event, event_from_dict
-from dpaudit.sampling import Pilot
+from dpaudit.outputs import Pilot
+from dpaudit.results.fingerprint import event_class, fingerprint
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.witness import Witness
 from dpaudit.sampling.encode import encode_objects
 from tests.golden import example
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.auditing import stored
-from dpaudit.auditing.certification import ceiling_of
-from dpaudit.auditing.rechecking import recompute
-from dpaudit.auditing.result import AuditResult, Explored
-from dpaudit.auditing.spec import spec_hash
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.certify import CoinFlip
 from dpaudit.claims import ApproximateDP, Claim, HalfPlane, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import event_from_dict
 from dpaudit.report import json_
+from dpaudit.results import stored
+from dpaudit.results.certification import ceiling_of
+from dpaudit.results.question import spec_hash
+from dpaudit.results.rechecking import recompute
+from dpaudit.results.result import AuditResult, Explored
+from dpaudit.results.verdict import Verdict
 from tests.golden import example
 from tests.report import hostile
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from dpaudit.auditing.certification import ceiling_of
-from dpaudit.auditing.rechecking import recompute
-from dpaudit.auditing.stored import load_either, load_suite, loads
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import json_
+from dpaudit.results.certification import ceiling_of
+from dpaudit.results.rechecking import recompute
+from dpaudit.results.stored import load_either, load_suite, loads
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
 from tests.golden import example
 
 Change = Callable[[dict[str, Any]], object]

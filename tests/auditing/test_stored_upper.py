@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.stored import json_schema, load
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.result import AuditResult
+from dpaudit.results.stored import json_schema, load
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from tests.golden import example
 
 BOUND = UpperBound(1.25, 1e-6, Label.PROVED, "all counts", Arithmetic.REALS, "alignment", 1.0)

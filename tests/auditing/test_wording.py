@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.auditing import wording
-from dpaudit.auditing.result import AuditResult, Explored, Finding
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import assertion, numerals, power, quoting, sweeps
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
+from dpaudit.results import wording
+from dpaudit.results.result import AuditResult, Explored, Finding
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import assertion, numerals, power, quoting, sweeps
 from tests.golden import example
 from tests.report import hostile
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from dpaudit.auditing.acceptance import Reviewed
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import joint_confidence, suite_headline, suite_line, suite_question
-from dpaudit.auditing.wording.cells import cell
-from dpaudit.auditing.wording.rules import EXIT_CODES, reported
+from dpaudit.results.acceptance import Reviewed
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import joint_confidence, suite_headline, suite_line, suite_question
+from dpaudit.results.wording.cells import cell
+from dpaudit.results.wording.rules import EXIT_CODES, reported
 from tests.golden import example
 
 HELD = example.accepted()

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpaudit.auditing.spec import suited
 from dpaudit.catalogue import Entry, entries
-from dpaudit.catalogue.exact.comparisons import below, density, halting, panels, winning
-from dpaudit.certify import smallest_caught
+from dpaudit.certify import smallest_caught, suited
 from dpaudit.claims import Claim, GaussianDP
+from dpaudit.losses.comparisons import below, density, halting, panels, winning
 from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.spec_file import find_specs, read_spec

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dpaudit import report
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.report import html
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
 from tests.browser.chromium import Browser, Tab
 from tests.golden import example
 from tests.report import hostile

@@ -16,8 +16,8 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.counting import geosample_law, geosample_steps
-from dpaudit.catalogue.exact.selecting import largest_one_sided
+from dpaudit.losses.counting import geosample_law, geosample_steps
+from dpaudit.losses.selecting import largest_one_sided
 
 LEVEL = 1e-9
 Answers = tuple[float, ...]

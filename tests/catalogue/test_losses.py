@@ -11,9 +11,9 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.comparisons import halting, winning
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.exact.normal import gaussian_delta
+from dpaudit.losses.comparisons import halting, winning
+from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.normal import gaussian_delta
 
 
 def witness(answers: int) -> tuple[list[int], list[int]]:

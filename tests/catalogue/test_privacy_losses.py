@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, optimize
 from scipy.stats import norm
 
-from dpaudit.catalogue.exact.losses import (
+from dpaudit.losses.distribution import (
     ALONE,
     Losses,
     Mixture,
@@ -22,9 +22,9 @@ from dpaudit.catalogue.exact.losses import (
     step_losses,
     subsampled_gaussian_epsilon,
 )
-from dpaudit.catalogue.exact.normal import gaussian_delta, gaussian_epsilon
-from dpaudit.catalogue.exact.shuffled import two_batches
-from dpaudit.catalogue.exact.transcripts import transcript_epsilon
+from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
+from dpaudit.losses.shuffled import two_batches
+from dpaudit.losses.transcripts import transcript_epsilon
 
 DIGITS = 1e-5  # relative: five digits
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import Entry, entries, find
-from dpaudit.catalogue.exact.comparisons import halting, winning
+from dpaudit.losses.comparisons import halting, winning
 
 LEVEL = 1e-9
 SAMPLED, PROGRAMMED = 40_000, 1_500

@@ -19,9 +19,9 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
 import dpaudit
-from dpaudit.auditing import stored
 from dpaudit.catalogue import rooms
 from dpaudit.cli.group import COMMANDS, group
+from dpaudit.results import stored
 from dpaudit.spec_file import tables
 from dpaudit.spec_file.settings import Settings
 from tests.docs.pages import ROOT

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.auditing.fingerprint import fingerprint
 from dpaudit.cli.group import exit_code
 from dpaudit.ledger import sources
 from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.report import json_
+from dpaudit.results.fingerprint import fingerprint
 from tests.golden import example
 from tests.ledger import made
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from dpaudit.auditing.fingerprint import fingerprint
-from dpaudit.auditing.stored import load
 from dpaudit.ledger.baseline import DEFAULT, SCHEMA
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run
 from dpaudit.ledger.shards import LedgerShards
+from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.stored import load
 from dpaudit.sampling import StoredShard
 from tests.doors.conftest import Outcome, document, process, spec
 

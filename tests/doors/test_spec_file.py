@@ -11,10 +11,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpaudit.auditing import Verdict
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
+from dpaudit.results.verdict import Verdict
 from dpaudit.spec_file import Wishes, find_specs, read_settings, read_spec
 from dpaudit.spec_file.pairs import ImportedPair
 from dpaudit.spec_file.suite import command, share, shared

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.spec_file import read_spec
-from dpaudit.verify.upper import Arithmetic, Label
 from tests.doors.conftest import Outcome, process, spec
 
 Run = Callable[..., Outcome]

@@ -11,9 +11,8 @@ import numpy as np
 from dpaudit.claims import ApproximateDP
 from dpaudit.events import Goal, Plan, Proposal, best, pilot_counts, plan
 from dpaudit.events.scores import LogRatio, Part, cells_of, log_ratio
-from dpaudit.sampling import Outputs, Pilot, Sample
+from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import concatenate
 
 Side = Callable[[np.random.Generator], Any]  # one run
 

@@ -14,7 +14,7 @@ from dpaudit.events import Event, HitCounter, betting
 from dpaudit.events.betting import Learner, outlook, shrunk, stake
 from dpaudit.events.binning import Tables
 from dpaudit.events.features import Coordinate
-from dpaudit.sampling import Outputs, Pilot, Sample
+from dpaudit.outputs import Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
 
 LINES = offsets(PureDP(1.0))

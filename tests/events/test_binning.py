@@ -11,9 +11,8 @@ from hypothesis.extra import numpy as arrays
 
 from dpaudit.events.binning import EVEN_BINS, FEW_VALUES, Binning, Tables, binning
 from dpaudit.events.features import Coordinate, Whole
-from dpaudit.sampling import Column, Sample
+from dpaudit.outputs import NONE, NOT_A_NUMBER, Column, Sample, token
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import NONE, NOT_A_NUMBER, token
 from tests.events.samples import odd_outputs
 
 Floats = npt.NDArray[np.float32]

@@ -29,8 +29,8 @@ from dpaudit.events.bits import (
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.events.stored import event_from_dict
+from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import NOT_A_NUMBER, Column, Outputs
 
 Values = npt.NDArray[Any]
 TINY, LARGE = 5e-324, 1.7976931348623157e308

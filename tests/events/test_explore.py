@@ -19,7 +19,7 @@ import dpaudit
 from dpaudit.api import audit
 from dpaudit.claims import PureDP
 from dpaudit.events import Goal, best, everything, pilot_counts, plan
-from dpaudit.sampling import Pilot
+from dpaudit.outputs import Pilot
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import failure
 from tests.events.samples import Side, odd_outputs, outputs_of, rates, search

@@ -33,9 +33,8 @@ from dpaudit.events.features import (
 )
 from dpaudit.events.scores import Linear, LogRatio, Term, learn_linear
 from dpaudit.events.stored import feature_from_dict
-from dpaudit.sampling import Outputs, Token, token
+from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column
 from tests.events.samples import INF, NAN, learned_ratio, odd_outputs
 
 PATHS = ((0,), (1,), (2,), (3,))

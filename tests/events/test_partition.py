@@ -29,7 +29,8 @@ from dpaudit.events import (
 from dpaudit.events.binning import Binning
 from dpaudit.events.features import Coordinate, Whole
 from dpaudit.events.grouping import MOST_BINS, propose_partition
-from dpaudit.sampling import Outputs, Pilot, Sample, Watch, token
+from dpaudit.outputs import Outputs, Pilot, Sample, token
+from dpaudit.sampling import Watch
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from tests.events.samples import ODD
 

@@ -24,9 +24,8 @@ from dpaudit.events import (
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.goal import Reals
 from dpaudit.events.scores import Linear, LogRatio, log_ratio
-from dpaudit.sampling import Outputs, Pilot, Sample
+from dpaudit.outputs import Column, Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import Column
 
 GOAL = Goal(PureDP(1.0), 50_000, 0.05)
 RNG = np.random.default_rng(51)

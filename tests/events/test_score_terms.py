@@ -15,9 +15,8 @@ from dpaudit.events.candidates import features_of, line_of, terms_of
 from dpaudit.events.features import Above, Coordinate, Difference, Ordered, Shape
 from dpaudit.events.goal import Reals
 from dpaudit.events.scores import GROUPS, LogRatio, cells_of, log_ratio
-from dpaudit.sampling import Outputs, Pilot, Sample
+from dpaudit.outputs import ABSENT, Column, Outputs, Pilot, Sample, absent, concatenate
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import ABSENT, Column, absent, concatenate
 from tests.events.samples import INF, NAN
 
 Rng = np.random.Generator

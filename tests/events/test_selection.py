@@ -16,7 +16,7 @@ from dpaudit.events.binning import Binning, Counts
 from dpaudit.events.features import Coordinate
 from dpaudit.events.goal import FEWEST_HITS
 from dpaudit.events.selection import propose
-from dpaudit.sampling import token
+from dpaudit.outputs import token
 
 GOAL = Goal(PureDP(1.0), runs=100_000, alpha=0.05)
 FEATURE = Coordinate(())

@@ -6,18 +6,18 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from dpaudit.auditing.acceptance import Acceptance, Reviewed
-from dpaudit.auditing.health import Check, Health
-from dpaudit.auditing.histogram import Histogram
-from dpaudit.auditing.result import AuditResult, Explored
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.witness import Witness
 from dpaudit.certify import Certificate, CoinFlip
 from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP
 from dpaudit.events import event_from_dict
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.acceptance import Acceptance, Reviewed
+from dpaudit.results.health import Check, Health
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.result import AuditResult, Explored
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.witness import Witness
 
 PROVENANCE: dict[str, Any] = {
     "version": "0.1.0",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpaudit.auditing.stored import json_schema, suite_schema
 from dpaudit.report import csv_, json_, junit, markdown, record_names, sarif, summary, text
+from dpaudit.results.stored import json_schema, suite_schema
 from tests.golden import example
 
 FOLDER = Path(__file__).parent

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.auditing.certification import ceiling_of
-from dpaudit.auditing.change import Half
-from dpaudit.auditing.rechecking import recompute
-from dpaudit.auditing.result import AuditResult, Finding
 from dpaudit.certify import CoinFlip
 from dpaudit.claims import PureDP
 from dpaudit.events import event_from_dict
+from dpaudit.results.certification import ceiling_of
+from dpaudit.results.change import Half
+from dpaudit.results.rechecking import recompute
+from dpaudit.results.result import AuditResult, Finding
 from tests.golden import example
 
 RUNS = 450_000

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.auditing.acceptance import Acceptance
-from dpaudit.auditing.fingerprint import fingerprint
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.acceptances import reviewed_lines
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.baseline import accept, merged, read_baseline, review, write_baseline
+from dpaudit.results.acceptance import Acceptance
+from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.acceptances import reviewed_lines
 from tests.golden import example
 from tests.ledger import made
 from tests.report import hostile

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from dpaudit.auditing.change import REGRESSIONS, UNCHANGED, Half, Kind
 from dpaudit.auditing.clock import cut
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.wording.comparisons import change_line, comparison_lines
 from dpaudit.ledger.comparison import change_of, compare, matched, question
+from dpaudit.results.change import REGRESSIONS, UNCHANGED, Half, Kind
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.comparisons import change_line, comparison_lines
 from tests.ledger import made
 from tests.report import hostile
 

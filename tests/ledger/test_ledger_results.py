@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.auditing.fingerprint import fingerprint, subject
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger, digest
+from dpaudit.results.fingerprint import fingerprint, subject
 from tests.golden import example
 from tests.ledger import made
 from tests.report import hostile

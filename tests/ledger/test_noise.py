@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit.auditing.change import Kind
-from dpaudit.auditing.result import AuditResult, Explored, Finding
 from dpaudit.certify import Binned, CoinFlip
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import event_from_dict, partition_from_dict
 from dpaudit.ledger.comparison import change_of
 from dpaudit.ledger.noise import loss_upper, noise, overlap, same_place, searched
+from dpaudit.results.change import Kind
+from dpaudit.results.result import AuditResult, Explored, Finding
 from tests.ledger import made
 
 REPEATS, ERROR = 300, 0.05

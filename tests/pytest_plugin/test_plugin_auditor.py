@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from dpaudit.auditing import AuditResult
 from dpaudit.auditing.health.comparing import check_compared
 from dpaudit.certify.evidence import Binned
 from dpaudit.errors import ClaimRefuted, InvalidSpec, UnsoundAudit
@@ -18,11 +17,11 @@ from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
 from dpaudit.ledger import baseline
 from dpaudit.ledger.results import Ledger
+from dpaudit.outputs import Pilot, Token
 from dpaudit.pytest_plugin.auditor import Auditor, Place
 from dpaudit.pytest_plugin.profiles import Plan, plan
-from dpaudit.sampling import Pilot
+from dpaudit.results.result import AuditResult
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import Token
 from tests.golden.example import kept, result
 
 Answering = Callable[..., Auditor]

@@ -6,10 +6,10 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.auditing.result import AuditResult, Ending, Explored
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.events import event_from_dict
+from dpaudit.results.result import AuditResult, Ending, Explored
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
 from tests.golden import example
 
 NAMES = (

@@ -17,20 +17,20 @@ import numpy as np
 import pytest
 import xmlschema
 
-from dpaudit.auditing.acceptance import Reviewed
-from dpaudit.auditing.fingerprint import fingerprint
-from dpaudit.auditing.result import Finding
-from dpaudit.auditing.stored import load, load_suite
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import suite_line
-from dpaudit.auditing.wording.rules import EXIT_CODES, RULES, reported
 from dpaudit.events import event_from_dict
 from dpaudit.events.binning import Binning
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary
 from dpaudit.report.single import alone, together
+from dpaudit.results.acceptance import Reviewed
+from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.result import Finding
+from dpaudit.results.stored import load, load_suite
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import suite_line
+from dpaudit.results.wording.rules import EXIT_CODES, RULES, reported
 from tests.golden import example
 
 SCHEMAS = Path(__file__).parent / "schemas"

@@ -16,13 +16,13 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
-from dpaudit.auditing import wording
-from dpaudit.auditing.stored import load, load_suite
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult, holm
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import assertion
-from dpaudit.auditing.wording.officer import page_one
 from dpaudit.errors import InvalidSpec
+from dpaudit.results import wording
+from dpaudit.results.stored import load, load_suite
+from dpaudit.results.suite import SuiteEntry, SuiteResult, holm
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import assertion
+from dpaudit.results.wording.officer import page_one
 from tests.golden import example
 from tests.report import hostile
 

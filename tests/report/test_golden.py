@@ -9,9 +9,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpaudit.auditing.rechecking import recompute
-from dpaudit.auditing.stored import json_schema, load, load_suite, suite_schema
 from dpaudit.certify import ceiling
+from dpaudit.results.rechecking import recompute
+from dpaudit.results.stored import json_schema, load, load_suite, suite_schema
 from tests.golden import example, rewrite
 
 

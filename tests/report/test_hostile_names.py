@@ -17,10 +17,10 @@ import pytest
 import xmlschema
 from markdown_it import MarkdownIt
 
-from dpaudit.auditing.stored import load, load_suite
-from dpaudit.auditing.wording.cells import FORMULA
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.report import FORMATS, csv_, html, json_, junit, markdown, sarif, summary, text
+from dpaudit.results.stored import load, load_suite
+from dpaudit.results.wording.cells import FORMULA
+from dpaudit.results.wording.quoting import clean
 from tests.report import hostile
 
 SCHEMAS = Path(__file__).parent / "schemas"

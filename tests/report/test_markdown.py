@@ -8,10 +8,10 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dpaudit.auditing.wording import LIMITS, reviewed_lines
-from dpaudit.auditing.wording.officer import page_one
-from dpaudit.auditing.wording.review import CHECKLIST, review
 from dpaudit.report import markdown, record_names
+from dpaudit.results.wording import LIMITS, reviewed_lines
+from dpaudit.results.wording.officer import page_one
+from dpaudit.results.wording.review import CHECKLIST, review
 from tests.golden import example
 
 PARSER = MarkdownIt("commonmark").enable("table").enable("strikethrough")

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from dpaudit import report
-from dpaudit.auditing.stored import load_suite
 from dpaudit.cli.group import exit_code
+from dpaudit.results.stored import load_suite
 from tests.golden import example
 
 

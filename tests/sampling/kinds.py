@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.sampling import Outputs, token
-from dpaudit.sampling.outputs import Failure
+from dpaudit.outputs import Failure, Outputs, token
 
 Point = namedtuple("Point", "x y")
 

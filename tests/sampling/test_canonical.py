@@ -17,10 +17,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpaudit.events.features import Coordinate, Equal, Whole
-from dpaudit.sampling import Outputs
+from dpaudit.outputs import TYPE, Failure, Outputs, Path, token
 from dpaudit.sampling.columns import WIDEST
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import TYPE, Failure, Path, token
 from tests.sampling import kinds
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # numpy warns where a strange object is read as a number

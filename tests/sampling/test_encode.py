@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from dpaudit import UnsoundAudit
-from dpaudit.sampling import token
+from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Failure, concatenate, token
 from dpaudit.sampling.columns import MOST_KEYS, WIDEST
 from dpaudit.sampling.encode import encode_batch, encode_objects
-from dpaudit.sampling.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Failure, concatenate
 from tests.sampling import kinds
 
 

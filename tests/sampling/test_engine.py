@@ -15,7 +15,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Session, Stage, shards, token
+from dpaudit.outputs import token
+from dpaudit.sampling import Engine, Session, Stage, shards
 
 
 def noisy(data: float, rng: np.random.Generator) -> float:

@@ -15,9 +15,9 @@ from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
 from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Stage, Watch, shards, token
+from dpaudit.outputs import PRINTED_AS, TYPE, token
+from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import PRINTED_AS, TYPE
 from dpaudit.sampling.worker import identical
 from tests.sampling import kinds
 

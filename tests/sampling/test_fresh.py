@@ -14,8 +14,8 @@ import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, audit, batched
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, FreshTask, Shard, Stage, token
-from dpaudit.sampling.outputs import TYPE
+from dpaudit.outputs import TYPE, token
+from dpaudit.sampling import Engine, FreshTask, Shard, Stage
 from dpaudit.sampling.sending import pickled
 
 CALLS: list[int] = []

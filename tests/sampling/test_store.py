@@ -16,11 +16,11 @@ from dpaudit.auditing.clock import Clock
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Pilot, Stage, StoredShard, Watch, shards
+from dpaudit.outputs import Outputs, Pilot
+from dpaudit.sampling import Engine, Stage, StoredShard, Watch, shards
 from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.codec import BatchFailure, Kept, UnreadableShard, decoded, encoded
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.outputs import Outputs
 from dpaudit.sampling.pools import InProcess, LostWorker
 from dpaudit.sampling.store import ForeignShard
 from tests.sampling.kinds import EVERYTHING
@@ -118,7 +118,7 @@ def test_outputs_come_back_bit_for_bit(objects: list[Any]) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, ">f8", np.uint8, np.int32])
 def test_arrays_of_every_type_keep_it(dtype: Any) -> None:
-    from dpaudit.sampling.outputs import Column
+    from dpaudit.outputs import Column
 
     values = np.array([1, 2, 3, 4, 5, 6], dtype)[::2]
     back = decoded(*encoded(Kept(Outputs(3, {("a", 2): Column(values)})))).result

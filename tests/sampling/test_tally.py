@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate, Equal, Whole
+from dpaudit.outputs import Sample, token
 from dpaudit.pairs import AdjacentPair
-from dpaudit.sampling import Sample, Shard, Stage, token
+from dpaudit.sampling import Shard, Stage
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.worker import Job, Worker
 from tests.sampling import kinds

@@ -13,7 +13,8 @@ from dpaudit import AdjacentPair, batched
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Outputs, Stage, Watch, shards, token
+from dpaudit.outputs import Outputs, token
+from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import CALLS, OF_CALL, Look, printed, summary, words

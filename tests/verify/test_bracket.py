@@ -10,9 +10,9 @@ import pytest
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.bracket import Bracket, BracketVerdict, LowerBound
-from dpaudit.verify.bracket_words import account, at_least, at_most, headline, nearest, sentences, upper_text
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.bracket import Bracket, BracketVerdict, LowerBound
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.wording.bracketed import account, at_least, at_most, headline, nearest, sentences, upper_text
 
 PROVED = UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment")
 PAIR = UpperBound(0.991, 0.0, Label.EXACT_PAIR, "one pair", Arithmetic.BALLS, "integrals", 0.9909)

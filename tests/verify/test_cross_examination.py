@@ -19,12 +19,12 @@ import pytest
 
 from dpaudit import bracket
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Label
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.language import read, run
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Proof
-from dpaudit.verify.upper import Label
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, PairLoss, at_most, pair_loss
 from tests.verify.programs import PROGRAMS, WRONG
 from tests.verify.random_programs import Mechanism, Pair, mechanism

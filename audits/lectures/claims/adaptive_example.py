@@ -13,7 +13,7 @@ from audits.lectures.claims.simulations import Example, final_queries
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.catalogue.adaptive.bounds import generalisation_by_dp
-from dpaudit.catalogue.exact.comparisons import density, panels
+from dpaudit.losses.comparisons import density, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

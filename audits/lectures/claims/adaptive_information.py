@@ -13,8 +13,8 @@ import numpy.typing as npt
 from audits.lectures.claims.adaptive_example import place
 from audits.lectures.claims.statement import Figure, Statement, Truth, Verdict
 from dpaudit.catalogue.adaptive import bounds
-from dpaudit.catalogue.exact.discrete import epsilon_of
-from dpaudit.catalogue.exact.information import independent, max_divergence, max_information, mutual_information
+from dpaudit.losses.discrete import epsilon_of
+from dpaudit.losses.information import independent, max_divergence, max_information, mutual_information
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from audits.lectures.claims.adaptive_information import (
 from audits.lectures.claims.simulations import best_of
 from audits.lectures.claims.statement import Figure, Truth
 from dpaudit.catalogue.adaptive import bounds
-from dpaudit.catalogue.exact.information import max_divergence, max_information
+from dpaudit.losses.information import max_divergence, max_information
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from audits.lectures.claims.composition_advanced import solved
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.composing import responses_delta
 from dpaudit.catalogue.noise import laplace
 from dpaudit.claims import PureDP, compose_optimal
+from dpaudit.losses.composing import responses_delta
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from audits.lectures.claims.composition_advanced import ADVANCED, DATABASES, jud
 from audits.lectures.claims.composition_rules import RULES
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.composing import responses, responses_epsilon
-from dpaudit.catalogue.exact.discrete import delta_of, largest_log_ratio
+from dpaudit.losses.composing import responses, responses_epsilon
+from dpaudit.losses.discrete import delta_of, largest_log_ratio
 
 BASSI, CHEEMA, HAGHTALAB = "Bassi 2019, notes 001", "Cheema & Huszár, notes 004", "Haghtalab 2020, notes 000"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audits.lectures.claims.statement import Figure, Statement, Truth, Verdict
-from dpaudit.catalogue.exact.composing import advanced, advanced_sharper, responses_delta, responses_epsilon
+from dpaudit.losses.composing import advanced, advanced_sharper, responses_delta, responses_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

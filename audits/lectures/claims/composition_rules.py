@@ -6,9 +6,9 @@ import numpy as np
 
 from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.composing import responses
-from dpaudit.catalogue.exact.discrete import epsilon_of
 from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.losses.composing import responses
+from dpaudit.losses.discrete import epsilon_of
 
 BASSI, SARKAR = "Bassi 2019, notes 001", "Sarkar, notes 003"
 SEED, DRAWS = 5, 400

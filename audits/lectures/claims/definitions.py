@@ -11,9 +11,9 @@ import numpy.typing as npt
 from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue.additive.normal import analytic_sigma, tail_sigma
 from dpaudit.catalogue.attacks import allowed
-from dpaudit.catalogue.exact.composing import responses
-from dpaudit.catalogue.exact.discrete import delta_of, largest_log_ratio, log_ratios
-from dpaudit.catalogue.exact.normal import gaussian_delta
+from dpaudit.losses.composing import responses
+from dpaudit.losses.discrete import delta_of, largest_log_ratio, log_ratios
+from dpaudit.losses.normal import gaussian_delta
 
 Floats = npt.NDArray[np.float64]
 

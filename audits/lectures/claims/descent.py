@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.losses import ALONE, poisson, repeated_epsilon, step_losses
-from dpaudit.catalogue.exact.normal import gaussian_epsilon
+from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
+from dpaudit.losses.normal import gaussian_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,9 +18,9 @@ from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
 from dpaudit.catalogue.attacks import achieves, allowed
 from dpaudit.catalogue.attacks import find as find_attack
-from dpaudit.catalogue.exact.comparisons import density
-from dpaudit.catalogue.exact.discrete import delta_of
 from dpaudit.catalogue.releases.hospital import HOSPITAL_A, HOSPITAL_B, decade, half, k_anonymous
+from dpaudit.losses.comparisons import density
+from dpaudit.losses.discrete import delta_of
 
 SARKAR, BASSI, CHEEMA = "Sarkar, notes 003", "Bassi 2019, notes 001", "Cheema & Huszár, notes 004"
 SEED, RUNS = 1, 20_000

@@ -9,8 +9,8 @@ import numpy as np
 
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.comparisons import winning
-from dpaudit.catalogue.exact.selecting import exponential
+from dpaudit.losses.comparisons import winning
+from dpaudit.losses.selecting import exponential
 
 BASSI, CS208, CHEEMA = "Bassi 2019, notes 001", "CS 208, notes 002", "Cheema & Huszár, notes 004"
 NOISY_MAX = f"{BASSI}, 'Report Noisy Max'"

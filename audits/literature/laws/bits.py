@@ -9,8 +9,8 @@ import numpy as np
 from audits.literature.laws.curve import ROUNDING, Curve, Floats, both
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
-from dpaudit.catalogue.exact.discrete import log_ratios
 from dpaudit.catalogue.local.bloom import filter_of
+from dpaudit.losses.discrete import log_ratios
 
 
 def curves(entry: Entry, pair: AdjacentPair) -> tuple[Curve, Curve]:

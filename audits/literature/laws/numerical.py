@@ -14,9 +14,9 @@ from audits.literature.laws.curve import Curve, Floats
 from audits.literature.laws.sums import tails
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
-from dpaudit.catalogue.exact.discrete import log_ratios
-from dpaudit.catalogue.exact.one_threshold import one_threshold_laws
 from dpaudit.catalogue.sparse.values import NUMERIC
+from dpaudit.losses.discrete import log_ratios
+from dpaudit.losses.one_threshold import one_threshold_laws
 
 LEVELS = 2000  # nested sets, beside those that end at an atom
 SAME = 1e-12  # log ratios closer than that are the same

@@ -13,9 +13,9 @@ from audits.literature.laws.curve import Curve
 from audits.literature.laws.released import METHOD, QUADRATURE, Noises, released_cells, released_losses
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry
-from dpaudit.catalogue.exact.discrete import log_ratios
-from dpaudit.catalogue.exact.one_threshold import one_threshold_laws
 from dpaudit.catalogue.sparse.lyu import FOUR, THREE
+from dpaudit.losses.discrete import log_ratios
+from dpaudit.losses.one_threshold import one_threshold_laws
 
 WIDTH = 1e-4  # of the bins: each meets every output of SVT4
 

@@ -18,11 +18,11 @@ from dpaudit.auditing.known import known_upper
 from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
-from dpaudit.verify.bracket import Bracket, hair_above
-from dpaudit.verify.bracket_words import upper_text
+from dpaudit.results.bracket import Bracket, hair_above
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.wording.bracketed import upper_text
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.witnesses.rationals import named, rational
 
 MOST_EPSILON = 64.0  # that is looked for at a delta

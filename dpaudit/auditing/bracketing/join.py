@@ -19,16 +19,16 @@ from dpaudit.auditing.bracketing.above import (
 )
 from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers, length_of
 from dpaudit.auditing.pipeline import run_audit
-from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
+from dpaudit.results.bracket import PROVES, Bracket, LowerBound
+from dpaudit.results.result import AuditResult
+from dpaudit.results.upper import Label, UpperBound
 from dpaudit.sampling import SILENT, Engine, Progress
-from dpaudit.verify.bracket import PROVES, Bracket, LowerBound
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.upper import Label, UpperBound
 
 ONE_WAY = ("up", "down")
 

@@ -8,8 +8,8 @@ from dpaudit.auditing.bracketing.above import Found, above, check_unit, proved_s
 from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 
 def bound_of_proofs(

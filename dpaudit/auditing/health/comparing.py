@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dpaudit.auditing.certification import Evidence
-from dpaudit.auditing.endings import VALUE, kinds, notes
+from dpaudit.auditing.endings import kinds, notes
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.witness import Witness
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
-from dpaudit.sampling import Pilot
+from dpaudit.outputs import Pilot
+from dpaudit.results.certification import Evidence
+from dpaudit.results.result import VALUE
+from dpaudit.results.witness import Witness
 
 # first word of the label of a token that is no answer: what its runs did
 BLIND = {

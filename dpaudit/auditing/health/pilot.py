@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.sampling import Pilot
+from dpaudit.outputs import TYPE, Column, Pilot
 from dpaudit.sampling.columns import Wanted
-from dpaudit.sampling.outputs import TYPE, Column
 from dpaudit.sampling.watch import PRINTED, Looked, looked, printed, words
 
 MOST_COLUMNS = 8

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from dpaudit.auditing.health.checks import NOTHING, Seen, Twins
 from dpaudit.certify import independence
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.sampling import FreshTask, Outputs, Pilot, Probe, Session, Shard, Stage
-from dpaudit.sampling.outputs import concatenate
+from dpaudit.outputs import Outputs, Pilot, concatenate
+from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
 from dpaudit.sampling.watch import PRINTED, words
 
 MOST_PROCESSES = 1 << 12

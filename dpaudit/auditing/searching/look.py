@@ -31,7 +31,8 @@ from dpaudit.events import (
     relearned,
     unlearned,
 )
-from dpaudit.sampling import Pilot, Sample, Session, Stage, shards
+from dpaudit.outputs import Pilot, Sample
+from dpaudit.sampling import Session, Stage, shards
 from dpaudit.sampling.streams import Shard
 
 PILOT_RUNS = 1 << 15  # outputs held at a time, whatever the number of runs

@@ -15,7 +15,6 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.auditing.pipeline import run_audit
-from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.searching.look import Look, excess
 from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, check_bounds, move
 from dpaudit.auditing.searching.screening import cautious, goal_at
@@ -24,6 +23,7 @@ from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, digest
+from dpaudit.results.result import AuditResult
 from dpaudit.sampling import BatchFailed, Engine, Session, apart
 
 FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen

@@ -13,15 +13,14 @@ import numpy.typing as npt
 from dpaudit.auditing.searching.screening import at_pair
 from dpaudit.auditing.searching.search import frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.witness import Witness
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Goal, Proposal
 from dpaudit.events.binning import Binning, Tables, binning
 from dpaudit.events.bits import KINDS, bit_binning, bit_features, without_bits
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.selection import propose as propose_for
-from dpaudit.sampling import Pilot
-from dpaudit.sampling.outputs import Outputs, Path, Sample, concatenate
+from dpaudit.outputs import Outputs, Path, Pilot, Sample, concatenate
+from dpaudit.results.witness import Witness
 
 SELECTOR = "representation"
 AHEAD = 0.05  # by this part of the bound on rounded values: more than the luck of a search

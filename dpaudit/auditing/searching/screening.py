@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dpaudit.auditing.result import Explored
 from dpaudit.auditing.searching.look import PILOT_RUNS, Look, excess
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.events import Goal
+from dpaudit.results.result import Explored
 from dpaudit.sampling import Progress, Session
 
 LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpaudit.auditing.clock import Clock, cut
-from dpaudit.auditing.result import Explored
 from dpaudit.auditing.searching.look import Candidate, Look, excess
 from dpaudit.auditing.searching.screening import Budget, at_pair, budget, goal, screen, screening_share
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.witness import Witness
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
 from dpaudit.events import Partition
-from dpaudit.sampling import Pilot, Progress, Session
+from dpaudit.outputs import Pilot
+from dpaudit.results.result import Explored
+from dpaudit.results.witness import Witness
+from dpaudit.sampling import Progress, Session
 
 PILOT_PART = 0.5  # of a close look at the most, so that learned scores are judged on outputs they have not seen
 SHOWN = 12  # features of a pair that the result lists

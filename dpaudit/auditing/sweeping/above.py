@@ -11,8 +11,8 @@ from dpaudit.auditing.sweeping.grid import Point
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.sampling import Engine
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 PROOFS = (Label.PROVED, Label.EXACT_FINITE)
 CLOSE = 1e-4  # relative: an enclosure that is wider is no value to show as the exact one

@@ -17,13 +17,13 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.auditing.known import CATALOGUE, entry_of
 from dpaudit.auditing.spec import CERTIFIERS, FEWEST_RUNS, SELECTORS, STOPPING, AuditSpec
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.catalogue import Entry
 from dpaudit.claims import Claim, PureDP, Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
 from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.results.wording.quoting import clean
 
 LARGEST_GRID = 100_000  # points: beyond that a grid is a slip, such as a list of runs given as a list of seeds
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpaudit.auditing.fingerprint import fingerprint
 from dpaudit.auditing.known import known_upper
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.spec import spec_hash
 from dpaudit.auditing.sweeping.above import Above
 from dpaudit.auditing.sweeping.grid import Point
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
-from dpaudit.verify.upper import Arithmetic, UpperBound
+from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import AuditResult
+from dpaudit.results.upper import Arithmetic, UpperBound
+from dpaudit.results.verdict import Verdict
 
 PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
 COLUMNS: dict[str, str] = {

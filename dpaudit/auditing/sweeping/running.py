@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dpaudit.auditing.pipeline import run_audit
-from dpaudit.auditing.result import AuditResult
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.sweeping.above import Above, above_of
 from dpaudit.auditing.sweeping.grid import Grid, Point, failure, points
@@ -16,6 +15,7 @@ from dpaudit.auditing.sweeping.rows import row_of
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Imported
 from dpaudit.pairs.data import digest
+from dpaudit.results.result import AuditResult
 from dpaudit.sampling import SILENT, Engine, Progress
 
 Fields = dict[str, Any]

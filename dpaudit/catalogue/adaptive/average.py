@@ -24,9 +24,9 @@ from dpaudit.catalogue.adaptive.splitting import (
     split,
 )
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.discrete import log_ratios
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import pure_if_replaced
+from dpaudit.losses.discrete import log_ratios
 
 Rng = np.random.Generator
 Sample = Sequence[float]

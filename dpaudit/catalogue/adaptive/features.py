@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.comparisons import below
-from dpaudit.catalogue.exact.discrete import log_ratios
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import pure_if_replaced
+from dpaudit.losses.comparisons import below
+from dpaudit.losses.discrete import log_ratios
 
 Rng = np.random.Generator
 Records = Sequence[Sequence[int]]

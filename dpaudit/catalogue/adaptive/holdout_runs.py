@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.exact.comparisons import epochs, halting_ratios
-from dpaudit.catalogue.exact.one_threshold import one_threshold_loss
-from dpaudit.catalogue.exact.released import no_top_ratio, released_value_ratio
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.sparse.runs import Drawn, comparisons
+from dpaudit.losses.comparisons import epochs, halting_ratios
+from dpaudit.losses.one_threshold import one_threshold_loss
+from dpaudit.losses.released import no_top_ratio, released_value_ratio
 
 Rng = np.random.Generator
 Records = list[list[float]]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Parameter
-from dpaudit.catalogue.exact.comparisons import winning
 from dpaudit.catalogue.noise import laplace
+from dpaudit.losses.comparisons import winning
 
 Rng = np.random.Generator
 Sample = Sequence[float]

@@ -29,8 +29,8 @@ from dpaudit.catalogue.adaptive.splitting import (
     split,
 )
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.discrete import log_ratios
 from dpaudit.claims import PureDP, Relation
+from dpaudit.losses.discrete import log_ratios
 
 Rng = np.random.Generator
 Sample = Sequence[float]

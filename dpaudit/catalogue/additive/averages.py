@@ -10,8 +10,8 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.catalogue.additive.shared import CHEEMA, DMNS, HAGHTALAB, ROOM, SARKAR, Floats, Rng, around
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.laplace import centred_loss
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
+from dpaudit.losses.laplace import centred_loss
 
 Values = list[float]
 

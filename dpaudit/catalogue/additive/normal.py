@@ -9,8 +9,8 @@ from functools import partial
 from dpaudit import validate
 from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY, Floats, Rng, approximate, unbounded
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
 Width = Callable[..., float]  # sigma from the parameters of an entry
 BALLE_WANG = "Balle & Wang 2018, Improving the Gaussian mechanism for differential privacy"

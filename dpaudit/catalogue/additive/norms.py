@@ -13,8 +13,8 @@ from dpaudit import validate
 from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
 from dpaudit.catalogue.additive.shared import CS208, ROOM, Floats, Rng, approximate, around_each, unbounded
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.normal import gaussian_epsilon
 from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.losses.normal import gaussian_epsilon
 
 Vector = list[float]
 Norm = Literal["l1", "l2", "linf"]

@@ -6,9 +6,9 @@ import numpy as np
 
 from dpaudit.catalogue.additive.shared import DMNS, ROOM, SENSITIVITY, Floats, Rng
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.laplace import vector_loss
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.losses.laplace import vector_loss
 
 Answers = list[float]
 

@@ -21,9 +21,9 @@ from dpaudit.catalogue.additive.shared import (
     unbounded,
 )
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss
 from dpaudit.catalogue.noise import laplace as laplace_noise
 from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.losses.laplace import centred_loss, clamped_loss
 
 SEEDS = 64  # of the generator that has too few of them
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.laplace import clamped_loss
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.claims import PureDP
+from dpaudit.losses.laplace import clamped_loss
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]

@@ -10,11 +10,11 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.catalogue.additive.shared import ROOM, Integers, Rng
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.counting import geosample_law, geosample_steps
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.promises import pure
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.counting import geosample_law, geosample_steps
+from dpaudit.losses.discrete import largest_log_ratio
 
 BV = "Balcer & Vadhan 2018, Differential privacy on finite computers, algorithm 4.8 (GeoSample)"
 BICHSEL = "Bichsel, Steffen, Bogunovic & Vechev 2021, DP-Sniper (its programs, which take the natural logarithm)"

@@ -10,9 +10,9 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, DMNS, ROOM, Floats, Rng, around_each
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.laplace import vector_loss
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
+from dpaudit.losses.laplace import vector_loss
 
 Answers = list[float]
 Rows = list[list[int]]

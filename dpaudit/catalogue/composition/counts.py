@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.composing import laplace_epsilon
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import pure
 from dpaudit.claims import ApproximateDP
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.composing import laplace_epsilon
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]

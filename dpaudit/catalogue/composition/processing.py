@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.losses.discrete import largest_log_ratio
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.composing import advanced, advanced_sharper, responses
-from dpaudit.catalogue.exact.discrete import epsilon_of
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
+from dpaudit.losses.composing import advanced, advanced_sharper, responses
+from dpaudit.losses.discrete import epsilon_of
 
 Rng = np.random.Generator
 Bits = npt.NDArray[np.int8]

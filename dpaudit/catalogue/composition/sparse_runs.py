@@ -8,14 +8,14 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.discrete import log_ratios
-from dpaudit.catalogue.exact.one_threshold import one_threshold_laws
-from dpaudit.catalogue.exact.released import one_threshold_values_loss
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
 from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, bits, compared_values
 from dpaudit.claims import PureDP
+from dpaudit.losses.discrete import log_ratios
+from dpaudit.losses.one_threshold import one_threshold_laws
+from dpaudit.losses.released import one_threshold_values_loss
 
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on one of the two runs", validate.positive)
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.losses.discrete import largest_log_ratio
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
 from dpaudit.claims import PureDP, Relation
+from dpaudit.losses.discrete import largest_log_ratio
 
 Rng = np.random.Generator
 Bits = npt.NDArray[np.int8]

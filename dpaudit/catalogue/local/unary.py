@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.exact.encoding import independent, one_hot, patterns
 from dpaudit.catalogue.local.values import ROOM, VALUES, pure
 from dpaudit.catalogue.promises import EPSILON
+from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.encoding import independent, one_hot, patterns
 
 Rng = np.random.Generator
 Bits = npt.NDArray[np.int8]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.exact.comparisons import below
-from dpaudit.catalogue.exact.discrete import log_ratios
+from dpaudit.losses.comparisons import below
+from dpaudit.losses.discrete import log_ratios
 
 Floats = npt.NDArray[np.float64]
 

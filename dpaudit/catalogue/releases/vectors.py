@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.normal import gaussian_delta, gaussian_epsilon
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 from dpaudit.claims import ApproximateDP, Relation
+from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]

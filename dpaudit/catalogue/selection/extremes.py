@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.exact.selecting import (
+from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, ROOM, SENSITIVITY
+from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.selecting import (
     exponential,
     largest_one_sided,
     last_clock,
     permute_and_flip,
     releasing_one_sided,
 )
-from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.selection.draws import Masked, race, with_values
-from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, ROOM, SENSITIVITY
 
 Rng = np.random.Generator
 Answers = list[float]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.exact.selecting import exponential, flip_in_order, flip_one_coin
-from dpaudit.catalogue.exact.selecting import permute_and_flip as law_of
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import chosen
 from dpaudit.catalogue.selection.races import ROOM
 from dpaudit.catalogue.selection.utilities import UTILITY
+from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.selecting import exponential, flip_in_order, flip_one_coin
+from dpaudit.losses.selecting import permute_and_flip as law_of
 
 Rng = np.random.Generator
 Floats = npt.NDArray[np.float64]

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.exact.selecting import exponential
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.selection.draws import Masked, chosen, with_values
 from dpaudit.catalogue.selection.races import ROOM
+from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.selecting import exponential
 
 Rng = np.random.Generator
 Records = list[int]

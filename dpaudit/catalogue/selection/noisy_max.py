@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.comparisons import below, winning
-from dpaudit.catalogue.exact.discrete import largest_log_ratio
-from dpaudit.catalogue.exact.selecting import releasing
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import pure
 from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.losses.comparisons import below, winning
+from dpaudit.losses.discrete import largest_log_ratio
+from dpaudit.losses.selecting import releasing
 
 Rng = np.random.Generator
 Indices = npt.NDArray[np.intp]

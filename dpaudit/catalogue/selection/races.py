@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.comparisons import winning
-from dpaudit.catalogue.exact.discrete import largest_log_ratio, log_ratios
-from dpaudit.catalogue.exact.selecting import releasing, top_two
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.losses.comparisons import winning
+from dpaudit.losses.discrete import largest_log_ratio, log_ratios
+from dpaudit.losses.selecting import releasing, top_two
 
 Rng = np.random.Generator
 Answers = list[float]

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.comparisons import halting
-from dpaudit.catalogue.exact.discrete import log_ratios
-from dpaudit.catalogue.exact.released import announced_threshold_loss
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
+from dpaudit.losses.comparisons import halting
+from dpaudit.losses.discrete import log_ratios
+from dpaudit.losses.released import announced_threshold_loss
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.exact.comparisons import epochs, halting, halting_ratios
-from dpaudit.catalogue.exact.discrete import epsilon_of
-from dpaudit.catalogue.exact.one_threshold import one_threshold_laws, one_threshold_loss
-from dpaudit.catalogue.exact.released import no_top_ratio
 from dpaudit.catalogue.sparse.runs import Answers, Rule
+from dpaudit.losses.comparisons import epochs, halting, halting_ratios
+from dpaudit.losses.discrete import epsilon_of
+from dpaudit.losses.one_threshold import one_threshold_laws, one_threshold_loss
+from dpaudit.losses.released import no_top_ratio
 
 Floats = npt.NDArray[np.float64]
 TopRatio = Callable[..., float]

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.released import one_threshold_values_loss
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Scales, bits, compared_values
+from dpaudit.losses.released import one_threshold_values_loss
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.released import released_value_ratio
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss, tops_loss
 from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits, compared_values
+from dpaudit.losses.released import released_value_ratio
 
 Floats = npt.NDArray[np.float64]
 

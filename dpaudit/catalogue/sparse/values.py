@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.exact.one_threshold import one_threshold_loss
-from dpaudit.catalogue.exact.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
 from dpaudit.catalogue.noise import laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import NEIGHBOURS, ROOM, THRESHOLD, TOPS
 from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
 from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, Rule, Seen, comparisons, released, up_to_the_halt
+from dpaudit.losses.one_threshold import one_threshold_loss
+from dpaudit.losses.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.sampling.outputs import LENGTH, PRINTED_AS, TYPE, Column, Outputs, Path
+from dpaudit.outputs import LENGTH, PRINTED_AS, TYPE, Column, Outputs, Path
 
 Floats = npt.NDArray[np.float32]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events.features.column import rounded, single, spell, stored
-from dpaudit.sampling.outputs import ABSENT, Column, Outputs, Path
+from dpaudit.outputs import ABSENT, Column, Outputs, Path
 
 MOST_COORDINATES = 64  # of one output that these are made of
 

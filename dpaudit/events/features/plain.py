@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events.features.column import Floats, rounded, single, spell, stored
 from dpaudit.events.features.joint import taken_over
-from dpaudit.sampling.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
+from dpaudit.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dpaudit.auditing.result import AuditResult
 from dpaudit.report.figures.canvas import plain_style
 from dpaudit.report.figures.colours import DARK, LIGHT, STYLE
 from dpaudit.report.figures.distributions import distributions
@@ -16,6 +15,7 @@ from dpaudit.report.figures.overview import suite_drawing
 from dpaudit.report.figures.power import power
 from dpaudit.report.figures.profile import profile
 from dpaudit.report.figures.tradeoff import tradeoff
+from dpaudit.results.result import AuditResult
 
 __all__ = ["DARK", "LIGHT", "STYLE", "Drawing", "drawings", "history_drawing", "save", "suite_drawing"]
 

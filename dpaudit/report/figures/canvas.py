@@ -28,10 +28,10 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
 
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.report.figures.colours import LIGHT
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.markup import inline
+from dpaudit.results.wording.quoting import clean
 
 WIDTH = 480.0
 SIZE, SMALL = 12.0, 11.0  # of text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dpaudit.auditing.wording.numerals import counted
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Kind, Panel, plain_panel
 from dpaudit.report.figures.scales import Scale, Ticks, padded
 from dpaudit.report.figures.series import Series
+from dpaudit.results.wording.numerals import counted
 
 HIGH = 330.0  # units
 COLOURS = ("first", "second", "certified", "refuted", "ink", "muted")

@@ -6,15 +6,15 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from dpaudit.auditing.histogram import Histogram
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.wording.numerals import counted
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.events import Event, Partition
 from dpaudit.report.figures.canvas import SMALL, Sheet
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import BELOW, LEFT, RIGHT, Key, Panel, key, key_height
 from dpaudit.report.figures.scales import Scale, number
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.numerals import counted
+from dpaudit.results.wording.quoting import clean
 
 TITLE = "Both output distributions, from search runs"
 BETS_TITLE = "Both output distributions, from the first runs of the blocks"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpaudit.auditing.files import write_text
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.colours import LIGHT, STYLE
+from dpaudit.results.files import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

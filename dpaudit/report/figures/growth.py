@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 
-from dpaudit.auditing.certification import SINGLE, Evidence, certificate_of
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.wording.numerals import bound, counted, p_text
 from dpaudit.certify import Binned, unconditional
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.sequential import log_wealth
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, plain_panel
 from dpaudit.report.figures.scales import Scale, number, padded
+from dpaudit.results.certification import SINGLE, Evidence, certificate_of
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.numerals import bound, counted, p_text
 
 TITLE, WEALTH_TITLE = "The bound against the number of runs", "The wealth of the bets against the number of runs"
 COLUMNS = ("certifying runs", "bound that so many give")

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.numerals import bound, counted, exact
-from dpaudit.auditing.wording.quoting import clean
 from dpaudit.report.figures.canvas import plain_style
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, plain_panel
 from dpaudit.report.figures.scales import Scale
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import bound, counted, exact
+from dpaudit.results.wording.quoting import clean
 
 COLUMNS = ("date", "commit", "runs", "claimed", "certified", "verdict")
 MOST_TICKS = 5

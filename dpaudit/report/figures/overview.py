@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.numerals import counted, up
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.auditing.wording.statements import certified, claimed, verdict_text
 from dpaudit.report.figures.canvas import SMALL, Sheet, breadth, plain_style
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import BELOW, Key, Panel, key, key_height
 from dpaudit.report.figures.scales import Scale
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import counted, up
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.statements import certified, claimed, verdict_text
 
 TITLE = "Claimed against certified, audit by audit"
 COLUMNS = ("audit", "claimed", "certified", "upper bound", "verdict")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from dpaudit.auditing.result import POWER, AuditResult
-from dpaudit.auditing.wording.numerals import decimals, exact, up
-from dpaudit.auditing.wording.power import KNOWN
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, plain_panel
 from dpaudit.report.figures.scales import Scale, padded
+from dpaudit.results.result import POWER, AuditResult
+from dpaudit.results.wording.numerals import decimals, exact, up
+from dpaudit.results.wording.power import KNOWN
 
 TITLE = "What the audit could have seen"
 COLUMNS = ("probability of the event", "least true value that is refuted")

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.wording.numerals import confidence_text, decimals, down, up
-from dpaudit.auditing.wording.statements import confidence
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, plain_panel
 from dpaudit.report.figures.scales import Scale, padded
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.numerals import confidence_text, decimals, down, up
+from dpaudit.results.wording.statements import confidence
 
 TITLE = "The privacy profile: delta at every epsilon"
 COLUMNS = ("epsilon", "delta claimed, at most", "delta certified, at least")

@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording.numerals import counted, decimals, down, up
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.canvas import plain_style
 from dpaudit.report.figures.curves import curves, finished, left_out_words
@@ -23,6 +21,8 @@ from dpaudit.report.figures.drawing import Drawing, save
 from dpaudit.report.figures.panel import Key, Panel, plain_panel
 from dpaudit.report.figures.scales import Scale, Ticks, number, padded
 from dpaudit.report.figures.series import grouped, named
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import counted, decimals, down, up
 
 __all__ = ["bound_against_runs", "claimed_against_certified", "power_curves", "runs_to_refute", "save"]
 

@@ -7,16 +7,16 @@ import math
 
 import numpy as np
 
-from dpaudit.auditing.histogram import Histogram
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.wording.numerals import confidence_text, decimals, down, up
-from dpaudit.auditing.wording.statements import at_delta, at_order, claimed, confidence
 from dpaudit.certify import Binned
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel, plain_panel
 from dpaudit.report.figures.scales import Scale
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.numerals import confidence_text, decimals, down, up
+from dpaudit.results.wording.statements import at_delta, at_order, claimed, confidence
 
 TITLE = "The trade-off: how often the event happens on either dataset"
 COLUMNS = ("event", "hits, likelier dataset", "its runs", "hits, other dataset", "its runs", "p at least", "q at most")

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
-from dpaudit.auditing.wording import (
+from dpaudit.report.html.templating import render
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording import (
     NOT_PRIVATE,
     headline,
     limits,
@@ -19,12 +20,11 @@ from dpaudit.auditing.wording import (
     suite_question,
     verdict_text,
 )
-from dpaudit.auditing.wording.acceptances import reviewed_lines
-from dpaudit.auditing.wording.officer import NOT_SHOWN, RECORD, VERDICT, page_one
-from dpaudit.auditing.wording.quoting import clean
-from dpaudit.auditing.wording.review import CHECKLIST, LAYERS, layers, review
-from dpaudit.auditing.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
-from dpaudit.report.html.templating import render
+from dpaudit.results.wording.acceptances import reviewed_lines
+from dpaudit.results.wording.officer import NOT_SHOWN, RECORD, VERDICT, page_one
+from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.review import CHECKLIST, LAYERS, layers, review
+from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
 
 if TYPE_CHECKING:
     from markupsafe import Markup

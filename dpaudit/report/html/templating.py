@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.auditing.wording.quoting import clean
+from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpaudit.auditing.files import write_text
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
 from dpaudit.report.html.pages import render_result, render_suite
+from dpaudit.results.files import write_text
+from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 OVERVIEW = "index.html"
 FEW = 6  # pages that are rendered sooner than a worker has started

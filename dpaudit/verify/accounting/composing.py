@@ -14,19 +14,19 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.exact.losses import Losses
 from dpaudit.claims.composition import compose_basic, compose_optimal
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.distribution import Losses
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.accounting.finite import FinitePair, exact_composition, exact_delta, exact_epsilon
 from dpaudit.verify.accounting.parts import LARGEST, Laplace, Part, SubsampledGaussian, discretised, largest_loss
 from dpaudit.verify.accounting.summing import Repeated, delta_of_sum, epsilon_of_sum
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_ball
 from dpaudit.verify.integrals.releases import gaussian_delta, gaussian_epsilon, laplace_delta
 from dpaudit.verify.requirement import flint
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 FINE = 4e-6  # times * width^2 of the grid: some millionths of epsilon
 NARROWEST, WIDEST = 2.0**-17, 2.0**-9  # of a cell

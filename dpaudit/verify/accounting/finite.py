@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.catalogue.exact.losses import Floats
 from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.distribution import Floats
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_ball, of_log
 from dpaudit.verify.requirement import flint
 

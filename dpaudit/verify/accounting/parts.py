@@ -16,11 +16,11 @@ from functools import lru_cache
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.exact.losses import ALONE, GRAIN, Floats, Losses, from_cells, poisson, step_losses
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.rounding import UNIT
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.distribution import ALONE, GRAIN, Floats, Losses, from_cells, poisson, step_losses
 from dpaudit.verify.accounting.finite import FinitePair
 
 FAR, BEYOND = 12.0, 4e-33  # deviations of normal noise that the grid covers; the mass beyond, both sides

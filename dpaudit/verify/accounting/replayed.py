@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpaudit import validate
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.accounting.composing import compose
 from dpaudit.verify.accounting.finite import FinitePair
 from dpaudit.verify.replay.losses import FiniteLosses
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 
 def compose_replayed(losses: FiniteLosses, times: int, delta: float) -> UpperBound:

@@ -1,6 +1,6 @@
 """Sums of many independent privacy losses, from above: one Fourier transform, tilted towards the losses that matter.
 
-Each step comes as the distribution of its loss on a grid (`dpaudit.catalogue.exact.losses`), already rounded so that
+Each step comes as the distribution of its loss on a grid (`dpaudit.losses.distribution`), already rounded so that
 it cannot be exceeded. The mass of a loss L is multiplied by e^(tilt L) before the transform and divided by it
 afterwards. So the transform's rounding errors are small beside the delta that is asked for, however small that is.
 The transform is of a window only: what lies above it is bounded by Chernoff and counted as an infinite loss, what
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.exact.losses import Floats, Losses
 from dpaudit.claims.rounding import UNIT
+from dpaudit.losses.distribution import Floats, Losses
 
 OUTSIDE = 52.0  # minus the logarithm of what the tilted mass above the window is at most: 2.6e-23
 LOWEST = 40.0  # mass is restored down to losses where that multiplies it by e^40: below them nothing is needed

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.checker.counting import check_class_cost, classes, exits_of
 from dpaudit.verify.checker.formulas import compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
@@ -27,7 +28,6 @@ from dpaudit.verify.checker.values import LENGTH, Public, State, condition
 from dpaudit.verify.checker.winner import check_race, race_of
 from dpaudit.verify.language import nodes, read, rounded, text, wrong_scale
 from dpaudit.verify.proof import ADJACENCIES, SYMMETRIC, Case, Proof
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_log
 from dpaudit.verify.replay.neighbours import Places
 from dpaudit.verify.replay.weights import exact
 from dpaudit.verify.requirement import flint
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 
 Law = Mapping[Hashable, Fraction]
 Curve = tuple[tuple[Fraction, Fraction], ...]

@@ -10,10 +10,10 @@ from itertools import product, repeat
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import Enclosure, ball, of_ball
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
 from dpaudit.verify.witnesses.outcomes import Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, output_event

@@ -20,8 +20,8 @@ from audits.lectures.claims.descent import (
     noise_for,
 )
 from audits.lectures.claims.statement import Statement
-from dpaudit.catalogue.exact.losses import between_epsilons
 from dpaudit.claims import GaussianDP, PureDP, compose_optimal
+from dpaudit.losses.distribution import between_epsilons
 
 SPECS = sorted((Path(__file__).parents[3] / "audits" / "lectures").glob("*.toml"))
 NAMED = {statement.name: statement for statement in STATEMENTS}

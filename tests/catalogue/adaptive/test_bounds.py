@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 from dpaudit.catalogue.adaptive import bounds
-from dpaudit.catalogue.exact.information import (
+from dpaudit.losses.information import (
     independent,
     max_divergence,
     max_information,

@@ -13,8 +13,8 @@ from scipy import integrate, stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.additive.normal import analytic_sigma, classic_sigma, halved_sigma, printed_sigma, tail_sigma
-from dpaudit.catalogue.exact.laplace import centred_loss, clamped_loss
-from dpaudit.catalogue.exact.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
+from dpaudit.losses.laplace import centred_loss, clamped_loss
+from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 Floats = npt.NDArray[np.float64]
 AT = np.linspace(-40.0, 40.0, 16_001)

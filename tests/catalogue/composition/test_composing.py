@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pytest
 from scipy.integrate import quad
 
-from dpaudit.catalogue.exact.composing import (
+from dpaudit.claims import ApproximateDP, PureDP, compose_optimal
+from dpaudit.losses.composing import (
     advanced,
     advanced_sharper,
     laplace_delta,
@@ -22,8 +23,7 @@ from dpaudit.catalogue.exact.composing import (
     responses_delta,
     responses_epsilon,
 )
-from dpaudit.catalogue.exact.discrete import delta_of, epsilon_of
-from dpaudit.claims import ApproximateDP, PureDP, compose_optimal
+from dpaudit.losses.discrete import delta_of, epsilon_of
 
 Floats = npt.NDArray[np.float64]
 

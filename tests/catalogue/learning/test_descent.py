@@ -14,7 +14,6 @@ from scipy import optimize, stats
 from scipy.special import ndtr
 
 from dpaudit.catalogue.entry import Entry
-from dpaudit.catalogue.exact.losses import between_epsilons
 from dpaudit.catalogue.learning.descent.full import dp_gradient_descent, dp_gradient_descent_iterates
 from dpaudit.catalogue.learning.descent.losses import canary
 from dpaudit.catalogue.learning.descent.programs import clipped, linear_gradient
@@ -22,6 +21,7 @@ from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
 from dpaudit.catalogue.learning.descent.steps import bounded, linear_pull, logistic_pull, shortened
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.distribution import between_epsilons
 
 LEVEL = 1e-8
 RUNS = 100_000

@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.encoding import independent, one_hot, patterns
 from dpaudit.catalogue.local.bloom import filter_of, murmur3
 from dpaudit.claims import PureDP, Relation
+from dpaudit.losses.encoding import independent, one_hot, patterns
 
 LEVEL = 1e-8
 RUNS = 100_000

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from dpaudit.catalogue.exact.normal import gaussian_delta
 from dpaudit.catalogue.releases import (
     noisy_average,
     noisy_count_and_average,
@@ -24,6 +23,7 @@ from dpaudit.catalogue.releases import (
 from dpaudit.catalogue.releases.models import sensitivity, slope
 from dpaudit.catalogue.releases.vectors import noise_of, widest_shift
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.normal import gaussian_delta
 
 LEVEL = 1e-8
 RNG = np.random.default_rng(0)

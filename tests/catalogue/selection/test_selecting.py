@@ -14,7 +14,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact import selecting
+from dpaudit.losses import selecting
 
 UTILITIES = ([0.0, 0.0, 0.0], [1.0, -1.0, 0.5, 0.5], [3.0, 0.0], [-2.0, -2.0, 0.0, -7.0, 1.0])
 

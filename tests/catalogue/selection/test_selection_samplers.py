@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import Entry, find
-from dpaudit.catalogue.exact import selecting
-from dpaudit.catalogue.exact.comparisons import winning
 from dpaudit.catalogue.selection.draws import chosen, race, with_values
 from dpaudit.claims import PureDP, Relation
+from dpaudit.losses import selecting
+from dpaudit.losses.comparisons import winning
 
 LEVEL = 1e-8
 RUNS = 100_000

@@ -10,9 +10,9 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.exact.one_threshold import chances, outputs
-from dpaudit.catalogue.exact.released import gap_ratio, largest, log_reached
 from dpaudit.catalogue.sparse.losses import listed
+from dpaudit.losses.one_threshold import chances, outputs
+from dpaudit.losses.released import gap_ratio, largest, log_reached
 
 
 def moved(bottoms: int, tops: int) -> tuple[list[float], list[float]]:

@@ -17,8 +17,6 @@ import matplotlib
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from dpaudit.auditing.result import AuditResult
-from dpaudit.auditing.witness import Witness
 from dpaudit.certify import Binned, CoinFlip, certify
 from dpaudit.certify.power import MASSES
 from dpaudit.certify.sequential import Block, log_wealth
@@ -26,8 +24,10 @@ from dpaudit.claims import PureDP, RenyiDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Coordinate
+from dpaudit.outputs import Token
 from dpaudit.report.figures import Drawing, drawings, save
-from dpaudit.sampling.outputs import Token
+from dpaudit.results.result import AuditResult
+from dpaudit.results.witness import Witness
 from tests.golden import example
 
 ALL = ("distributions", "trade-off", "privacy-profile", "bound-against-runs", "power")

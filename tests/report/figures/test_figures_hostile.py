@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpaudit.auditing.histogram import Histogram
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.claims import PureDP
 from dpaudit.report.figures import Drawing, history_drawing, study, suite_drawing
 from dpaudit.report.figures.canvas import plain_style
 from dpaudit.report.figures.distributions import distributions
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
 from tests.golden import example
 from tests.report import hostile
 

@@ -17,11 +17,11 @@ import html5lib
 import pytest
 
 from dpaudit import report
-from dpaudit.auditing.acceptance import Acceptance, Reviewed
-from dpaudit.auditing.suite import SuiteEntry, SuiteResult
-from dpaudit.auditing.verdict import Verdict
 from dpaudit.report import html
 from dpaudit.report.html.templating import POLICY
+from dpaudit.results.acceptance import Acceptance, Reviewed
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
 from tests.golden import example
 from tests.report import hostile
 

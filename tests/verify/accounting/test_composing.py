@@ -14,15 +14,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpaudit.catalogue.exact.composing import laplace_epsilon, responses
-from dpaudit.catalogue.exact.discrete import delta_of, epsilon_of
-from dpaudit.catalogue.exact.losses import between_epsilons
-from dpaudit.catalogue.exact.normal import gaussian_epsilon
 from dpaudit.claims.composition import compose_optimal
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.composing import laplace_epsilon, responses
+from dpaudit.losses.discrete import delta_of, epsilon_of
+from dpaudit.losses.distribution import between_epsilons
+from dpaudit.losses.normal import gaussian_epsilon
+from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.verify.accounting import (
     FinitePair,
     Laplace,
@@ -35,7 +36,6 @@ from dpaudit.verify.accounting.composing import _grids
 from dpaudit.verify.accounting.parts import discretised
 from dpaudit.verify.accounting.summing import delta_of_sum, epsilon_of_sum, tail
 from dpaudit.verify.replay import replay
-from dpaudit.verify.upper import Arithmetic, Label
 
 FROZEN = json.loads(Path(__file__).with_name("accounting_values.json").read_text())
 CLOSE = 2e-5  # of epsilon: what the grid may cost

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.verify.checker import check, epsilon, upper_bound
 from dpaudit.verify.proof import Alignment, Case, Potential, Proof
-from dpaudit.verify.upper import Arithmetic, Label
 from tests.verify.checker.certificates import NO_CUT_OFF, RIGHT, SPARSE, counted, proof, shift, tops
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from dpaudit.catalogue import local
+from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.verify.enclosure import Enclosure
 from dpaudit.verify.replay import FiniteLosses
 from dpaudit.verify.replay import replay as replay_of
-from dpaudit.verify.upper import Arithmetic, Label
 
 replay = functools.partial(replay_of, generator="replay")
 

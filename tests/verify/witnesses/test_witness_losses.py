@@ -10,8 +10,8 @@ from scipy import stats
 
 from dpaudit.catalogue import find
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.verify.language import read
-from dpaudit.verify.upper import Arithmetic, Label
 from dpaudit.verify.witnesses import (
     OutsideIntegrals,
     Values,

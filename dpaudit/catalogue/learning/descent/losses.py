@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.catalogue.exact.losses import (
+from dpaudit.catalogue.learning.descent.steps import Data, Record, length
+from dpaudit.errors import InvalidSpec
+from dpaudit.losses.distribution import (
     ALONE,
     Mixture,
     mixture_epsilon,
@@ -20,10 +22,8 @@ from dpaudit.catalogue.exact.losses import (
     step_losses,
     subsampled_gaussian_epsilon,
 )
-from dpaudit.catalogue.exact.shuffled import two_batches
-from dpaudit.catalogue.exact.transcripts import Floats, transcript_epsilon
-from dpaudit.catalogue.learning.descent.steps import Data, Record, length
-from dpaudit.errors import InvalidSpec
+from dpaudit.losses.shuffled import two_batches
+from dpaudit.losses.transcripts import Floats, transcript_epsilon
 
 FAR = 8.0  # deviations of the noise within which a canary must stay clipped: it leaves with probability 1e-15
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.exact.losses import subsampled_gaussian_epsilon
 from dpaudit.catalogue.learning.descent import batches, losses
 from dpaudit.catalogue.learning.descent.steps import Data, last
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.errors import InvalidSpec
+from dpaudit.losses.distribution import subsampled_gaussian_epsilon
 
 ROOM = "dpaudit.catalogue.learning"
 NOTES = "CS 208, notes 002"

@@ -1,0 +1,31 @@
+"""What an audit will be able to see, before any run."""
+
+from __future__ import annotations
+
+from dpaudit.auditing.spec import AuditSpec
+from dpaudit.certify import smallest_caught
+from dpaudit.certify.power import MASSES
+from dpaudit.claims import Claim
+from dpaudit.results.certification import fitting, perfect_bound
+from dpaudit.results.result import POWER
+from dpaudit.results.wording.numerals import exact, up
+from dpaudit.results.wording.power import least_text
+
+
+def planned_power(claim: Claim, runs: int, level: float, spec: AuditSpec) -> list[str]:
+    """What so many certifying runs will see: a line for each event probability, the ceiling, the power demanded."""
+    certifier = fitting(str(spec.certifier), claim)
+    lines = []
+    for mass in MASSES:
+        least = smallest_caught(claim, runs, mass, confidence=level, certifier=certifier, power=POWER)
+        told = "nothing" if least is None else f"{claim.parameter} from {least_text(least)}"
+        lines.append(f"{mass:<8g}  {told}")
+    most = perfect_bound(claim, runs // 2, level, certifier)
+    lines.append(f"ceiling   {claim.parameter} {up(most, 2)}, with every hit on one side")
+    if spec.detect is not None:
+        least = smallest_caught(claim, runs, spec.detect.mass, confidence=level, certifier=certifier, power=POWER)
+        reached = least is not None and least <= spec.detect.value
+        wanted = f"{claim.parameter} {exact(spec.detect.value)} at {exact(spec.detect.mass)}"
+        answer = "within reach" if reached else "OUT OF REACH (exit code 4): give more runs"
+        lines.append(f"demanded  {wanted}: {answer}")
+    return lines

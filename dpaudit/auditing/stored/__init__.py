@@ -1,7 +1,0 @@
-"""Stored results and suites read back: strict models, and the arithmetic again from the stored counts."""
-
-from dpaudit.auditing.stored.models import json_schema
-from dpaudit.auditing.stored.reading import load, loads
-from dpaudit.auditing.stored.suites import SUITE_SCHEMA, load_either, load_suite, suite_schema
-
-__all__ = ["SUITE_SCHEMA", "json_schema", "load", "load_either", "load_suite", "loads", "suite_schema"]

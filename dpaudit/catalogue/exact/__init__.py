@@ -1,1 +1,0 @@
-"""Exact losses: the mathematics that several rooms of the catalogue share."""

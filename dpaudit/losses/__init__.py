@@ -1,0 +1,1 @@
+"""Exact privacy losses and their mathematics."""

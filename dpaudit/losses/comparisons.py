@@ -1,0 +1,111 @@
+"""Exact losses under Laplace noise: one integral over the noise that all comparisons share.
+
+Given that noise the comparisons are independent, so the probability of an output is the mean of a product of
+Laplace tails. The product is smooth between the query answers: Gauss-Legendre panels that end at them give
+it to about ten digits, for the query answers and scales of an audit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.losses.discrete import log_ratios
+
+Floats = npt.NDArray[np.float64]
+
+_REACH = 45.0  # scales of noise beyond the outermost query answer; what is left out is e^-45 of the rest
+_NODES = 24  # a panel: enough for e^(steepness * width) with the exponent at most _RISE
+_RISE = 4.0
+
+
+def below(value: Floats | float, scale: float) -> Floats:
+    """Pr(Lap(scale) < value); a step at 0 where there is no noise."""
+    if scale == 0.0:
+        return (np.asarray(value) > 0.0).astype(np.float64)
+    tail = np.exp(-np.abs(value) / scale) / 2.0
+    return np.where(np.asarray(value) < 0.0, tail, 1.0 - tail)
+
+
+def density(value: Floats, scale: float) -> Floats:
+    """The density of Lap(scale)."""
+    return np.asarray(np.exp(-np.abs(value) / scale) / (2.0 * scale))
+
+
+def panels(knots: Sequence[float], scale: float, steepness: float) -> tuple[Floats, Floats, Floats]:
+    """Edges of panels that end at the knots and reach far beyond them, with nodes and weights (panel, node)."""
+    low, high = min(knots) - _REACH * scale, max(knots) + _REACH * scale
+    cuts = np.linspace(low, high, 2 + math.ceil((high - low) * steepness / _RISE))
+    edges = np.unique(np.concatenate([cuts, np.asarray(knots, float)]))
+    nodes, weights = _legendre()
+    half = np.diff(edges)[:, None] / 2.0
+    return edges, edges[:-1, None] + half * (nodes + 1.0), half * weights
+
+
+@cache  # it takes as long as a panel
+def _legendre() -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
+
+
+def halting(answers: Floats, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+    """The probabilities that the first answer above the noisy threshold is 0, 1, ..., and, last, that there is none.
+
+    >>> halting(np.array([0.0]), 0.0, 2.0, 4.0)
+    array([0.5, 0.5])
+    """
+    if query_scale == 0.0:  # the threshold lies between the largest answer so far and this one
+        reached = below(np.maximum.accumulate(answers) - threshold, threshold_scale)
+        return np.diff(reached, prepend=0.0, append=1.0)
+    if threshold_scale == 0.0:
+        return _first_above(answers, np.array([threshold]), query_scale)[:, 0]
+    steepness = 1.0 / threshold_scale + len(answers) / query_scale
+    _, nodes, weights = panels([threshold, *answers], threshold_scale, steepness)
+    mass = (weights * density(nodes - threshold, threshold_scale)).ravel()
+    return _first_above(answers, nodes.ravel(), query_scale) @ mass
+
+
+def winning(answers: Floats, scale: float) -> Floats:
+    """The probabilities that each answer is the largest once Lap(scale) is added to all.
+
+    >>> winning(np.array([3.0, 3.0]), 1.0).round(12)
+    array([0.5, 0.5])
+    """
+    _, nodes, weights = panels(list(answers), scale, len(answers) / scale)
+    level, mass = nodes.ravel(), weights.ravel()
+    others = np.stack([below(level - answer, scale) for answer in answers])
+    product = np.prod(others, axis=0)
+    return np.array([mass @ (density(level - a, scale) * product / others[j]) for j, a in enumerate(answers)])
+
+
+def epochs(answers: int, most: int, step: Callable[[int], Floats]) -> float:
+    """The largest sum of log ratios over the outputs of a mechanism that starts afresh after each top.
+
+    `step(i)` holds the log ratios of an epoch that starts at answer i: its top at answer i, i + 1, ..., and,
+    last, no top at all. The mechanism halts after `most` tops, or when the answers are used up.
+    """
+    best = np.zeros((most + 1, answers + 1))  # of what follows, by tops left and next answer
+    for start in reversed(range(answers if most > 1 else min(1, answers))):  # one top leaves no second epoch
+        ratios = step(start)
+        for left in range(1, most + 1):
+            tops = ratios[:-1] + np.where(np.isneginf(ratios[:-1]), 0.0, best[left - 1, start + 1 :])
+            best[left, start] = max(ratios[-1], np.max(tops))
+    return float(best[most, 0])
+
+
+def halting_ratios(p: Floats, q: Floats, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+    """The log ratios of an epoch: by the place of its top, and, last, of none."""
+    scales = (threshold, threshold_scale, query_scale)
+    return log_ratios(halting(p, *scales), halting(q, *scales))
+
+
+def _first_above(answers: Floats, levels: Floats, query_scale: float) -> Floats:
+    """Given the noisy threshold: the probability of each place of the first top, and of none (place, level)."""
+    gaps = levels[None, :] - answers[:, None]
+    bottoms = np.cumprod(below(gaps, query_scale), axis=0)
+    before = np.concatenate([np.ones((1, len(levels))), bottoms[:-1]])
+    return np.concatenate([before * below(-gaps, query_scale), bottoms[-1:]])

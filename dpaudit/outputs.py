@@ -1,0 +1,192 @@
+"""The canonical form of any output: columns named by path, each cell a real number or the code of a token.
+
+A path leads into an output: () is the output itself, (3,) its fourth coordinate, ("name",) a key or field,
+and the steps that start with @ name what is not a coordinate. A token is whatever is no number:
+text, bytes, None, an exception by its type, a time-out, an absent entry. Its code is a hash, the same in
+every worker; two tokens with one code would be one token, which costs power and never validity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.errors import UnsoundAudit
+
+Path = tuple[int | str, ...]
+Numbers = npt.NDArray[np.generic]
+Codes = npt.NDArray[np.uint64]
+
+LENGTH, TYPE, PRINTED_AS = "@len", "@type", "@repr"
+LONGEST_LABEL = 120
+LONGEST_KEPT = 200  # characters of a text whose token is remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A value that is no number: the label people read, and the code that stands for it in columns."""
+
+    label: str
+    code: int
+
+
+def token(kind: str, text: str = "") -> Token:
+    """The token of a kind ("text", "bytes", "raised", "object", ...) and its content.
+
+    >>> token("raised", "ValueError").label
+    'raised ValueError'
+    """
+    return _token(kind, text) if len(text) <= LONGEST_KEPT else _token.__wrapped__(kind, text)
+
+
+@lru_cache(maxsize=1 << 15)
+def _token(kind: str, text: str) -> Token:
+    hashed = hashlib.blake2b(f"{kind}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    label = {"text": repr(text), "bytes": f"bytes {text}", "none": "None"}.get(kind, f"{kind} {text}".strip())
+    return Token(label[:LONGEST_LABEL], int.from_bytes(hashed, "little") | 1)
+
+
+ABSENT = token("absent")
+NONE = token("none")
+NOT_A_NUMBER = token("nan")
+TIMED_OUT = token("timed out")
+OVERSIZE = token("too large to look at")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Stands where an output would: the run raised, or ran out of time. `note` is for people: message and line."""
+
+    token: Token
+    note: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One cell a run: `values` holds the number, or NaN where `codes` holds a token; code 0 means a number.
+
+    Without `codes` every cell is a number, and NaN among them is the token `NOT_A_NUMBER`.
+    """
+
+    values: Numbers
+    codes: Codes | None = None
+    _tokens: list[Codes] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def tokens(self) -> Codes:
+        """The codes of all cells, NaN included; 0 where the cell is a number. Found once, then kept."""
+        if not self._tokens:
+            missing = np.isnan(self.values) if self.values.dtype.kind == "f" else np.zeros(len(self.values), bool)
+            base = np.zeros(len(self.values), np.uint64) if self.codes is None else self.codes
+            self._tokens.append(np.where(missing & (base == 0), np.uint64(NOT_A_NUMBER.code), base))
+        return self._tokens[0]
+
+    def take(self, rows: npt.NDArray[np.generic]) -> Column:
+        """The cells of some rows."""
+        return Column(self.values[rows], None if self.codes is None else self.codes[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The outputs of `runs` runs as columns; a path that is not there is absent from every run.
+
+    Not `complete` where there were more keys or elements than columns can be kept for. `unseen` entries of one of the
+    outputs have no column, at the most, where all columns were asked for. `notes` has the message and line of the first
+    exception of each label, for people: no event looks at them.
+    """
+
+    runs: int
+    columns: Mapping[Path, Column]
+    labels: Mapping[int, str] = field(default_factory=dict)
+    complete: bool = True
+    unseen: int = 0
+    notes: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def column(self, path: Path) -> Column:
+        """The column at a path."""
+        found = self.columns.get(path)
+        return absent(self.runs) if found is None else found
+
+    def take(self, rows: npt.NDArray[np.generic]) -> Outputs:
+        """The outputs of some rows: an index array or a mask."""
+        count = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
+        columns = {path: column.take(rows) for path, column in self.columns.items()}
+        return Outputs(count, columns, self.labels, self.complete, self.unseen, self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Outputs of one side, each counted `counts` times (once where None)."""
+
+    outputs: Outputs
+    counts: npt.NDArray[np.int64] | None = None
+
+    @property
+    def runs(self) -> int:
+        """The number of runs behind the sample."""
+        return self.outputs.runs if self.counts is None else int(self.counts.sum())
+
+    def hits(self, inside: npt.NDArray[np.bool_]) -> int:
+        """The number of runs whose output is inside."""
+        return int(np.count_nonzero(inside)) if self.counts is None else int(self.counts[inside].sum())
+
+
+def absent(runs: int) -> Column:
+    """A column in which every entry is absent."""
+    return Column(np.full(runs, np.nan), np.full(runs, ABSENT.code, np.uint64))
+
+
+def concatenate(parts: Sequence[Outputs]) -> Outputs:
+    """The outputs of several parts one after the other; raises `UnsoundAudit` when there is none."""
+    if not parts:
+        raise UnsoundAudit("there are no outputs to look at")
+    labels = {code: label for part in parts for code, label in part.labels.items()}
+    paths = dict.fromkeys(path for part in parts for path in part.columns)
+    columns = {path: _joined(parts, path) for path in paths}
+    complete, unseen = all(part.complete for part in parts), max(part.unseen for part in parts)
+    notes = {label: note for part in reversed(parts) for label, note in part.notes.items()}  # the first of each
+    return Outputs(sum(part.runs for part in parts), columns, labels, complete, unseen, notes)
+
+
+def _joined(parts: Sequence[Outputs], path: Path) -> Column:
+    found = [part.column(path) for part in parts]
+    values = np.concatenate([column.values.astype(np.float64, copy=False) for column in found])
+    if all(column.codes is None for column in found):
+        return Column(values)
+    zeros = [np.zeros(len(column.values), np.uint64) if column.codes is None else column.codes for column in found]
+    return Column(values, np.concatenate(zeros))
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """The outputs of shards as they are, in canonical form: only for searching, and only a bounded number.
+
+    `sides` tells the side of each run in the order of the runs (True: second), so that outputs can be put back
+    into that order; `sizes` are the runs of each shard. Both are empty where the order is not known.
+    """
+
+    first: Outputs
+    second: Outputs
+    sides: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False)
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def unseen(self) -> int:
+        """The entries of one output that were not looked at, at the most."""
+        return max(self.first.unseen, self.second.unseen)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pilot]) -> Pilot:
+        """The outputs of several parts one after the other; raises `UnsoundAudit` when there is none."""
+        return cls(
+            concatenate([part.first for part in parts]),
+            concatenate([part.second for part in parts]),
+            np.concatenate([part.sides for part in parts]),
+            tuple(chain.from_iterable(part.sizes for part in parts)),
+        )

@@ -1,0 +1,51 @@
+"""Both output distributions where the witness looks, as a result keeps them: to look at, never evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Counts = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How often the feature of the witness took which value in search runs, on either dataset.
+
+    `feature` is its printed name. With `edges` there are len(edges) + 1 counts a side: at most the first edge, then the
+    half-open bins (low, high], then above the last edge. With `values` (few different ones) a count for each. Tokens,
+    what is no number, are counted by `labels`, the last of them perhaps `others`. `runs_first` and `runs_second` are
+    all runs looked at.
+    """
+
+    feature: str
+    edges: tuple[float, ...]
+    values: tuple[float, ...]
+    first: Counts
+    second: Counts
+    labels: tuple[str, ...]
+    tokens_first: Counts
+    tokens_second: Counts
+    runs_first: int
+    runs_second: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The histogram as results store it."""
+        return {
+            "feature": self.feature,
+            "edges": list(self.edges),
+            "values": list(self.values),
+            "first": list(self.first),
+            "second": list(self.second),
+            "labels": list(self.labels),
+            "tokens_first": list(self.tokens_first),
+            "tokens_second": list(self.tokens_second),
+            "runs_first": self.runs_first,
+            "runs_second": self.runs_second,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Histogram:
+        """The histogram of a stored result."""
+        values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items()}
+        return cls(**values)

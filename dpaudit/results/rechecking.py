@@ -1,0 +1,68 @@
+"""A result again: its certificates from the stored counts alone, or the result of its witness on fresh runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpaudit.certify import Certificate
+from dpaudit.certify.certificate import divided
+from dpaudit.results.certification import (
+    Evidence,
+    anytime_certificate,
+    ceiling_of,
+    certificate_of,
+)
+from dpaudit.results.health import Health
+from dpaudit.results.result import AuditResult, Finding
+
+AGAIN = "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed {}, whose witness this is"
+ALONE_WORDS = "called for one run at a time"
+ALONE = {"stopping": "fixed", "certify_pairs": 1, "representation": False, "detect": None, "controls": 0}
+
+
+def recompute(result: AuditResult) -> Certificate:
+    """The certificate again, from the counts (and the blocks), the claim and the confidence of a result alone."""
+    spec = result.spec
+    if spec["stopping"] == "anytime":
+        share, confidence = spec["sequential_share"], spec["confidence"]
+        return anytime_certificate(
+            result.blocks, result.witness, result.evidence, result.claim, confidence, result.certifier, share=share
+        )
+    return recompute_other(result, Finding(result.claim, result.witness, result.evidence, result.certificate))
+
+
+def recompute_other(result: AuditResult, finding: Finding) -> Certificate:
+    """The certificate of a further witness again."""
+    level = divided(result.spec["confidence"], result.spec["certify_pairs"])
+    return certificate_of(finding.witness, finding.evidence, finding.claim, level, result.certifier)
+
+
+def recompute_representation(result: AuditResult, finding: Finding) -> Certificate:
+    """The certificate of the finding on bits again: one event, at the whole confidence, a statement of its own."""
+    return certificate_of(finding.witness, finding.evidence, finding.claim, result.spec["confidence"], result.certifier)
+
+
+def went_alone(result: AuditResult) -> bool:
+    """Whether the audit gave a batched mechanism a call for each run, because a call for many had raised."""
+    return any(entry.status.startswith(ALONE_WORDS) for entry in result.explored)
+
+
+def repeated(result: AuditResult, evidence: Evidence, health: Health, *, seed: int) -> AuditResult:
+    """The result that the same witness has on fresh runs: a fixed audit of that witness alone, at the confidence."""
+    spec = {**result.spec, **ALONE, "seed": seed}
+    confidence, certifier = spec["confidence"], result.certifier
+    return replace(
+        result,
+        spec=spec,
+        evidence=evidence,
+        certificate=certificate_of(result.witness, evidence, result.claim, confidence, certifier),
+        ceiling=ceiling_of(result.witness, evidence, result.claim, confidence, certifier),
+        runs_used=evidence.runs,
+        trail=(),
+        health=health,
+        blocks=(),
+        others=(),
+        representation=None,
+        controls=(),
+        provenance={**result.provenance, "command": AGAIN.format(result.spec["seed"])},
+    )

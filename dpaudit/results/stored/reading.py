@@ -1,0 +1,289 @@
+"""Results read back: strict models of `dpaudit.result/1`, and the arithmetic again from the stored counts.
+
+Contract: what `AuditResult.to_dict` writes is read exactly, floats bit for bit; anything else is refused with
+one line. A file whose verdict, certificate, ceiling or hash its own numbers do not give is never loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import msgspec
+
+from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, evidence_from_dict
+from dpaudit.certify.binomial import lower_limit, upper_limit
+from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.sequential import Block
+from dpaudit.claims import claim_from_dict
+from dpaudit.errors import InvalidSpec
+from dpaudit.events import Event, Partition
+from dpaudit.results.certification import Evidence, ceiling_of
+from dpaudit.results.control import Control
+from dpaudit.results.health import Health
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.question import spec_hash
+from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
+from dpaudit.results.result import SCHEMA, AuditResult, Ending, Explored, Finding
+from dpaudit.results.stored.agreement import CURE, agree
+from dpaudit.results.stored.models import StoredCertificate, StoredFinding, StoredResult, StoredUpper
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.witness import Witness
+from dpaudit.results.wording.quoting import clean
+
+
+def load(path: str | os.PathLike[str]) -> AuditResult:
+    """The result in a file that `AuditResult.save` wrote.
+
+    Raises `InvalidSpec` where the file is missing, is not such a result, or contradicts its own counts.
+    """
+    with named(path):
+        return result_of(parsed(text_of(path)))
+
+
+def loads(text: str, name: object = "a stored result") -> AuditResult:
+    """The result in a text that `AuditResult.to_json` made; `name` is what errors call it.
+
+    Raises `InvalidSpec` as `load` does.
+    """
+    with named(name):
+        return result_of(parsed(text))
+
+
+def result_of(raw: Any) -> AuditResult:
+    """The result that a JSON object holds. Raises `InvalidSpec`, or `msgspec.ValidationError` for a wrong key."""
+    check_schema(raw, SCHEMA)
+    model = msgspec.convert(raw, StoredResult)
+    result = _result(raw, model)
+    _check(result, model)
+    _check_shown(result)
+    return result
+
+
+@contextmanager
+def named(name: object) -> Iterator[None]:
+    """Errors of what is read, as one line each that begins with the name of the file."""
+    shown = clean(name, 200)
+    try:
+        yield
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{shown}: {error}") from None
+    except msgspec.ValidationError as error:
+        raise InvalidSpec(f"{shown}: not a result of this version: {clean(error, 300)}; {CURE}") from None
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The text of a stored file."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise InvalidSpec("there is no such file; give the path of a result that dpaudit saved") from None
+    except UnicodeDecodeError:
+        raise InvalidSpec("not JSON: it is not text in UTF-8; give the path of a result that dpaudit saved") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidSpec(f"cannot be read ({reason}); give the path of a result that dpaudit saved") from None
+
+
+def parsed(text: str) -> Any:
+    """The value of a JSON text: no key twice in an object, no number that is none."""
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite)
+    except InvalidSpec:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidSpec(f"not JSON ({clean(error)}); give the path of a result that dpaudit saved") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # readers differ in which of the two they take
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidSpec(f"the key {clean(twice)!r} stands twice in one object; {CURE}")
+    return found
+
+
+def _not_a_number(text: str) -> NoReturn:
+    raise InvalidSpec(f"{text} is not a number of JSON; {CURE}")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise InvalidSpec(f"the number {clean(text)} is too large; {CURE}")
+    return number
+
+
+def check_schema(raw: Any, *schemas: str) -> None:
+    """Raises `InvalidSpec` where a value is no object of one of the schemas."""
+    told = " or ".join(map(repr, schemas))
+    if not isinstance(raw, dict) or "schema" not in raw:
+        raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {told}")
+    if raw["schema"] not in schemas:
+        found = clean(raw["schema"])
+        raise InvalidSpec(f"schema must be {told}, got {found!r}; read it with the dpaudit that wrote it")
+
+
+def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
+    main = _finding(raw, model, raw, model, "")
+    further = enumerate(zip(raw["others"], model.others, strict=True))
+    others = [_finding(each, mine, raw, model, f"others[{j}].") for j, (each, mine) in further]
+    bits = model.representation
+    return AuditResult(
+        spec={key: value for key, value in raw["spec"].items() if key != "hash"},
+        claim=main.claim,
+        witness=main.witness,
+        evidence=main.evidence,
+        certificate=main.certificate,
+        runs_used=model.runs_used,
+        explored=tuple(Explored(x.what, x.name, x.status, x.score, x.runs) for x in model.explored),
+        ceiling=float(model.ceiling),
+        reproducible=model.reproducible,
+        health=Health.from_dict(raw["health"]),
+        blocks=tuple(_block(each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
+        others=tuple(others),
+        representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
+        controls=tuple(Control.from_dict(each) for each in raw["controls"]),
+        upper=None if model.upper is None else _upper(model.upper),
+        histogram=Histogram.from_dict(raw["histogram"]) if raw.get("histogram") else None,
+        trail=tuple(_evidence(each) for each in raw.get("trail", ())),
+        adjacency=tuple(raw.get("adjacency", ())),
+        unseen=raw.get("unseen", 0),
+        unpaired=raw.get("unpaired", 0),
+        endings=tuple(Ending(x["what"], tuple(x["runs"]), tuple(x["hits"])) for x in raw.get("endings", ())),
+        provenance=raw["provenance"],
+    )
+
+
+def _finding(
+    stored: dict[str, Any], mine: StoredFinding | StoredResult, raw: dict[str, Any], model: StoredResult, place: str
+) -> Finding:
+    """A witness with its counts and certificate, against the claim at the distance of its pair."""
+    pairs = model.spec.pairs
+    if mine.witness.pair >= len(pairs):
+        found = f"{place}witness.pair must be below the number of pairs, {len(pairs)}"
+        raise InvalidSpec(f"{found}, got {mine.witness.pair}; {CURE}")
+    return Finding(
+        claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[mine.witness.pair].distance),
+        _witness(stored["witness"], place),
+        _evidence(stored["evidence"]),
+        _certificate(mine.certificate),
+    )
+
+
+def _evidence(stored: dict[str, Any]) -> Evidence:
+    evidence = evidence_from_dict(stored)
+    assert not isinstance(evidence, FixedSides)  # the models know no such kind
+    return evidence
+
+
+def _certificate(c: StoredCertificate) -> Certificate:
+    epsilon = None if c.epsilon_lower is None else float(c.epsilon_lower)
+    return Certificate(float(c.lower), epsilon, c.p_value, c.delta, c.confidence, c.method)
+
+
+def _upper(u: StoredUpper) -> UpperBound:
+    """The upper bound, as it was given: nothing in a result can tell whether it is right."""
+    lower = None if u.epsilon_lower is None else float(u.epsilon_lower)
+    try:
+        return UpperBound(
+            float(u.epsilon_upper), u.delta, Label(u.label), u.scope, Arithmetic(u.arithmetic), u.source, lower
+        )
+    except InvalidSpec as error:
+        raise InvalidSpec(f"upper: {error}; {CURE}") from None
+
+
+def _witness(stored: dict[str, Any], place: str) -> Witness:
+    """The witness, whose event must be one that this version writes the same way."""
+    with _event_at(f"{place}witness.event"):
+        witness = Witness.from_dict(stored)
+        _same_event(witness.event, stored["event"])
+        return witness
+
+
+def _block(stored: dict[str, Any], place: str) -> Block:
+    with _event_at(f"{place}.event"):
+        block = Block.from_dict(stored)
+        _same_event(block.event, stored["event"])
+        return block
+
+
+def _same_event(event: Event | Partition, stored: dict[str, Any]) -> None:
+    tokens = [token for each in stored.get("bins", [stored]) for token in each["tokens"]]
+    str(event)
+    if event.to_dict() != stored or max((token["code"] for token in tokens), default=0) >= 2**64:
+        raise ValueError("this version writes it in another way")
+
+
+@contextmanager
+def _event_at(place: str) -> Iterator[None]:
+    """Errors of code that reads an event, as errors of the place in the file."""
+    try:
+        yield
+    except InvalidSpec:
+        raise
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
+        raise InvalidSpec(f"{place} is not an event ({clean(error)}); {CURE}") from None
+
+
+def _check_shown(result: AuditResult) -> None:
+    """What is there to look at must fit the counts that were certified."""
+    if result.trail and result.trail[-1] != result.evidence:
+        raise InvalidSpec(f"the last counts of 'trail' are not those of 'evidence'; {CURE}")
+    if len(result.adjacency) not in (0, len(result.spec["pairs"])):
+        raise InvalidSpec(f"'adjacency' must have an entry for each pair; {CURE}")
+    shown = result.histogram
+    if shown is None:
+        return
+    cells = len(shown.values) or (len(shown.edges) + 1 if shown.edges else 0)
+    tokens = len(shown.labels)
+    lengths = [len(each) for each in (shown.first, shown.second, shown.tokens_first, shown.tokens_second)]
+    if lengths != [cells, cells, tokens, tokens] or (shown.values and shown.edges):
+        raise InvalidSpec(f"the counts of 'histogram' do not fit its bins; {CURE}")
+
+
+def _check(result: AuditResult, model: StoredResult) -> None:
+    """That everything derived follows from the counts, the claim and the confidence."""
+    spec, e = model.spec, result.evidence
+    agree("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
+    counted = e.runs + sum(finding.evidence.runs for finding in result.others)
+    if not counted <= result.runs_used <= spec.runs:
+        found = f"{counted}, {result.runs_used} and {spec.runs}"
+        raise InvalidSpec(f"runs of the evidence, runs_used and spec.runs must not fall, got {found}; {CURE}")
+    again, stored = recompute(result), result.certificate
+    _same_certificate("certificate", stored, again)
+    for certificate in (again, stored):  # a p-value at the border must fall on the same side by both
+        given = Verdict.REFUTED if certificate.refuted else Verdict.NOT_REFUTED
+        agree("verdict", model.verdict, given.value, f"at p-value {again.p_value!r} the counts give")
+    for j, finding in enumerate(result.others):
+        _same_certificate(f"others[{j}].certificate", finding.certificate, recompute_other(result, finding))
+        if finding.certificate.p_value < stored.p_value:
+            raise InvalidSpec(f"others[{j}] has a smaller p-value than the finding before it; {CURE}")
+    bits = result.representation
+    if bits is not None:
+        _same_certificate("representation.certificate", bits.certificate, recompute_representation(result, bits))
+    agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, result.certifier))
+    crossed = None if isinstance(e, Binned) else _two_intervals(e, again.delta, again.confidence)
+    mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
+    agree("cross_check.epsilon_lower", mine, crossed)
+    modelled = None if model.model_based is None else float(model.model_based.epsilon)
+    agree("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])
+
+
+def _same_certificate(place: str, stored: Certificate, again: Certificate) -> None:
+    for key in ("lower", "epsilon_lower", "p_value", "delta", "confidence", "method"):
+        agree(f"{place}.{key}", getattr(stored, key), getattr(again, key))
+
+
+def _two_intervals(e: CoinFlip, delta: float, confidence: float) -> float:
+    """The rule of the cross-check, here without statsmodels, which takes a second to import."""
+    half = error_probability(confidence) / 2.0
+    low, high = lower_limit(e.hits_p, e.runs_p, half), upper_limit(e.hits_q, e.runs_q, half)
+    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0

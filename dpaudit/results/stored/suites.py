@@ -1,0 +1,174 @@
+"""Stored suites read back: each result as strictly as one alone, and all that is derived from them again.
+
+Contract: `dpaudit.suite/1` may get further keys; none is renamed and none changes its meaning. A file whose exit codes,
+Holm-adjusted p-values, acceptances or suite confidence its own results do not give is never loaded.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from dpaudit.certify.certificate import error_probability
+from dpaudit.errors import InvalidSpec
+from dpaudit.results.acceptance import Acceptance, Reviewed
+from dpaudit.results.fingerprint import fingerprint
+from dpaudit.results.result import SCHEMA, AuditResult
+from dpaudit.results.stored.agreement import CURE, TOLERANCE, agree
+from dpaudit.results.stored.models import Probability, Stored, StoredResult
+from dpaudit.results.stored.reading import check_schema, named, parsed, result_of, text_of
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+
+SUITE_SCHEMA = "dpaudit.suite/1"
+SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing
+ROUNDED = 1e-3  # relative; a confidence close to 1 keeps few digits of its distance from 1
+
+ExitCode = Annotated[int, msgspec.Meta(ge=0, le=255)]
+
+
+class StoredAcceptance(Stored):
+    """A finding that somebody reviewed and answers for, until a day."""
+
+    fingerprint: str
+    finding: str
+    reason: str
+    accepted: date
+    until: date
+
+
+class StoredReviewed(Stored):
+    """What became of an acceptance in this suite."""
+
+    acceptance: StoredAcceptance
+    expired: bool
+    matched: bool
+
+
+class StoredEntry(Stored):
+    """One audit: its result, or the reason why there is none."""
+
+    name: str
+    expect: Literal["REFUTED", "NOT_REFUTED"]
+    as_expected: bool
+    exit_code: ExitCode
+    error: str | None
+    p_value_holm: Probability | None
+    result: StoredResult | None
+    accepted: StoredAcceptance | UnsetType | None = UNSET
+    source: str | UnsetType | None = UNSET
+
+
+class StoredSuite(Stored):
+    """Several audits at one suite confidence."""
+
+    schema: Literal["dpaudit.suite/1"]
+    confidence: Probability
+    exit_code: ExitCode
+    entries: list[StoredEntry]
+    reviewed: list[StoredReviewed] | UnsetType = UNSET
+
+
+def suite_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a stored suite."""
+    made = msgspec.json.schema(StoredSuite)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SUITE_SCHEMA, **made}
+
+
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
+    """The suite in a file that `dpaudit.report` wrote as JSON.
+
+    Raises `InvalidSpec` where the file is missing, is not such a suite, or contradicts its own results.
+    """
+    with named(path):
+        return _suite_of(parsed(text_of(path)))
+
+
+def load_either(path: str | os.PathLike[str]) -> AuditResult | SuiteResult:
+    """The result or the suite in a file, whichever it says that it is. Raises `InvalidSpec` as `load_suite` does."""
+    with named(path):
+        raw = parsed(text_of(path))
+        check_schema(raw, SCHEMA, SUITE_SCHEMA)
+        return result_of(raw) if raw["schema"] == SCHEMA else _suite_of(raw)
+
+
+def _suite_of(raw: Any) -> SuiteResult:
+    check_schema(raw, SUITE_SCHEMA)
+    model = msgspec.convert(raw, StoredSuite)
+    entries = [_entry(each, mine, j) for j, (each, mine) in enumerate(zip(raw["entries"], model.entries, strict=True))]
+    reviewed = [] if model.reviewed is UNSET else model.reviewed
+    suite = SuiteResult(
+        entries=tuple(entries),
+        confidence=model.confidence,
+        reviewed=tuple(Reviewed(_acceptance(each.acceptance), each.expired, each.matched) for each in reviewed),
+    )
+    _check(suite, model)
+    return suite
+
+
+def _entry(stored: dict[str, Any], mine: StoredEntry, number: int) -> SuiteEntry:
+    try:
+        result = None if mine.result is None else result_of(stored["result"])
+    except InvalidSpec as error:
+        raise InvalidSpec(f"entries[{number}].result: {error}") from None
+    made = mine.accepted
+    accepted = None if made is UNSET or made is None else _acceptance(made)
+    source = None if mine.source is UNSET else mine.source
+    return SuiteEntry(mine.name, Verdict(mine.expect), result, mine.error, mine.exit_code, accepted, source)
+
+
+def _acceptance(made: StoredAcceptance) -> Acceptance:
+    return Acceptance(made.fingerprint, made.finding, made.reason, made.accepted, made.until)
+
+
+def _check(suite: SuiteResult, model: StoredSuite) -> None:
+    """That everything derived follows from the results, the expectations and the acceptances."""
+    for j, (entry, mine, adjusted) in enumerate(zip(suite.entries, model.entries, suite.holm(), strict=True)):
+        place = f"entries[{j}]"
+        _check_entry(entry, place)
+        agree(f"{place}.as_expected", mine.as_expected, entry.as_expected, "its verdict and expectation give")
+        agree(f"{place}.p_value_holm", mine.p_value_holm, adjusted, "the results give")
+        _check_acceptance(entry, suite, place)
+    agree("exit_code", model.exit_code, suite.exit_code, "the results give")
+    _check_confidence(suite)
+
+
+def _check_confidence(suite: SuiteResult) -> None:
+    """The audits spend no more than the error probability of the suite; and all of it, where none lacks a result."""
+    spent = math.fsum(error_probability(result.spec["confidence"]) for result in suite.results)
+    whole = error_probability(suite.confidence)
+    given = f"confidence is {suite.confidence!r}, but the audits spend an error probability of {spent!r} together"
+    if min(spent, 1.0) > whole * (1.0 + TOLERANCE):
+        raise InvalidSpec(f"{given}; {CURE}")
+    if suite.entries and len(suite.results) == len(suite.entries) and spent < whole * (1.0 - ROUNDED):
+        raise InvalidSpec(f"{given}: an audit is missing; {CURE}")
+
+
+def _check_entry(entry: SuiteEntry, place: str) -> None:
+    """A result is that of its audit; one without a verdict, or without the power demanded, cannot have gone well."""
+    if entry.result is None:
+        if entry.exit_code in SOFTER:
+            raise InvalidSpec(f"{place}.exit_code is {entry.exit_code}, but there is no result; {CURE}")
+        return
+    agree(f"{place}.name", entry.name, entry.result.name, "its result is of")
+    if entry.exit_code == 0 and entry.result.power_reached is False:
+        raise InvalidSpec(f"{place}.exit_code is 0, but the power that the spec demands was not reached; {CURE}")
+
+
+def _check_acceptance(entry: SuiteEntry, suite: SuiteResult, place: str) -> None:
+    """Only the finding that was reviewed is covered, and only while its acceptance holds."""
+    made = entry.accepted
+    if made is None:
+        return
+    mine = None if entry.result is None else fingerprint(entry.result)
+    agree(f"{place}.accepted.fingerprint", made.fingerprint, mine, "the results give")
+    listed = [each for each in suite.reviewed if each.acceptance == made]
+    if not listed:
+        raise InvalidSpec(f"{place}.accepted is not among the accepted findings in 'reviewed'; {CURE}")
+    if all(each.expired or not each.matched for each in listed):
+        raise InvalidSpec(f"{place}.accepted is listed in 'reviewed' as expired or not found; {CURE}")

@@ -1,0 +1,89 @@
+"""Several audits together: what became of each, and the exit code of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpaudit.results.acceptance import Acceptance, Reviewed
+from dpaudit.results.result import AuditResult
+from dpaudit.results.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEntry:
+    """One audit of a suite: its result, or the reason why there is none.
+
+    `source` is the spec file it stands in, where there is one. `accepted` is the acceptance, not yet expired, that has
+    the fingerprint of its finding.
+    """
+
+    name: str
+    expect: Verdict
+    result: AuditResult | None = None
+    error: str | None = None
+    exit_code: int = 0
+    accepted: Acceptance | None = None
+    source: str | None = None
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the verdict is the one that the author of the spec knows to be right, or an accepted finding."""
+        if self.result is None:
+            return False
+        return self.result.verdict is self.expect or self.covered
+
+    @property
+    def covered(self) -> bool:
+        """Whether a refutation that nobody expected is an accepted finding, reviewed and not yet expired."""
+        refuted = self.result is not None and self.result.verdict is Verdict.REFUTED
+        return refuted and self.expect is Verdict.NOT_REFUTED and self.accepted is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """Several audits at one suite confidence c: each of m runs at 1 - (1 - c) / m.
+
+    `reviewed` are all accepted findings of the baseline file that was used, those that expired or match nothing too.
+    """
+
+    entries: tuple[SuiteEntry, ...]
+    confidence: float
+    reviewed: tuple[Reviewed, ...] = ()
+
+    @property
+    def results(self) -> tuple[AuditResult, ...]:
+        """The results of the audits that finished."""
+        return tuple(entry.result for entry in self.entries if entry.result is not None)
+
+    @property
+    def exit_code(self) -> int:
+        """The worst code of the suite, in the order 70, 2, 1, 3, 4, 5, 0."""
+        if not self.entries:
+            return 5
+        codes = {entry.exit_code for entry in self.entries}
+        codes |= {1 for entry in self.entries if entry.result is not None and not entry.as_expected}
+        codes |= {1 for each in self.reviewed if each.expired}
+        return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), max(codes))
+
+    def holm(self) -> tuple[float | None, ...]:
+        """Holm-adjusted p-values of the finished audits; None where there is no result."""
+        # an audit without a result still counts among the m: its p-value is 1
+        adjusted = holm([1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries])
+        return tuple(None if entry.result is None else p for entry, p in zip(self.entries, adjusted, strict=True))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Holm's adjusted p-values, each in the place of its own.
+
+    The k-th least of m is multiplied by m - k + 1, and is at least the one before it.
+
+    >>> holm((0.25, 0.015625, 0.5))
+    (0.5, 0.046875, 0.5)
+    """
+    adjusted = [1.0] * len(p_values)
+    highest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, (len(p_values) - rank) * p_values[place])
+        adjusted[place] = min(1.0, highest)
+    return tuple(adjusted)

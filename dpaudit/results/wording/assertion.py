@@ -1,0 +1,117 @@
+"""What a failing test says: the finding in at most 25 lines, in the order in which one acts on it."""
+
+from __future__ import annotations
+
+import shlex
+
+from dpaudit.certify.certificate import error_probability
+from dpaudit.events import Partition
+from dpaudit.results.fingerprint import event_class
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.endings import ending_lines, meaning, of_endings
+from dpaudit.results.wording.findings import bet_lines
+from dpaudit.results.wording.numerals import exact, p_text
+from dpaudit.results.wording.power import could_see
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
+from dpaudit.results.wording.repeating import repeat
+from dpaudit.results.wording.sections import evidence_lines, leaning
+from dpaudit.results.wording.statements import confidence, statement, verdict_text
+
+LONGEST = 25  # lines of a message
+CURES = {
+    "failure": (
+        "the failure itself tells the datasets apart: let the mechanism fail, or answer, alike on both of them",
+        "(check the input before looking at its values; an exception is an output that everybody sees)",
+    ),
+    "representation": (
+        "the last bits of the floats tell the datasets apart: release integers from discrete noise, or snap the "
+        "output to a fixed grid",
+    ),
+    "calibration": (
+        "the noise is too small for the claim, or the datasets differ by more than was thought:",
+        "compare the scale of the noise with the sensitivity on this pair,",
+        "or state a claim that you can prove: the true loss is no smaller than the bound above",
+    ),
+}
+
+
+def refuted_lines(result: AuditResult, record: str | None = None) -> tuple[str, ...]:
+    """The message of a test whose claim was refuted; `record` is the file of the result, where one was written."""
+    error = p_text(error_probability(confidence(result)))
+    accept = ""
+    if record is not None:
+        accept = f", or dpaudit accept {shlex.quote(clean(record, len(record)))} --reason ... --until ..."
+    return _cut(
+        (
+            _headline(result),
+            *_finding(result),
+            f"a mechanism that keeps its claim is refuted with probability at most {error}",
+            "what to do:",
+            *(f"  {line}" for line in CURES["failure" if of_endings(result) else event_class(result.witness)]),
+            f"  or say that the violation is known: audit(..., expect='refuted'){accept}",
+            *_repeat(result),
+        )
+    )
+
+
+def missed_lines(result: AuditResult) -> tuple[str, ...]:
+    """The message of a test that knows of a violation which its audit did not find."""
+    return _cut(
+        (
+            f"NOT FOUND  {_mechanism(result)}: a violation that this test expects; {statement(result)}",
+            *_finding(result),
+            *could_see(result)[:3],
+            "what to do: give more runs, or a pair on which the violation shows; or it is gone: leave out expect",
+            *_repeat(result),
+        )
+    )
+
+
+def weak_lines(result: AuditResult) -> tuple[str, ...]:
+    """The message of a test whose audit did not have the power that it demands."""
+    wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
+    return _cut(
+        (
+            f"TOO LITTLE POWER  {_mechanism(result)}: detect demands {wanted}; {statement(result)}",
+            *could_see(result),
+            "what to do: give more runs, or demand less",
+            *_repeat(result),
+        )
+    )
+
+
+def _headline(result: AuditResult) -> str:
+    return f"{verdict_text(result.verdict)}  {_mechanism(result)}: {statement(result)}"
+
+
+def _mechanism(result: AuditResult) -> str:
+    """The mechanism without the test that it was made in, which stands above the message already."""
+    return clean(str(result.spec["mechanism"]["name"]).removeprefix(f"{result.name}: "))
+
+
+def _finding(result: AuditResult) -> tuple[str, ...]:
+    pair, witness = result.spec["pairs"][result.witness.pair], result.witness
+    what = "partition" if isinstance(witness.event, Partition) else "event"
+    return (
+        f"{what}: {clean(witness.event, LONGEST_DATA)}{meaning(result)} {leaning(result)}",
+        f"  first   {data_text(pair['first'])}",
+        f"  second  {data_text(pair['second'])}",
+        *(f"  {line}" for line in ending_lines(result)),
+        "counts, of fresh runs after the event was chosen:",
+        *(f"  {line}" for line in (*evidence_lines(result)[:2], *bet_lines(result))),
+    )
+
+
+def _repeat(result: AuditResult) -> tuple[str, ...]:
+    lines = repeat(result)
+    if not result.reproducible:
+        note = "repeat, with other counts, for the mechanism draws randomness of its own:"
+    elif result.cut_short:
+        note = "repeat, with other counts, for max_time_s took runs off and the repetition makes all of them:"
+    else:
+        note = "repeat, with the same counts:"
+    return (note, *(f"  {line}" for line in lines))
+
+
+def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return lines if len(lines) <= LONGEST else (*lines[: LONGEST - 1], "  ...")

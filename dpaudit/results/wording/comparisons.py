@@ -1,0 +1,127 @@
+"""Sentences about two records of audits held against each other."""
+
+from __future__ import annotations
+
+import math
+
+from dpaudit.results.change import Change, Comparison, Half, Kind, Noise
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.numerals import counted, p_text, up
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.statements import certified, statement, verdict_text
+
+RULE = (
+    "A bound rose beyond noise where the new one lies above the upper Clopper-Pearson limit of what the old event "
+    "loses, at the error probability of the old certificate."
+)
+MISSED = "A rise that is smaller than both intervals together is not seen; a claim that became refuted always is."
+NO_PROOF = "the bounds alone prove nothing of the mechanism"
+FEW = 3  # of the parts of a question that a line names
+
+
+def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
+    """The whole comparison, the gravest changes first; what did not change is only counted."""
+    lines = [comparison_headline(comparison, fail_on), f"old  {comparison.old}", f"new  {comparison.new}", ""]
+    lines += [change_line(change) for change in comparison.changes if not change.unchanged or change.hidden]
+    if len(lines) > 4:
+        lines.append("")
+    if comparison.compared:
+        lines += [RULE, *_held(comparison), MISSED]
+    else:
+        lines.append("No audit with a verdict is in both: there was nothing to compare.")
+    return tuple(lines)
+
+
+def comparison_headline(comparison: Comparison, fail_on: str) -> str:
+    """How many audits were compared, what became of them, and the exit code."""
+    tally = {kind: sum(change.kind is kind for change in comparison.changes) for kind in Kind}
+    told = [f"{number} {kind.value}" for kind, number in tally.items() if number]
+    regressions = sum(change.regression for change in comparison.changes)
+    head = f"{counted(comparison.compared, 'audit')} compared: {counted(regressions, 'regression')}"
+    return "; ".join([head, *([", ".join(told)] if told else []), f"exit code {comparison.exit_code(fail_on)}"])
+
+
+def change_line(change: Change) -> str:
+    """One audit on one line: what it is, and the numbers of before and after."""
+    mark = "REGRESSION" if change.regression else change.kind.value
+    parts = [*_told(change), *_notes(change)]
+    return f"{mark:<18}  {clean(change.name)}: {'; '.join(parts)}"
+
+
+def _held(comparison: Comparison) -> list[str]:
+    if not comparison.held:
+        return []
+    bounds = f"{counted(comparison.held, 'bound')} {'was' if comparison.held == 1 else 'were'} held against the old"
+    chance = p_text(comparison.false_alarm)
+    return [f"{bounds}: one of them rises by chance with probability {chance} at most, if no new event loses more."]
+
+
+def _told(change: Change) -> list[str]:
+    old, new = change.old, change.new
+    if old is None or new is None:
+        half = new if new is not None else old
+        assert half is not None
+        return [f"{'only in the new record' if old is None else 'only in the old record'}: {_half(half)}"]
+    if new.result is None or old.result is None:
+        return [f"now {_half(new)}", f"before {_half(old)}"]
+    return [_verdicts(change, old.result, new.result)]
+
+
+def _verdicts(change: Change, old: AuditResult, new: AuditResult) -> str:
+    now, before = statement(new), f"before {certified(old)}"
+    if Kind.REFUTED in change.kinds:
+        return f"became REFUTED, {now}; {before}"
+    if Kind.CLEARED in change.kinds:
+        return f"{verdict_text(new.verdict)} now, {now}; {before}, REFUTED"
+    return f"{verdict_text(new.verdict)} as before, {now}; {before}"
+
+
+def _notes(change: Change) -> list[str]:
+    notes = []
+    if Kind.BITS in change.kinds:
+        notes.append("the bits of its floating-point outputs refute the claim now")
+    if change.noise is not None:
+        notes += _noise(change, change.noise)
+    if change.question:
+        more = len(change.question) - FEW
+        named = ", ".join(map(clean, change.question[:FEW])) + (f" and {more} more" if more > 0 else "")
+        notes.append(f"asked otherwise ({named}), so {NO_PROOF}")
+    if Kind.SOURCE in change.kinds:
+        notes.append("its source changed")
+    elif change.hidden:
+        notes.append("the counts differ although source, question and seed are the same: something it uses changed")
+    if change.old is not None and change.new is not None and change.old.name != change.new.name:
+        notes.append(f"before, its name was {clean(change.old.name)}")
+    return notes
+
+
+def _noise(change: Change, noise: Noise) -> list[str]:
+    if noise.why_not:
+        return [f"{noise.why_not}, so {NO_PROOF}"]
+    error = p_text(noise.error)
+    if Kind.ROSE in change.kinds:
+        return [f"rose beyond noise: {_limit(noise, noise.old_upper)} (error probability {error}){_margin(noise)}"]
+    if Kind.FELL in change.kinds and noise.new_upper is not None:
+        return [f"fell beyond noise: the new event loses at most {_up(noise.new_upper)} (error probability {error})"]
+    return []
+
+
+def _limit(noise: Noise, value: float | None) -> str:
+    return f"the old event loses at most {_up(math.inf if value is None else value)}"
+
+
+def _margin(noise: Noise) -> str:
+    if noise.margin == 0.0:
+        return ""
+    where = f"is at {noise.elsewhere}" if noise.elsewhere else "holds other outputs too, or fewer"
+    return f", and the new one {where}: {_up(noise.margin)} more for what the old search may have missed"
+
+
+def _up(value: float) -> str:
+    return up(value, 4)
+
+
+def _half(half: Half) -> str:
+    if half.result is None:
+        return f"no verdict ({clean(half.error or 'no reason was recorded', LONGEST_DATA)})"
+    return f"{verdict_text(half.result.verdict)}, {statement(half.result)}"

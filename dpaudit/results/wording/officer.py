@@ -1,0 +1,244 @@
+"""Page one of a report: what was found, how sure that is and what it leaves open, for a reader of no formulas."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from decimal import ROUND_FLOOR, Decimal
+
+from dpaudit.certify import Binned
+from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.power import MASSES
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import POWER, AuditResult
+from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.acceptances import STILL_REFUTED, acceptance_line
+from dpaudit.results.wording.endings import ending_lines
+from dpaudit.results.wording.numerals import confidence_text, counted, decimals, down, exact, up
+from dpaudit.results.wording.promises import LARGEST_LOSS, implied_promise, promise, ratio_text, unit
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.sections import Section
+from dpaudit.results.wording.statements import (
+    LONGEST_DELTA,
+    NOT_PRIVATE,
+    ON_TRUST,
+    certified,
+    claimed,
+    confidence,
+    limits,
+    unseen,
+    verdict_text,
+)
+
+VERDICT, MEANING, SURE, UNIT = "Verdict", "What that means", "How sure this is", "Who is protected"
+SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
+RARE = 10  # hits without which an event is hardly told from chance
+
+BEYOND = (
+    "How the data were collected, who has access to them, and how a budget is kept over several releases were not "
+    "looked at.",
+    "No run can tell whether the datasets that count as neighbours are the right ones for the people in the data.",
+)
+NOBODY = "Not recorded: who ordered the audit, who ran it, who made the claim and where it was published."
+
+
+def page_one(result: AuditResult, entry: SuiteEntry | None = None) -> tuple[Section, ...]:
+    """What a privacy officer reads first; `entry` adds what the author of a spec expected, and who accepted what."""
+    return (
+        Section(VERDICT, (*_verdict(result), *expectation(entry))),
+        Section(MEANING, (promise(result), *implied_promise(result), *_found(result))),
+        Section(SURE, _sure(result)),
+        Section(UNIT, unit(result)),
+        Section(SEEN, _seen(result)),
+        Section(NOT_SHOWN, not_shown(result)),
+        Section(RECORD, _record(result)),
+    )
+
+
+def odds(error: float) -> str:
+    """An error probability as odds, rounded so that they are never too good.
+
+    >>> odds(0.001), odds(7.6e-4), odds(0.3)
+    ('1 in 1,000', '1 in 1,310', '1 in 3')
+    """
+    whole = 1 / Decimal(repr(float(error)))
+    places = max(0, whole.adjusted() - 2)
+    return f"1 in {int(whole.scaleb(-places).quantize(Decimal(1), rounding=ROUND_FLOOR).scaleb(places)):,}"
+
+
+def not_shown(result: AuditResult) -> tuple[str, ...]:
+    """The limits that stand on every page one, whatever the verdict."""
+    return (NOT_PRIVATE, *limits(result), *_too_rare(result), *BEYOND)
+
+
+def _verdict(result: AuditResult) -> tuple[str, ...]:
+    told = f"{in_words(certified(result))}, with confidence {confidence_text(confidence(result))}; claimed is"
+    steps = f" for datasets {result.distance:,} steps apart" if result.distance > 1 else ""
+    lines = [f"The true {told} {claimed(result)}{steps}."]
+    near = "count as neighbours" if result.distance == 1 else "are several steps apart, as stated"
+    if result.verdict is Verdict.REFUTED:
+        where = f" if the datasets {near}:" if result.on_trust else f": on datasets that {near},"
+        said = "says" if result.distance == 1 else "implies for these"
+        lines.insert(0, f"The claim is refuted{where} outputs give away more than it {said}.")
+    elif result.representation_refuted:
+        lines.insert(
+            0, "The claim is not refuted by the values of the outputs, which is no proof that it holds for them."
+        )
+    else:
+        lines.insert(0, "The claim is not refuted: no violation was found. That is no proof that the claim holds.")
+    if result.representation is not None and result.representation_refuted:
+        told = confidence_text(result.representation.certificate.confidence)
+        lines.append(
+            "A representation finding stands beside this: the low bits of the floating-point outputs tell the datasets "
+            f"apart, and for the outputs as floats the claim is refuted, with a confidence of its own, {told}."
+        )
+    if result.unseen or result.unpaired:
+        lines.append(
+            f"Outputs were not looked at whole: {unseen(result)}. Nothing is said of what was not looked at"
+            f"{', nor of what such entries show together' if result.unpaired else ''}."
+        )
+    if result.on_trust:
+        lines.insert(0, f"{ON_TRUST.capitalize()}: nothing here shows that the datasets {near}.")
+    return tuple(lines)
+
+
+def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
+    """What the author of the spec expected, and whether a finding nobody expected is an accepted one."""
+    if entry is None or entry.result is None:
+        return ()
+    expected = verdict_text(entry.expect)
+    lines = [f"This is the verdict that the author of the spec expects: {expected}."]
+    if entry.result.verdict is not entry.expect:
+        lines = [f"The author of the spec expected another verdict: {expected}."]
+    if entry.covered and entry.accepted is not None:
+        lines.append(f"This finding was reviewed. {acceptance_line(entry.accepted)}.")
+        lines.append(STILL_REFUTED)
+    if entry.error:
+        lines.append(f"Something went wrong beside it: {clean(entry.error, LONGEST_DATA)}.")
+    return tuple(lines)
+
+
+def in_words(statement: str) -> str:
+    """A bound without signs of mathematics: `epsilon is at least 1.96`."""
+    return statement.replace(" >= ", " is at least ", 1).replace(" > ", " is more than ", 1)
+
+
+def _found(result: AuditResult) -> tuple[str, ...]:
+    """What the certified bound means as a ratio of probabilities."""
+    made = result.certificate
+    told = made.epsilon_lower
+    if told is None or not 0.0 < told <= LARGEST_LOSS:
+        return ()
+    times = ratio_text(math.exp(told) * (1.0 - 1e-12))
+    off = "" if made.delta <= 0.0 else f", after {_less(made.delta)} is taken off its probability"
+    if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
+        return (
+            f"Found: some set of outputs is at least {times} times as probable with one dataset as with the "
+            f"other{off}.",
+        )
+    side, other = result.witness.p_side, "second" if result.witness.p_side == "first" else "first"
+    return (
+        f"Found: a set of outputs, chosen before the runs that count, is at least {times} times as probable with the "
+        f"{side} dataset as with the {other}{off}.",
+        *(f"{line[0].upper()}{line[1:]}." for line in ending_lines(result)),
+    )
+
+
+def _less(delta: float) -> str:
+    """A delta, rounded down where it has many digits: what holds at one holds at every smaller one."""
+    told = exact(delta)
+    return told if len(told) <= LONGEST_DELTA else down(delta, decimals(delta, 5))
+
+
+def _sure(result: AuditResult) -> tuple[str, ...]:
+    told = confidence(result)
+    error = error_probability(told)
+    lines = [
+        f"The confidence is {confidence_text(told)}: where a mechanism keeps its claim, an audit like this one refutes "
+        f"it by bad luck with a chance of at most {odds(error)}.",
+        "The confidence belongs to the bound and to a refutation. A claim that is not refuted gets none from it.",
+    ]
+    if result.cross_check is not None and result.evidence.runs:
+        lines.append("The same counts were put through a second, independent calculation, which is printed below.")
+    return tuple(lines)
+
+
+def _seen(result: AuditResult) -> tuple[str, ...]:
+    if result.evidence.runs == 0:
+        return ("The audit stopped once the claim was refuted, before the runs that would have told its power.",)
+    caught = {mass: result.least_caught(mass) for mass in MASSES}
+    finite = {mass: least for mass, least in caught.items() if least is not None and math.isfinite(least)}
+    if not finite:
+        return (
+            f"The runs were few: of outputs that come once in {round(1 / max(MASSES)):,} runs or more rarely, no loss "
+            f"is refuted with probability {exact(POWER)}. Only what comes nearly always on one dataset and hardly ever "
+            "on the other can be seen.",
+        )
+    told: list[str] = []
+    for mass, least in list(finite.items())[:3]:
+        shown = up(least, decimals(least, 3)) if least > 0.0 else "0"
+        shows = "they come" if told else "the outputs that show it come"
+        told.append(f"{shown} or more where {shows} once in {round(1 / mass):,} runs")
+    return (
+        f"A true {result.claim.parameter} of {'; of '.join(told)}: that much is refuted with probability "
+        f"{exact(POWER)}, at least.",
+        "That is so for an event that is known; the search has to find one, in what was looked at, and of outputs that "
+        "it does not come upon this says nothing.",
+    )
+
+
+def _too_rare(result: AuditResult) -> tuple[str, ...]:
+    runs = result.evidence.runs
+    if not runs:
+        return ()
+    rare = RARE / (runs / 2)
+    if rare >= 1.0:
+        return ("The runs were too few for any but the plainest violation.",)
+    return (
+        f"Outputs rarer than about {odds(rare)} runs were too rare to be seen in {counted(runs, 'certifying run')}.",
+    )
+
+
+def _record(result: AuditResult) -> tuple[str, ...]:
+    made = result.provenance
+    stored = result.spec["mechanism"]
+    lines = [f"The mechanism is {clean(stored['reference'] or stored['name'], LONGEST_DATA)}{_source(result)}."]
+    commit = made.get("commit")
+    if commit:
+        dirty = str(commit).endswith("-dirty")
+        shown = clean(str(commit).removesuffix("-dirty"))
+        more = ", with changes that were not committed" if dirty else ", with nothing uncommitted beside it"
+        lines.append(f"The commit is {shown}{more}.")
+    else:
+        lines.append("The commit is not recorded.")
+    if made.get("started"):
+        lines.append(
+            f"Started {clean(made['started'])}, by dpaudit {clean(made.get('version', 'of no known version'))}."
+        )
+    lines.append(f"The question has the hash {spec_hash(result.spec)}, the finding the fingerprint {_finding(result)}.")
+    lines.append(f"The record, the JSON file that this version writes, has the SHA-256 digest {record_digest(result)}.")
+    return (*lines, "A digest shows a change only to somebody who keeps it elsewhere.", NOBODY)
+
+
+def _source(result: AuditResult) -> str:
+    made, digest = result.provenance, result.spec["mechanism"]["digest"]
+    if not made.get("file"):
+        return ", its source file not recorded"
+    line = f", line {made['line']}" if made.get("line") else ""
+    of_source = f", digest of the source {clean(digest)}" if digest else ""
+    return f", in {clean(made['file'], LONGEST_DATA)}{line}{of_source}"
+
+
+def _finding(result: AuditResult) -> str:
+    from dpaudit.results.fingerprint import fingerprint
+
+    return fingerprint(result)
+
+
+def record_digest(result: AuditResult) -> str:
+    """The SHA-256 digest of the file that `AuditResult.save` writes, as `sha256sum` prints it."""
+    return hashlib.sha256(result.to_json().encode()).hexdigest()
+
+
+__all__ = ["expectation", "not_shown", "odds", "page_one", "record_digest"]

@@ -1,0 +1,91 @@
+"""How to repeat an audit: the command that was recorded, or the call in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpaudit.certify import suited
+from dpaudit.claims import claim_from_dict
+from dpaudit.results.result import AuditResult
+from dpaudit.results.wording.numerals import counted
+from dpaudit.results.wording.quoting import clean, literal, plain_text
+
+LONGEST_CODE = 4_000
+NOT_HELD = "which the result does not hold"
+USUAL: dict[str, Any] = {
+    "stopping": "fixed",
+    "sequential_share": 0.2,
+    "certify_pairs": 1,
+    "representation": False,
+    "detect": None,
+    "controls": 0,
+}
+
+
+def repeat(result: AuditResult) -> tuple[str, ...]:
+    """How to repeat the audit: the command that was recorded, or the Python form."""
+    command = result.provenance.get("command")
+    return (clean(command, len(command)),) if command else python_form(result)
+
+
+def python_form(result: AuditResult) -> tuple[str, ...]:
+    """The audit as a call of `dpaudit.audit`; what only its author has is named by a comment."""
+    spec = result.spec
+    head, mechanism = _mechanism_form(spec["mechanism"])
+    pairs = [_pair_form(pair) for pair in spec["pairs"]]
+    for number, pair in enumerate(spec["pairs"], start=1):
+        if pairs[number - 1] is None:
+            names = [f"{side}_{number}" if len(pairs) > 1 else side for side in ("first", "second")]
+            digests = " and ".join(str(pair[side]["digest"]) for side in ("first", "second"))
+            head.append(f"# {', '.join(names)}: your datasets with the digests {digests}, {NOT_HELD}")
+            pairs[number - 1] = _pair_code(", ".join(names), pair)
+    given = f"pair={pairs[0]}" if len(pairs) == 1 else f"pairs=[{', '.join(map(str, pairs))}]"
+    if len(given) > LONGEST_CODE:
+        given = "pairs=pairs"
+        head = [line for line in head if not line.endswith(NOT_HELD)]
+        head.append(f"# pairs: your {counted(len(pairs), 'pair')} of datasets, too long to write here")
+    claim = [f"{key}={value!r}" for key, value in spec["claim"].items() if key != "form" and value is not None]
+    keys = ("runs", "confidence", "seed", "run_timeout_s")
+    options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
+    options += [f"{key}={spec[key]!r}" for key, usual in USUAL.items() if spec[key] != usual]
+    if spec["certifier"] != suited(claim_from_dict(spec["claim"]), spec["stopping"]):
+        options.append(f"certifier={spec['certifier']!r}")
+    lines = (
+        "import dpaudit",
+        *head,
+        "dpaudit.audit(",
+        f"    {mechanism},",
+        f"    {given},",
+        f"    claim=dpaudit.{spec['claim']['form']}({', '.join(claim)}),",
+        f"    {', '.join(options)},",
+        ")",
+    )
+    return tuple(clean(line, len(line)) for line in lines)
+
+
+def _mechanism_form(stored: dict[str, Any]) -> tuple[list[str], str]:
+    """The lines that bring the mechanism, and the expression that names it."""
+    if stored["kind"] == "command":
+        return [], f"dpaudit.command({stored['parameters']['command']!r})"
+    module, _, path = (stored["reference"] or "").partition(":")
+    name = f"{module}.{path}" if path else stored["name"] if stored["name"].isidentifier() else "mechanism"
+    head = [f"import {module}" if path else f"# {name}: the function that was audited"]
+    bound_ = "".join(f", {key}={value!r}" for key, value in stored["parameters"].items())
+    wrapper = {"batched": "dpaudit.batched", "built in the worker": "dpaudit.built_by"}.get(stored["kind"])
+    if wrapper is None and bound_:
+        wrapper, head = "functools.partial", ["import functools", *head]
+    return head, name if wrapper is None else f"{wrapper}({name}{bound_})"
+
+
+def _pair_form(pair: dict[str, Any]) -> str | None:
+    """The two datasets as Python writes them; None where one was recorded by digest alone."""
+    values = [plain_text(pair[side]["value"]) for side in ("first", "second")]
+    if None in values:
+        return None
+    return _pair_code(", ".join(map(literal, values)), pair)
+
+
+def _pair_code(both: str, pair: dict[str, Any]) -> str:
+    more = [f"distance={pair['distance']}"] if pair["distance"] > 1 else []
+    more += [f"sensitivity={pair['sensitivity']!r}"] if "sensitivity" in pair else []
+    return f"dpaudit.AdjacentPair({', '.join([both, *more])})" if more else f"({both})"

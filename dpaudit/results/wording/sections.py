@@ -1,0 +1,288 @@
+"""The account of a result, part by part, in the order in which a reviewer asks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.certify import Binned
+from dpaudit.certify.certificate import error_probability
+from dpaudit.events import Partition
+from dpaudit.results.question import spec_hash
+from dpaudit.results.result import AuditResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.brackets import bracket_lines
+from dpaudit.results.wording.endings import ending_lines, meaning
+from dpaudit.results.wording.findings import bet_lines, health_lines, other_lines, representation_lines
+from dpaudit.results.wording.numerals import bound, counted, exact, level_text, p_text
+from dpaudit.results.wording.power import control_lines, could_see
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
+from dpaudit.results.wording.repeating import repeat
+from dpaudit.results.wording.statements import (
+    NOT_PRIVATE,
+    at_delta,
+    confidence,
+    headline,
+    implied,
+    limits,
+    statement,
+    verdict_text,
+)
+
+MOST_NAMES = 12  # of one kind that a sentence lists
+MOST_POINTS = 8  # of a curve
+WIDTH = 16  # of the column of titles
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the account of a result: a title, sentences, and lines to paste into a shell or Python."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+
+
+def full_text(result: AuditResult) -> str:
+    """What `print(result)` shows: the verdict, the arithmetic behind it, its limits and how to repeat it."""
+    return "\n".join([headline(result), "", *columns([*sections(result), Section("not shown", limits(result))])])
+
+
+def columns(parts: Iterable[Section]) -> list[str]:
+    """Sections as plain text: titles in a left column, lines in a right one."""
+    lines = []
+    for part in parts:
+        titles = itertools.chain([part.title], itertools.repeat(""))
+        lines += [
+            f"{title:<{WIDTH}}{line}".rstrip() for title, line in zip(titles, (*part.lines, *part.code), strict=False)
+        ]
+    return lines
+
+
+def sections(result: AuditResult) -> list[Section]:
+    """The account of a result, part by part, in the order in which a reviewer asks."""
+    parts = [
+        Section("verdict", _verdict(result)),
+        Section("claim", _claim(result)),
+        Section("mechanism", _mechanism(result)),
+        Section("witness", _witness(result)),
+        Section("evidence", evidence_lines(result)),
+        Section("bets", bet_lines(result)),
+        Section("bound", _bound(result)),
+        Section("cross-check", _cross_check(result)),
+        Section("bracket", bracket_lines(result)),
+        Section("more pairs", other_lines(result)),
+        Section("representation", representation_lines(result)),
+        Section("could see", could_see(result)),
+        Section("controls", control_lines(result)),
+        Section("search", _search(result)),
+        Section("health", health_lines(result)),
+        Section("made with", _made_with(result)),
+        Section("repeat", _reproducible(result), repeat(result)),
+    ]
+    return [part for part in parts if part.lines or part.code]
+
+
+def _verdict(result: AuditResult) -> tuple[str, ...]:
+    certificate = result.certificate
+    limit, error = level_text(error_probability(certificate.confidence)), p_text(error_probability(confidence(result)))
+    first = (
+        f"{verdict_text(result.verdict)}: p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
+    )
+    if result.verdict is Verdict.REFUTED:
+        return (first, f"a mechanism that keeps its claim is refuted with probability at most {error}")
+    return (first, NOT_PRIVATE)
+
+
+def _claim(result: AuditResult) -> tuple[str, ...]:
+    stated = result.spec["claim"]
+    relation = f"relation {stated['relation']}" if stated["relation"] else "no relation stated"
+    lines = [f"{_claim_words(stated)}; {relation}"]
+    distance = result.spec["pairs"][result.witness.pair]["distance"]
+    if distance > 1:
+        lines.append(f"for datasets {distance:,} steps apart that is {_claim_words(result.claim.to_dict())}")
+    return tuple(lines)
+
+
+def _claim_words(stored: dict[str, Any]) -> str:
+    """The form and its numbers: `ApproximateDP(epsilon=1, delta=1e-06)`."""
+    values = [f"{key}={exact(value)}" for key, value in stored.items() if isinstance(value, float)]
+    values += [f"{key}={_curve(value)}" for key, value in stored.items() if isinstance(value, list)]
+    return f"{stored['form']}({', '.join(values)})"
+
+
+def _curve(points: list[list[float]]) -> str:
+    """The points of a curve; where there are many, the first and the last of them."""
+    told = [f"({', '.join(exact(number) for number in point)})" for point in points]
+    if len(told) <= MOST_POINTS:
+        return f"[{', '.join(told)}]"
+    half = MOST_POINTS // 2
+    return f"[{', '.join(told[:half])}, ..., {', '.join(told[-half:])}: {len(told):,} points]"
+
+
+def _mechanism(result: AuditResult) -> tuple[str, ...]:
+    stored, made = result.spec["mechanism"], result.provenance
+    lines = [f"{clean(stored['name'])} ({clean(stored['kind'])})"]
+    if stored["reference"]:
+        lines[0] += f", {clean(stored['reference'])}"
+    if stored["parameters"]:
+        lines.append("parameters " + ", ".join(f"{clean(k)} = {clean(v)}" for k, v in stored["parameters"].items()))
+    if made.get("file"):
+        line = f", line {made['line']}" if made.get("line") else ""
+        digest = f", digest {clean(stored['digest'])}" if stored["digest"] else ""
+        lines.append(f"source {clean(made['file'], LONGEST_DATA)}{line}{digest}")
+    return tuple(lines)
+
+
+def _witness(result: AuditResult) -> tuple[str, ...]:
+    pair = result.spec["pairs"][result.witness.pair]
+    event = result.witness.event
+    what = "the partition into" if isinstance(event, Partition) else "the event"
+    return (
+        f"{what} {clean(event, LONGEST_DATA)}{meaning(result)}",
+        f"{leaning(result)}:",
+        f"first   {data_text(pair['first'])}",
+        f"second  {data_text(pair['second'])}",
+        *ending_lines(result),
+    )
+
+
+def leaning(result: AuditResult) -> str:
+    """What the counts say of the side on which search took the event to be likelier: never more than they show."""
+    e, made = result.evidence, result.certificate
+    name = clean(result.spec["pairs"][result.witness.pair]["name"])
+    where = f'the {result.witness.p_side} dataset of the pair "{name}"'
+    shown = made.refuted or made.lower > 0.0
+    if isinstance(e, Binned):
+        return f"{'shows' if shown else 'does not show'} a divergence of {where} from the other"
+    if shown:
+        return f"is likelier on {where}"
+    more = e.hits_p * e.runs_q > e.hits_q * e.runs_p
+    return f"came {'more often' if more else 'no more often'} on {where}{', which may be chance' if more else ''}"
+
+
+def evidence_lines(result: AuditResult) -> tuple[str, ...]:
+    """The counts of either side."""
+    e = result.evidence
+    if isinstance(e, Binned):
+        return _bins(result, e)
+    if e.runs == 0:
+        return ("none beyond the bets: they refuted the claim before any run was counted for a fixed bound",)
+    sides = [(e.hits_p, e.runs_p), (e.hits_q, e.runs_q)]
+    if result.witness.p_side == "second":
+        sides.reverse()
+    widths = [max(len(f"{number:,}") for number in column) for column in zip(*sides, strict=True)]
+    lines = [
+        f"{name:<7} {hits:>{widths[0]},} of {runs:>{widths[1]},} runs in the event"
+        + (f" ({hits / runs:.4g})" if runs else "")
+        for name, (hits, runs) in zip(("first", "second"), sides, strict=True)
+    ]
+    if math.isfinite(e.estimate):
+        lines.append(f"the plain log ratio of these rates is {e.estimate:.4f}: an estimate, never a bound")
+    return tuple(lines)
+
+
+def _bins(result: AuditResult, e: Binned) -> tuple[str, ...]:
+    sides = [(e.counts_p, e.runs_p), (e.counts_q, e.runs_q)]
+    if result.witness.p_side == "second":
+        sides.reverse()
+    return tuple(
+        f"{name:<7} {', '.join(f'{count:,}' for count in counts)} of {runs:,} runs, bin by bin"
+        for name, (counts, runs) in zip(("first", "second"), sides, strict=True)
+    )
+
+
+def _bound(result: AuditResult) -> tuple[str, ...]:
+    return (
+        statement(result, digits=6),
+        *implied(result.claim, result.certificate),
+        *_model_based(result),
+        f"by {clean(result.certificate.method, LONGEST_DATA)}, on {_fresh(result)}",
+    )
+
+
+def _fresh(result: AuditResult) -> str:
+    if not result.blocks:
+        return "fresh runs of a frozen witness"
+    return (
+        "runs made after each bet was frozen" if result.stopped_early else "runs made after bet or witness was frozen"
+    )
+
+
+def _model_based(result: AuditResult) -> tuple[str, ...]:
+    found = result.model_based
+    if found is None:
+        return ()
+    delta, epsilon = exact(found["delta"]), found["epsilon"]
+    return (f"model-based, no bound: if {found['model']}, mu_lower would mean epsilon {epsilon:.4g} at delta {delta}",)
+
+
+def _cross_check(result: AuditResult) -> tuple[str, ...]:
+    if result.cross_check is None or not result.evidence.runs:  # there is nothing to check in no runs
+        return ()
+    lower = bound(result.cross_check, digits=6)
+    return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
+
+
+def _search(result: AuditResult) -> tuple[str, ...]:
+    witnesses = counted(len(result.others) + 1, "witness", "witnesses")
+    runs, pairs = counted(result.spec["runs"], "run"), counted(len(result.spec["pairs"]), "pair")
+    lines = [
+        f"{result.runs_used:,} of {runs} used, {_certifying(result)}",
+        f"{pairs} of datasets; {witnesses} certified, by {clean(result.witness.selector)}",
+    ]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for entry in result.explored:
+        groups.setdefault((entry.what, entry.status), []).append(clean(entry.name))
+    for (what, status), names in groups.items():
+        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+        kind = "" if names[0].startswith(f"{clean(what)} ") else f"{clean(what)} "  # no "pair pair 2"
+        lines.append(f"{kind}{', '.join(names[:MOST_NAMES])}{more}: {clean(status, LONGEST_DATA)}")
+    return tuple(lines)
+
+
+def _certifying(result: AuditResult) -> str:
+    fixed = result.evidence.runs + sum(finding.evidence.runs for finding in result.others)
+    bets = sum(block.evidence.runs for block in result.blocks)
+    if not bets:
+        return f"{fixed:,} of them to certify"
+    last = f", the last {fixed:,} of these for the fixed bound" if fixed else ""
+    return f"{bets:,} of them to bet on and certify{last}"
+
+
+def _made_with(result: AuditResult) -> tuple[str, ...]:
+    made = result.provenance
+    versions = [f"{name} {clean(made[key])}" for key, name in _VERSIONS.items() if made.get(key)]
+    lines = [", ".join(versions)] if versions else []
+    if made.get("platform"):
+        lines.append(f"on {clean(made['platform'])}")
+    if made.get("started"):
+        lines.append(f"started {clean(made['started'])}, {_spent(made)}")
+    if made.get("max_time_s") is not None:
+        limit = exact(made["max_time_s"])
+        lines.append(f"the number of runs was chosen, before each stage, to fit {limit} s, start and imports included")
+    return tuple(lines)
+
+
+_VERSIONS = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "scipy": "scipy", "joblib": "joblib"}
+
+
+def _spent(made: dict[str, Any]) -> str:
+    spent = [f"{made[key]:.1f} s {word}" for key, word in (("wall_s", "elapsed"), ("cpu_s", "of CPU")) if key in made]
+    workers = [f"{key} {clean(made[key])}" for key in ("n_jobs", "backend") if made.get(key)]
+    return ", ".join([*spent, *workers])
+
+
+def _reproducible(result: AuditResult) -> tuple[str, ...]:
+    seed = f"spec hash {spec_hash(result.spec)}, seed {result.spec['seed']}"
+    if result.cut_short:
+        return (f"max_time_s took runs off: the same spec and seed make all of them, and give other counts ({seed})",)
+    if result.reproducible:
+        return (f"reproducible: the same spec and seed give the same counts ({seed})",)
+    return (
+        f"not reproducible: the mechanism draws randomness of its own ({seed})",
+        "other runs give other counts; dpaudit recheck --fresh repeats the witness on new ones",
+    )

@@ -1,0 +1,114 @@
+"""The statements of a result on one line: its verdict, its bound, what was claimed."""
+
+from __future__ import annotations
+
+from dpaudit.certify import Certificate
+from dpaudit.claims import Claim
+from dpaudit.results.result import AuditResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, up
+from dpaudit.results.wording.quoting import clean
+
+LONGEST_DELTA = 8  # characters of a delta that is told as it is
+
+ON_TRUST = "adjacency taken on trust"
+NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
+LIMITS = (
+    "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
+    "Other datasets and other events may lose more than the ones that were tried.",
+    "Time, memory, logs and other side channels were not looked at, nor several releases taken together.",
+    "The mechanism was run here, with these versions; elsewhere, or when not audited, it may behave differently.",
+)
+NO_BITS = "The low bits of floating-point outputs (representation) were not looked at as such."
+
+
+def limits(*results: AuditResult) -> tuple[str, ...]:
+    """What the results do not show; the bits of floats are among that unless every audit looked at them."""
+    looked = bool(results) and all(bits_looked_at(result) for result in results)
+    return LIMITS if looked else (*LIMITS[:-1], NO_BITS, LIMITS[-1])
+
+
+def bits_looked_at(result: AuditResult) -> bool:
+    """Whether the event on bits was searched for; bets do not, nor do runs of which each has a process of its own."""
+    return result.representation is not None or any(entry.what == "representation" for entry in result.explored)
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """`REFUTED` or `not refuted`: the loud word is kept for the finding."""
+    return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
+
+
+def claimed(result: AuditResult) -> str:
+    """What the claim promises for the witness's pair, in its own parameter; at the frozen delta for a curve."""
+    claim = result.claim
+    own = getattr(claim, claim.parameter, None)
+    return exact(float(own)) if own is not None else exact(float(up(claim.promised(result.certificate.delta), 4)))
+
+
+def certified(result: AuditResult, *, digits: int = 3) -> str:
+    """The bound in the claim's own parameter: `epsilon >= 1.98 at delta 1e-06`, `mu >= 1.2`."""
+    return certified_bound(result.claim, result.certificate, digits=digits)
+
+
+def certified_bound(claim: Claim, certificate: Certificate, *, digits: int = 3) -> str:
+    """The same of any certificate.
+
+    Bets may refute the claim and certify no number beyond the claimed one: then it says that the truth is above it.
+    """
+    above = claim.promised(certificate.delta) if certificate.refuted else None
+    where = at_delta(certificate.delta) if claim.parameter == "epsilon" else ""
+    where = at_order(claim) or where
+    own = getattr(claim, claim.parameter, None)  # a curve has none, and its promise at one delta may well hold
+    if certificate.refuted and own is not None and certificate.lower <= own:
+        return f"{claim.parameter} > {exact(float(own))}{where}"
+    return f"{claim.parameter} >= {bound(certificate.lower, digits=digits, above=above)}{where}"
+
+
+def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
+    """The epsilon at a delta that the counts show without any model, where the claim's parameter is another."""
+    if not certificate.epsilon_lower or (claim.parameter == "epsilon" and not at_order(claim)):
+        return ()
+    lower = bound(certificate.epsilon_lower, digits=6)
+    return (f"whatever the mechanism is: epsilon >= {lower}{at_delta(certificate.delta)}",)
+
+
+def statement(result: AuditResult, *, digits: int = 3) -> str:
+    """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
+    told = confidence_text(confidence(result))
+    trust = f"; {ON_TRUST}" if result.on_trust else ""
+    left = f"; {unseen(result)}" if result.unseen or result.unpaired else ""
+    return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
+
+
+def unseen(result: AuditResult) -> str:
+    """The entries of outputs that no event was looked for in, or none of several: of any output, the most."""
+    parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at one by one only")]
+    told = [(counted(many, "entry", "entries") + " of an output", f"{many:,}", how) for many, how in parts if many]
+    return ", ".join(f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told))
+
+
+def confidence(result: AuditResult) -> float:
+    """The confidence of what is said of a result: of all its witnesses together, for the best of them is told."""
+    return float(result.spec["confidence"])
+
+
+def headline(result: AuditResult) -> str:
+    """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
+    line = f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
+    return f"{line}; and a representation finding" if result.representation_refuted else line
+
+
+def at_order(claim: Claim) -> str:
+    """Where a Rényi bound is stated: ` at order 2`; nothing for other claims."""
+    return f" at order {exact(claim.order)}" if hasattr(claim, "order") else ""
+
+
+def at_delta(delta: float) -> str:
+    """Where a bound on epsilon is stated at a delta: ` at delta 1e-06`; many digits are rounded down.
+
+    A lower bound at a delta holds at every smaller one too, and at no greater one.
+    """
+    if delta <= 0.0:
+        return ""
+    told = exact(delta)
+    return f" at delta {told if len(told) <= LONGEST_DELTA else down(delta, decimals(delta, 5))}"

@@ -1,0 +1,82 @@
+"""Sentences about several audits at one suite confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from dpaudit.certify.certificate import error_probability
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.acceptances import until_text
+from dpaudit.results.wording.numerals import confidence_text, counted, p_text
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.statements import statement, verdict_text
+
+
+def suite_line(entry: SuiteEntry) -> str:
+    """One audit of a suite on one line: whether it went as its author expects, and what came out."""
+    if entry.result is None:
+        return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_DATA)}"
+    expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
+    line = f"{expected}{verdict_text(entry.result.verdict):<11}  {clean(entry.name)}: {statement(entry.result)}"
+    if entry.result.representation_refuted:
+        line += "; and a representation finding"
+    if entry.result.verdict is not entry.expect:
+        line += f", expected {verdict_text(entry.expect)}"
+    if entry.covered and entry.accepted is not None:
+        line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
+    if entry.result.power_reached is False:
+        line += "; without the power that the spec demands"
+    return f"{line}; {clean(entry.error, LONGEST_DATA)}" if entry.error else line
+
+
+def suite_headline(suite: SuiteResult) -> str:
+    """The one line of a suite: how many audits, what they say, and the exit code."""
+    done = [entry.result.verdict for entry in suite.entries if entry.result is not None]
+    refuted = sum(verdict is Verdict.REFUTED for verdict in done)
+    odd = sum(not entry.as_expected for entry in suite.entries if entry.result is not None)
+    counts = f"{refuted} refuted, {len(done) - refuted} not refuted, {len(suite.entries) - len(done)} without verdict"
+    covered = sum(entry.covered for entry in suite.entries)
+    if odd:
+        surprise = f"{counted(odd, 'verdict')} not as expected"
+    else:
+        surprise = "every verdict as expected" if not covered else "every verdict as expected or accepted"
+    surprise += f", {counted(covered, 'accepted finding')}" if covered else ""
+    weak = sum(entry.result.power_reached is False for entry in suite.entries if entry.result is not None)
+    surprise += f", {weak} without the power demanded" if weak else ""
+    said = f"{counts}; {surprise}" if done else counts
+    over = sum(each.expired for each in suite.reviewed)
+    said += f"; {counted(over, 'acceptance')} expired" if over else ""
+    return f"{counted(len(suite.entries), 'audit')}: {said}; exit code {suite.exit_code}"
+
+
+def suite_question(suite: SuiteResult) -> tuple[str, ...]:
+    """What a suite asks, and what its confidence means."""
+    if not suite.entries:
+        return ("Nothing was asked: there are no audits.",)
+    error = p_text(error_probability(suite.confidence))
+    part = "an equal part" if _equal_parts(suite) else "a part of its own"
+    return (
+        f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
+        f"each gets {part} of the error probability {error}.",
+        f"Where every claim holds, the whole suite refutes one of them with probability at most {error}.",
+        "Each audit's verdict and bound follow from its own part; the Holm-adjusted p-value stands beside them.",
+    )
+
+
+def joint_confidence(results: Sequence[AuditResult]) -> float:
+    """The confidence of several results together: their error probabilities add up.
+
+    Where they add up to 1 or more, nothing is left to be said of all together, and the confidence is 0.
+    """
+    spent = math.fsum(error_probability(result.spec["confidence"]) for result in results)
+    whole = float(f"{spent:.12g}")  # a sum of equal parts is the number that was divided
+    return max(float(1 - Decimal(repr(whole))), 0.0)
+
+
+def _equal_parts(suite: SuiteResult) -> bool:
+    parts = [error_probability(result.spec["confidence"]) for result in suite.results]
+    return not parts or max(parts) <= min(parts) * (1.0 + 1e-9)

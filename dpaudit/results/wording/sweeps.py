@@ -1,0 +1,122 @@
+"""Sentences about a sweep: what was asked, what came out, and what its table does not say."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpaudit.certify.certificate import error_probability
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, p_text, up
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+
+MOST_REASONS = 6  # that a page lists, the most frequent first
+Fields = Mapping[str, Any]
+
+READING = (
+    "A certified value is a lower bound on the loss of the one pair that was audited: the loss is at least that, with "
+    "the confidence of its row. It is no estimate, and a small one is no sign of a small loss.",
+    "An exact value is the loss of that pair by the catalogue's formula; a proved one is an upper bound for all "
+    "inputs, and stands only where a proof was found and checked. A claim may be true and neither refuted nor proved "
+    "here.",
+    "Certified, claimed, exact and proved values of a point are epsilons at the same delta, that of its row.",
+)
+NOT_SHOWN = (
+    "Not refuted means that these runs on this pair show nothing against the claim; it does not mean that the claim "
+    "holds.",
+    "Points that share mechanism, pair and seed share their runs' randomness, so their bounds are not independent; "
+    "each is valid for itself.",
+    "A gap between certified and exact values is the price of finite runs and of the event that was found; it says "
+    "nothing about the mechanism.",
+)
+
+
+def sweep_headline(rows: Sequence[Fields]) -> str:
+    """The one line of a sweep."""
+    done = [row for row in rows if row["verdict"] is not None]
+    refuted = sum(row["verdict"] == Verdict.REFUTED.value for row in done)
+    without = len(rows) - len(done)
+    return (
+        f"{counted(len(rows), 'point')}: {refuted} refuted, {len(done) - refuted} not refuted, "
+        f"{without} without verdict"
+    )
+
+
+def sweep_lines(rows: Sequence[Fields]) -> tuple[str, ...]:
+    """The account of a sweep in a few lines: headline, error probability, why points have no verdict."""
+    lines = [sweep_headline(rows)]
+    taken = sum(bool(row["from_ledger"]) for row in rows)
+    if taken:
+        lines.append(f"{counted(taken, 'result')} taken from the ledger, for the same questions, sources and versions")
+    if any(row["verdict"] is not None for row in rows):
+        lines.append(chance(rows))
+    return (*lines, *without_verdict(rows))
+
+
+def chance(rows: Sequence[Fields]) -> str:
+    """What the confidence of the points means for all of them together."""
+    levels = [float(row["confidence"]) for row in rows if row["verdict"] is not None]
+    expected = float(f"{math.fsum(error_probability(level) for level in levels):.12g}")  # 0.15, not 0.15000000000000002
+    single = confidence_text(min(levels))
+    alone = f"Each of the {len(levels):,} bounds holds with confidence {single} for itself"
+    if expected >= 1.0:
+        return f"{alone}; of all of them together nothing can be said."
+    return f"{alone}; the chance that one or more of them is wrong is at most {p_text(expected)}."
+
+
+def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:
+    """Why points have no verdict, the most frequent reason first."""
+    reasons = Counter(
+        clean(row["error"] or "no reason was recorded", LONGEST_DATA) for row in rows if row["verdict"] is None
+    )
+    told = [
+        f"without verdict, {counted(number, 'point')}: {reason}" for reason, number in reasons.most_common(MOST_REASONS)
+    ]
+    more = len(reasons) - MOST_REASONS
+    return (*told, f"and {counted(more, 'more reason')}") if more > 0 else tuple(told)
+
+
+def sweep_row(row: Fields) -> str:
+    """One point on one line, as the command line tells it when it is done."""
+    name = clean(row["mechanism"])
+    given = ", ".join(f"{key.partition('.')[2]}={clean(value)}" for key, value in row.items() if _given(key, value))
+    what = f"{name}({given})" if given else name
+    if row["verdict"] is None:
+        return f"{what}: no verdict: {clean(row['error'] or 'no reason was recorded', LONGEST_DATA)}"
+    verdict = row["verdict"].lower().replace("_", " ")
+    return f"{what}: {row['claim']} {verdict}, {certified_text(row)} on {row['runs_used']:,} runs"
+
+
+def certified_text(row: Fields) -> str:
+    """The certified bound in the claim's own parameter, rounded down."""
+    above = row["claimed"] if row["verdict"] == Verdict.REFUTED.value else None
+    name = row["parameter"] if row["claimed"] is not None else "epsilon"
+    value = row["lower"] if row["claimed"] is not None else row["epsilon_lower"]
+    return "no bound on epsilon" if value is None else f"{name} >= {bound(float(value), above=above)}"
+
+
+def claim_text(value: float) -> str:
+    """A claimed epsilon: as it was meant, for a claim is no bound that was computed.
+
+    >>> claim_text(8.000000000000002), claim_text(0.25)
+    ('8', '0.25')
+    """
+    return f"{value:.4g}"
+
+
+def epsilon_text(value: float | None) -> str:
+    """An exact or proved epsilon, rounded up where it is long; empty where it is not known.
+
+    >>> epsilon_text(0.5), epsilon_text(0.98039729)
+    ('0.5', '0.981')
+    """
+    if value is None:
+        return ""
+    text = exact(float(value))
+    return text if len(text) <= 6 else up(float(value), 3)
+
+
+def _given(key: str, value: Any) -> bool:
+    return key.startswith("parameters.") and value is not None

@@ -1,0 +1,199 @@
+"""The numbers of a result as tables: enough of them to do the arithmetic again."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from dpaudit.certify import Binned
+from dpaudit.certify.power import MASSES
+from dpaudit.results.result import AuditResult, Finding
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.endings import meaning
+from dpaudit.results.wording.numerals import confidence_text, decimals, exact, level_text, p_text, up
+from dpaudit.results.wording.power import KNOWN, could_see
+from dpaudit.results.wording.quoting import LONGEST_DATA, clean
+from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, verdict_text
+
+MOST_ROWS = 60
+OTHER = {"first": "second", "second": "first"}
+COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"
+BINS, BETS, POWER_TABLE = "Counts bin by bin", "Bets of the blocks", "Power by event"
+CHECKS, TRIED, CONTROLS, AUDITS = "Checks of the experiment", "What search looked at", "Controls", "All audits"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its title, what stands over the columns, rows of as many texts, and which columns hold numbers.
+
+    `note` says what a reader must know about it; `left_out` counts the rows that were too many.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int] = frozenset()
+    note: str = ""
+    left_out: int = 0
+
+
+def tables(result: AuditResult) -> tuple[Table, ...]:
+    """The tables of a result; those that would be empty are left out."""
+    made = (
+        _counts(result),
+        _certificates(result),
+        _bins(result),
+        _bets(result),
+        _power(result),
+        _checks(result),
+        _controls(result),
+        _tried(result),
+    )
+    return tuple(table for table in made if table.rows)
+
+
+def audits_table(suite: SuiteResult) -> Table:
+    """One row an audit: what was claimed and certified, and whether it went as its author expects."""
+    head = ("audit", "verdict", "expected", "claimed", "certified", "p-value", "Holm")
+    rows = tuple(_row(entry, adjusted) for entry, adjusted in zip(suite.entries, suite.holm(), strict=True))
+    return Table(AUDITS, head, rows, frozenset({3, 5, 6}))
+
+
+def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
+    holm = "" if adjusted is None else p_text(adjusted)
+    expected = verdict_text(entry.expect)
+    if entry.result is None:
+        return clean(entry.name), "no verdict", expected, "", "", "", holm
+    result = entry.result
+    verdict = verdict_text(result.verdict) + (", and a representation finding" if result.representation_refuted else "")
+    p_value = p_text(result.certificate.p_value)
+    return clean(entry.name), verdict, expected, claimed(result), certified(result), p_value, holm
+
+
+def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
+    """Every certified finding with its number and its Holm-adjusted p-value; the one on bits comes last, without."""
+    main = Finding(result.claim, result.witness, result.evidence, result.certificate)
+    # the adjusted p-value of one finding alone is its own, and statsmodels is slow to say so
+    adjusted = result.holm if result.others else (result.certificate.p_value,)
+    numbered = zip(itertools.count(1), (main, *result.others), adjusted, strict=False)
+    found = [(str(number), each, p_text(p_value)) for number, each, p_value in numbered]
+    return [*found, ("on bits", result.representation, "")] if result.representation is not None else found
+
+
+def _counts(result: AuditResult) -> Table:
+    """Each finding's hits and runs, a row for either dataset."""
+    rows = []
+    for number, found, _ in _listed(result):
+        e, side = found.evidence, found.witness.p_side
+        if isinstance(e, Binned) or not e.runs:
+            continue
+        sides = [(side, e.hits_p, e.runs_p), (OTHER[side], e.hits_q, e.runs_q)]
+        pair = clean(result.spec["pairs"][found.witness.pair]["name"])
+        for name, hits, runs in sorted(sides):
+            rate = f"{hits / runs:.6g}" if runs else ""
+            rows.append((number, pair, name, f"{hits:,}", f"{runs:,}", rate))
+    head = ("finding", "pair", "dataset", "runs in the event", "all runs", "rate")
+    return _cut(Table(COUNTS, head, tuple(rows), frozenset({3, 4, 5}), "Rates are estimates; only the counts certify."))
+
+
+def _certificates(result: AuditResult) -> Table:
+    """What the counts of each finding certify, and at what level."""
+    head = ("finding", "event", "certified", "p-value", "Holm", "confidence", "verdict")
+    rows = []
+    for number, found, adjusted in _listed(result):
+        made = found.certificate
+        event, bound = clean(found.witness.event, LONGEST_DATA), certified_bound(found.claim, made)
+        event += meaning(result) if found.witness is result.witness else ""
+        verdict = verdict_text(Verdict.REFUTED if made.refuted else Verdict.NOT_REFUTED)
+        level = confidence_text(made.confidence)
+        rows.append((number, event, bound, p_text(made.p_value), adjusted, level, verdict))
+    note = "Each confidence is that of its own row. The verdict of the audit follows from the first."
+    if result.others:
+        note = (
+            "Each confidence is that of its own row, before one looked; the one with the least p-value stands first, "
+            f"and all that are numbered hold together at {confidence_text(confidence(result))}."
+        )
+    return _cut(Table(CERTIFICATES, head, tuple(rows), frozenset({3, 4, 5}), note))
+
+
+def _bins(result: AuditResult) -> Table:
+    e, event = result.evidence, result.witness.event
+    if not isinstance(e, Binned):
+        return Table(BINS, (), ())
+    side = result.witness.p_side
+    head = ("bin", f"runs on the {side}", f"runs on the {OTHER[side]}")
+    names = [clean(each, LONGEST_DATA) for each in getattr(event, "bins", ())]
+    rows = [(name, f"{p:,}", f"{q:,}") for name, p, q in zip(names, e.counts_p, e.counts_q, strict=True)]
+    rows.append(("all runs", f"{e.runs_p:,}", f"{e.runs_q:,}"))
+    note = "Bins stand in order of falling ratio; what none of them holds counts with the last."
+    return Table(BINS, head, tuple(rows), frozenset({1, 2}), note)
+
+
+def _bets(result: AuditResult) -> Table:
+    head = ("block", "event", "likelier on", "hits there", "runs there", "hits on the other", "runs on the other")
+    rows = []
+    for number, block in enumerate(result.blocks, start=1):
+        e = block.evidence
+        counts = (f"{e.hits_p:,}", f"{e.runs_p:,}", f"{e.hits_q:,}", f"{e.runs_q:,}")
+        rows.append((str(number), clean(block.event, LONGEST_DATA), block.p_side, *counts))
+    return _cut(Table(BETS, head, tuple(rows), frozenset({0, 3, 4, 5, 6}), "Each bet was frozen before its block."))
+
+
+def _power(result: AuditResult) -> Table:
+    if not result.evidence.runs:
+        return Table(POWER_TABLE, (), ())
+    name, rows = result.claim.parameter, []
+    for mass in MASSES:
+        least = result.least_caught(mass)
+        told = "nothing" if least is None else up(least, decimals(least, 3)) if 0.0 < least < math.inf else exact(least)
+        rows.append((exact(mass), told))
+    head = ("probability of the event", f"least true {name} that is refuted with power 0.95, {KNOWN}")
+    return Table(POWER_TABLE, head, tuple(rows), frozenset({0, 1}), could_see(result)[0])
+
+
+def _checks(result: AuditResult) -> Table:
+    rows = tuple((each.name, p_text(each.p_value), level_text(each.level)) for each in result.health.checks)
+    note = "A p-value of at most its level would have ended the audit without a verdict."
+    return Table(CHECKS, ("check", "p-value", "level"), rows, frozenset({1, 2}), note)
+
+
+def _controls(result: AuditResult) -> Table:
+    head = ("probability", "rarer", f"leak in {result.claim.parameter}", "caught", "of audits", "needed")
+    rows = tuple(
+        (
+            exact(each.mass),
+            f"{each.rarer:.3g}",
+            f"{each.loss:.4g}",
+            str(each.caught),
+            str(each.repeats),
+            str(each.needed),
+        )
+        for each in result.controls
+    )
+    return Table(CONTROLS, head, rows, frozenset(range(6)))
+
+
+def _tried(result: AuditResult) -> Table:
+    rows = tuple(
+        (
+            clean(each.what),
+            clean(each.name, LONGEST_DATA),
+            clean(each.status, LONGEST_DATA),
+            "" if each.score is None else f"{each.score:.4g}",
+            f"{each.runs:,}" if each.runs else "",
+        )
+        for each in result.explored
+    )
+    note = "Scores are guesses from search runs: they chose the witness and certify nothing."
+    return _cut(Table(TRIED, ("what", "name", "what became of it", "score", "runs"), rows, frozenset({3, 4}), note))
+
+
+def _cut(table: Table) -> Table:
+    """The table with as many rows as a page can hold."""
+    left = max(0, len(table.rows) - MOST_ROWS)
+    return Table(table.title, table.head, table.rows[:MOST_ROWS], table.numbers, table.note, left)
+
+
+__all__ = ["AUDITS", "CERTIFICATES", "COUNTS", "Table", "audits_table", "tables"]

@@ -12,7 +12,8 @@ LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit lectures literature literature-full research test test-browser prove-random docs bench audit-libraries clean
+.PHONY: help audit lectures literature literature-full research quick test oldest test-browser prove-random docs bench package \
+        audit-libraries clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,11 +22,14 @@ help:
 	@echo "make literature       audits the mechanisms of the auditing papers and writes reports/literature/ (half an hour)"
 	@echo "make literature-full  the same with 250 million executions a mechanism (hours)"
 	@echo "make research         audits the catalogue over claims from 0.1 to 8 and writes reports/research/ (minutes)"
+	@echo "make quick            lint, types and the tests of the core, within a minute"
 	@echo "make test             lint, types and tests"
+	@echo "make oldest           the tests on the lowest versions that pyproject.toml allows"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
 	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and with Python's own runs (minutes)"
 	@echo "make docs             builds the documentation into site/"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
+	@echo "make package          builds sdist and wheel into dist/ and tries the wheel in a fresh environment"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
 	@echo "make clean            removes the environments"
 
@@ -53,6 +57,10 @@ test: $(VENV)/.ready-test
 	$(RUN) -m mypy
 	$(RUN) -m pytest -q -n 2 --dist worksteal
 
+# an old library may warn of a newer one beside it: that says nothing of ours
+oldest: .environments/oldest/.ready
+	.environments/oldest/bin/python -m pytest -q -n 2 --dist worksteal -W ignore::DeprecationWarning
+
 test-browser: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m browser tests/browser
 
@@ -65,6 +73,13 @@ prove-random: $(VENV)/.ready-test
 bench: $(VENV)/.ready-test
 	$(RUN) -m benchmarks
 
+package: .environments/package/.ready
+	rm -rf dist .environments/wheel
+	.environments/package/bin/python -m build --outdir dist
+	$(PYTHON) -m venv .environments/wheel
+	.environments/wheel/bin/python -m pip install --quiet dist/*.whl
+	.environments/wheel/bin/python scripts/package.py dist
+
 audit-libraries: $(LIBRARIES:%=.environments/%/.ready)
 	@status=0; for library in $(LIBRARIES); do \
 	  echo "== $$library"; \
@@ -73,7 +88,7 @@ audit-libraries: $(LIBRARIES:%=.environments/%/.ready)
 	done; exit $$status
 
 clean:
-	rm -rf $(VENV) .environments site
+	rm -rf $(VENV) .environments site dist
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
 $(VENV)/.ready-audit: EXTRAS := audits,classify,verify
@@ -83,6 +98,19 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml
 	$(call environment,$(VENV))
 	@echo "installing dpaudit[$(EXTRAS)] into $(VENV); this takes a minute or two"
 	@$(RUN) -m pip install --quiet --editable '.[$(EXTRAS)]'
+	@touch $@
+
+.environments/oldest/.ready: PYTHON = python3.11
+.environments/oldest/.ready: pyproject.toml scripts/oldest.py
+	$(call environment,$(@D))
+	@$(@D)/bin/python scripts/oldest.py > $(@D)/constraints.txt
+	@echo "installing the lowest versions into $(@D); this takes a minute or two"
+	@$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable '.[test,classify,audits,verify,dask,docs]'
+	@touch $@
+
+.environments/package/.ready:
+	$(call environment,$(@D))
+	@$(@D)/bin/python -m pip install --quiet build
 	@touch $@
 
 .environments/%/.ready: audits/libraries/%/requirements.txt pyproject.toml

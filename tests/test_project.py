@@ -1,0 +1,89 @@
+"""What a newcomer finds beside the code: licence, citation, metadata, hooks, and bounds that are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import yaml
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+import dpaudit
+from scripts.oldest import constraints, requirements
+from scripts.package import missing
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+APACHE = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the published text
+
+
+def test_the_licence_is_apaches_own_text_and_the_metadata_say_so() -> None:
+    assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE
+    assert (PROJECT["license"], PROJECT["license-files"]) == ("Apache-2.0", ["LICENSE"])
+    assert all(PROJECT[key] for key in ("authors", "description", "readme", "keywords", "classifiers"))
+
+
+def test_the_citation_is_of_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors", "abstract"} <= set(cited)  # the first three are what the schema demands
+    assert cited["authors"] == PROJECT["authors"]
+    assert (cited["title"], cited["license"]) == (PROJECT["name"], PROJECT["license"])
+    assert cited["version"] == dpaudit.__version__
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    sections = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    versions = [re.fullmatch(r"(\d+\.\d+\.\d+) \((?:unreleased|\d{4}-\d\d-\d\d)\)", each) for each in sections]
+    assert all(versions), sections
+    assert sections[0].split()[0] == dpaudit.__version__
+    assert not any("unreleased" in each for each in sections[1:])
+
+
+def test_the_hooks_run_the_linter_and_the_types_of_the_environment() -> None:
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert repository["repo"] == "local"  # nothing is downloaded, and the versions are those of pyproject.toml
+    entries = [hook["entry"] for hook in repository["hooks"]]
+    assert [entry.split()[:3] for entry in entries] == [
+        [".venv/bin/python", "-m", "ruff"],
+        [".venv/bin/python", "-m", "mypy"],
+    ]
+
+
+def test_the_lowest_versions_are_those_that_are_allowed_and_no_lower() -> None:
+    required = {Requirement(each).name: Requirement(each).specifier for each in requirements()}
+    lowest = dict(each.split("==") for each in constraints(requirements()))
+    assert set(required) - set(lowest) == {"scipy-stubs", "joblib-stubs"}  # types alone: no version runs
+    for name, version in lowest.items():
+        assert version in required[name], f"{name} {version}"
+        parts = Version(version).release
+        lower = next(".".join(map(str, (*parts[:at], parts[at] - 1))) for at in (-1, -2, -3) if parts[at])
+        assert lower not in required[name], f"{name}: {lower} is allowed too"
+
+
+def test_the_oldest_python_is_the_one_that_is_required() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    oldest = re.findall(r"^\.environments/oldest/\.ready: PYTHON = python(\S+)$", makefile, re.MULTILINE)
+    assert [f">={each}" for each in oldest] == [PROJECT["requires-python"]]
+
+
+def test_a_file_that_a_build_leaves_out_is_noticed(tmp_path: Path) -> None:
+    def build(names: list[str]) -> list[str]:
+        with (
+            tarfile.open(tmp_path / "a-1.tar.gz", "w:gz") as sdist,
+            zipfile.ZipFile(tmp_path / "a-1.whl", "w") as wheel,
+        ):
+            for name in names:
+                sdist.addfile(tarfile.TarInfo(f"a-1/{name}"), io.BytesIO())
+                wheel.writestr("a-1.dist-info/licenses/LICENSE" if name == "LICENSE" else name, "")
+        return missing(tmp_path, {"a/one.py", "a/two.html"})
+
+    assert build(["LICENSE", "a/one.py", "a/two.html"]) == []
+    assert build(["LICENSE", "a/one.py"]) == ["a-1.tar.gz: a/two.html", "a-1.whl: a/two.html"]
+    assert build(["a/one.py", "a/two.html"]) == ["a-1.tar.gz: LICENSE", "a-1.whl: LICENSE"]

@@ -21,6 +21,7 @@ FLOW = {
     "version": "what this is",
     "errors": "how it fails, in one line",
     "validate": "single values",
+    "arrays": "the names of array types",
     "claims": "what is promised",
     "pairs": "adjacent datasets",
     "mechanisms": "what runs",

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.claims.crossing import crossing
-from dpaudit.claims.protocol import Reals
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import UNIT, up

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.claims.protocol import Reals
+from dpaudit.arrays import Reals
 from dpaudit.claims.pure import line_delta_at, line_epsilon_at
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.rounding import ratio, up

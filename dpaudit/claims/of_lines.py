@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.claims.lines import Lines
-from dpaudit.claims.protocol import Reals
 from dpaudit.claims.region import HalfPlane
 
 

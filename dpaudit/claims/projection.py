@@ -8,9 +8,8 @@ theorem 1; for two Bernoulli streams Turner & Grünwald 2023). On a half-plane i
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
 
 STEPS, FEW_STEPS = 20, 8  # of Newton's method, halving where it leaves the bracket: to the last digit, and for scores
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from dpaudit.arrays import Reals
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
-
-Reals = npt.NDArray[np.float64]
 
 FLAT = 1.25  # a ratio of probabilities that bad luck may well turn into none
 

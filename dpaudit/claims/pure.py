@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.claims.protocol import Reals
+from dpaudit.arrays import Reals
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import down, ratio, up

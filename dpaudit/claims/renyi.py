@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
 from dpaudit.claims.lines import Lines, iterated
 from dpaudit.claims.profile import THINNED, PrivacyProfile
-from dpaudit.claims.protocol import Reals
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import ratio, up

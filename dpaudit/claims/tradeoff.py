@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.claims.lines import Line, Lines, iterated
 from dpaudit.claims.of_lines import OfLines
 from dpaudit.claims.profile import THINNED, PrivacyProfile, pair, sequence
-from dpaudit.claims.protocol import Reals
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import up
 from dpaudit.errors import InvalidSpec

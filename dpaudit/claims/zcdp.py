@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
-from dpaudit.claims.protocol import Reals
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.renyi import at_the_edge, boundary, intercept, lower_level, plane

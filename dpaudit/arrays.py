@@ -1,0 +1,13 @@
+"""What arrays are called: one name, one type of entry. Shapes stand where an array is taken or given."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Reals = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+Places = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]

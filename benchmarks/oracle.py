@@ -138,7 +138,7 @@ def run(quick: bool) -> None:
 def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], list[str]]:
     """The best event's bound, and for each seed the fraction of it that the chosen event reaches, and that event."""
     from dpaudit.auditing.spec import AuditSpec
-    from dpaudit.events import Goal
+    from dpaudit.events.search import Goal
     from dpaudit.mechanisms import batched
     from dpaudit.pairs import AdjacentPair
 
@@ -165,7 +165,7 @@ def found(case: Case, goal: Any, runs: int, seed: int) -> Any:
     """What search proposes: outputs held up to a bound, then counts, as an audit does with one pair."""
     from dpaudit.auditing.searching.look import PILOT_RUNS
     from dpaudit.auditing.searching.search import PILOT_PART
-    from dpaudit.events import best, everything, pilot_counts, plan
+    from dpaudit.events.search import best, everything, pilot_counts, plan
     from dpaudit.outputs import Pilot, Sample
     from dpaudit.sampling.encode import encode_batch
 
@@ -184,7 +184,7 @@ def found(case: Case, goal: Any, runs: int, seed: int) -> Any:
 
 def likeliest(p: Floats, q: Floats, goal: Any) -> Iterator[tuple[float, float]]:
     """The few candidates that the certificate is predicted to be best for."""
-    from dpaudit.events.goal import Spread
+    from dpaudit.events.search.goal import Spread
 
     kept = (p > q) & (q > 0.0)
     p, q = np.minimum(p[kept], 1.0), q[kept]

@@ -24,9 +24,10 @@ from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
 from dpaudit.claims import HalfPlane
 from dpaudit.claims.rounding import ratio
 from dpaudit.errors import UnsoundAudit
-from dpaudit.events import Goal, HitCounter, Proposal, best, pilot_counts, plan
-from dpaudit.events.betting import Bet, Learner
-from dpaudit.events.explore import Plan
+from dpaudit.events import HitCounter
+from dpaudit.events.search import Goal, Proposal, best, pilot_counts, plan
+from dpaudit.events.search.betting import Bet, Learner
+from dpaudit.events.search.explore import Plan
 from dpaudit.outputs import Pilot, Sample
 from dpaudit.results.result import Explored
 from dpaudit.results.witness import Witness

@@ -23,7 +23,7 @@ from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.events import unpaired
+from dpaudit.events.search import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.certification import (
     Evidence,

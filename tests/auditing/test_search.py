@@ -17,8 +17,9 @@ from dpaudit.auditing.searching.search import Found, find_witness
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.events import Event, Goal, Partition
+from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
+from dpaudit.events.search import Goal
 from dpaudit.sampling import SILENT, Engine, Session, Stage
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.claims import ApproximateDP
-from dpaudit.events import Goal, Plan, Proposal, best, pilot_counts, plan
-from dpaudit.events.scores import LogRatio, Part, cells_of, log_ratio
+from dpaudit.events.scores import LogRatio, Part
+from dpaudit.events.search import Goal, Plan, Proposal, best, pilot_counts, plan
+from dpaudit.events.search.learning import cells_of, log_ratio
 from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
 from dpaudit.sampling.encode import encode_objects
 

@@ -10,10 +10,11 @@ import pytest
 
 from dpaudit.certify.sequential import offsets
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
-from dpaudit.events import Event, HitCounter, betting
-from dpaudit.events.betting import Learner, outlook, shrunk, stake
-from dpaudit.events.binning import Tables
+from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
+from dpaudit.events.search import betting
+from dpaudit.events.search.betting import Learner, outlook, shrunk, stake
+from dpaudit.events.search.binning import Tables
 from dpaudit.outputs import Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dpaudit.events.binning import EVEN_BINS, FEW_VALUES, Binning, Tables, binning
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Whole
+from dpaudit.events.search.binning import EVEN_BINS, FEW_VALUES, Tables, binning
 from dpaudit.outputs import NONE, NOT_A_NUMBER, Column, Sample, token
 from dpaudit.sampling.encode import encode_objects
 from tests.events.samples import odd_outputs

@@ -11,23 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpaudit.events.bits import (
-    KINDS,
-    MOST,
-    NOT_FINITE,
-    ZERO,
-    FirstBit,
-    LowestBit,
-    OnGrid,
-    Part,
-    TrailingZeros,
-    bit_binning,
-    bit_features,
-    exponents,
-    without_bits,
-)
+from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LowestBit, OnGrid, Part, TrailingZeros, exponents
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
+from dpaudit.events.search.bits import MOST, bit_binning, bit_features, without_bits
 from dpaudit.events.stored import event_from_dict
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs
 from dpaudit.sampling.encode import encode_objects

@@ -18,7 +18,7 @@ import pytest
 import dpaudit
 from dpaudit.api import audit
 from dpaudit.claims import PureDP
-from dpaudit.events import Goal, best, everything, pilot_counts, plan
+from dpaudit.events.search import Goal, best, everything, pilot_counts, plan
 from dpaudit.outputs import Pilot
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import failure

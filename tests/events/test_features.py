@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events import Event, Feature, event_from_dict
-from dpaudit.events.binning import Binning
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import (
     Above,
     Coordinate,
@@ -31,7 +31,8 @@ from dpaudit.events.features import (
     levels_of,
     spell,
 )
-from dpaudit.events.scores import Linear, LogRatio, Term, learn_linear
+from dpaudit.events.scores import Linear, LogRatio, Term
+from dpaudit.events.search.learning import learn_linear
 from dpaudit.events.stored import feature_from_dict
 from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Column, Outputs, Token, token
 from dpaudit.sampling.encode import encode_objects

@@ -14,21 +14,11 @@ import pytest
 from dpaudit.certify import Binned, certify
 from dpaudit.claims import Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.events import (
-    Event,
-    Goal,
-    Partition,
-    PartitionProposal,
-    as_partition,
-    best_partition,
-    everything,
-    partition_from_dict,
-    pilot_counts,
-    plan,
-)
-from dpaudit.events.binning import Binning
+from dpaudit.events import Event, Partition, partition_from_dict
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Whole
-from dpaudit.events.grouping import MOST_BINS, propose_partition
+from dpaudit.events.search import Goal, PartitionProposal, as_partition, best_partition, everything, pilot_counts, plan
+from dpaudit.events.search.grouping import MOST_BINS, propose_partition
 from dpaudit.outputs import Outputs, Pilot, Sample, token
 from dpaudit.sampling import Watch
 from dpaudit.sampling.encode import encode_batch, encode_objects

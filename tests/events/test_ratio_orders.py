@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpaudit.claims import PureDP
-from dpaudit.events.binning import Binning
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate
-from dpaudit.events.goal import Goal
-from dpaudit.events.selection import propose
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.selection import propose
 
 RUNS = 50_000
 

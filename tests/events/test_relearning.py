@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from dpaudit.claims import PureDP
-from dpaudit.events import (
+from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.scores import Linear, LogRatio
+from dpaudit.events.search import (
     Goal,
     Plan,
     Tables,
@@ -21,9 +23,8 @@ from dpaudit.events import (
     relearned,
     unlearned,
 )
-from dpaudit.events.features import Coordinate, Feature, Whole
-from dpaudit.events.goal import Reals
-from dpaudit.events.scores import Linear, LogRatio, log_ratio
+from dpaudit.events.search.goal import Reals
+from dpaudit.events.search.learning import log_ratio
 from dpaudit.outputs import Column, Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from dpaudit.claims import PureDP
-from dpaudit.events import Goal, plan
-from dpaudit.events.binning import Tables
-from dpaudit.events.candidates import features_of, line_of, terms_of
 from dpaudit.events.features import Above, Coordinate, Difference, Ordered, Shape
-from dpaudit.events.goal import Reals
-from dpaudit.events.scores import GROUPS, LogRatio, cells_of, log_ratio
+from dpaudit.events.scores import LogRatio
+from dpaudit.events.search import Goal, plan
+from dpaudit.events.search.binning import Tables
+from dpaudit.events.search.candidates import features_of, line_of, terms_of
+from dpaudit.events.search.goal import Reals
+from dpaudit.events.search.learning import GROUPS, cells_of, log_ratio
 from dpaudit.outputs import ABSENT, Column, Outputs, Pilot, Sample, absent, concatenate
 from dpaudit.sampling.encode import encode_objects
 from tests.events.samples import INF, NAN

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.events import Goal, Proposal
-from dpaudit.events.binning import Binning, Counts
+from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.features import Coordinate
-from dpaudit.events.goal import FEWEST_HITS
-from dpaudit.events.selection import propose
+from dpaudit.events.search import Goal, Proposal
+from dpaudit.events.search.goal import FEWEST_HITS
+from dpaudit.events.search.selection import propose
 from dpaudit.outputs import token
 
 GOAL = Goal(PureDP(1.0), runs=100_000, alpha=0.05)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpaudit.events.goal import Reals
-from dpaudit.events.smoothing import BENDS, surface, trend
-from dpaudit.events.weights import weights
+from dpaudit.events.search.goal import Reals
+from dpaudit.events.search.smoothing import BENDS, surface, trend
+from dpaudit.events.search.weights import weights
 
 Rng = np.random.Generator
 

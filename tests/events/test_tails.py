@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.events.goal import Reals
-from dpaudit.events.tails import SMOOTHED, smoothed
+from dpaudit.events.search.goal import Reals
+from dpaudit.events.search.tails import SMOOTHED, smoothed
 
 CELLS = 2_000
 

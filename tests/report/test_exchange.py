@@ -18,7 +18,7 @@ import pytest
 import xmlschema
 
 from dpaudit.events import event_from_dict
-from dpaudit.events.binning import Binning
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary

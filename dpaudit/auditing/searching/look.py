@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.claims import Claim
-from dpaudit.events import (
+from dpaudit.events import Event, Partition
+from dpaudit.events.search import (
     KEPT,
-    Event,
     Goal,
-    Partition,
     PartitionProposal,
     Plan,
     Proposal,

@@ -14,11 +14,13 @@ from dpaudit.auditing.searching.screening import at_pair
 from dpaudit.auditing.searching.search import frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
-from dpaudit.events import Goal, Proposal
-from dpaudit.events.binning import Binning, Tables, binning
-from dpaudit.events.bits import KINDS, bit_binning, bit_features, without_bits
+from dpaudit.events.bits import KINDS
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Feature
-from dpaudit.events.selection import propose as propose_for
+from dpaudit.events.search import Goal, Proposal
+from dpaudit.events.search.binning import Tables, binning
+from dpaudit.events.search.bits import bit_binning, bit_features, without_bits
+from dpaudit.events.search.selection import propose as propose_for
 from dpaudit.outputs import Outputs, Path, Pilot, Sample, concatenate
 from dpaudit.results.witness import Witness
 

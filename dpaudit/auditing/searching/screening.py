@@ -10,7 +10,7 @@ from dpaudit.auditing.searching.look import PILOT_RUNS, Look, excess
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
-from dpaudit.events import Goal
+from dpaudit.events.search import Goal
 from dpaudit.results.result import Explored
 from dpaudit.sampling import Progress, Session
 

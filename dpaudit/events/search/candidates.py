@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dpaudit.events.binning import Tables, atoms_of
 from dpaudit.events.features import (
     Above,
     Coordinate,
@@ -25,7 +24,9 @@ from dpaudit.events.features import (
     single,
 )
 from dpaudit.events.features.joint import MOST_COORDINATES
-from dpaudit.events.scores import Part, cells_of, learn_linear
+from dpaudit.events.scores import Part
+from dpaudit.events.search.binning import Tables, atoms_of
+from dpaudit.events.search.learning import cells_of, learn_linear
 from dpaudit.outputs import LENGTH, TYPE, Column, Outputs, Path, Pilot
 
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only

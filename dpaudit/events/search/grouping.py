@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.events.binning import Binning, Counts
+from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.event import Event
-from dpaudit.events.explore import Plan, price
 from dpaudit.events.features import Feature
-from dpaudit.events.goal import Goal, Reals, luck_down, luck_up
 from dpaudit.events.partition import Partition
-from dpaudit.events.selection import MANY_CELLS, Proposal, event_of, falling
+from dpaudit.events.search.explore import Plan, price
+from dpaudit.events.search.goal import Goal, Reals, luck_down, luck_up
+from dpaudit.events.search.selection import MANY_CELLS, Proposal, event_of, falling
 
 ORDERS = (2.0, 4.0, 8.0)  # tried for a claim about all orders
 FEWEST_BINS, MOST_BINS = 2, 16

@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.claims.projection import growth
-from dpaudit.events.binning import Binning, Counts, Tables
-from dpaudit.events.candidates import features_of
+from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature
-from dpaudit.events.labels import binning_of
-from dpaudit.events.selection import event_of
+from dpaudit.events.search.binning import Tables
+from dpaudit.events.search.candidates import features_of
+from dpaudit.events.search.labels import binning_of
+from dpaudit.events.search.selection import event_of
 from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
 
 CHOICE_Z, BET_Z = 1.5, 1.3  # deviations taken off what was seen of an event, to choose one and to bet on it

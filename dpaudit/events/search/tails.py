@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.goal import Reals, Spread
-from dpaudit.events.smoothing import trend
+from dpaudit.events.search.goal import Reals, Spread
+from dpaudit.events.search.smoothing import trend
 
 SMOOTHED = 0.25  # of both sides' mass: larger tails have hits enough
 RATIO = math.sqrt(2.0)

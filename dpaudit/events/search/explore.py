@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpaudit.events.binning import Binning, Counts, Tables, binning
-from dpaudit.events.candidates import features_of, line_of, terms_of
+from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature, Whole
-from dpaudit.events.goal import Goal
-from dpaudit.events.labels import binning_of
-from dpaudit.events.scores import LogRatio, log_ratio
-from dpaudit.events.selection import (
+from dpaudit.events.scores import LogRatio
+from dpaudit.events.search.binning import Tables, binning
+from dpaudit.events.search.candidates import features_of, line_of, terms_of
+from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.labels import binning_of
+from dpaudit.events.search.learning import log_ratio
+from dpaudit.events.search.selection import (
     FEW_CELLS,
     FEW_Z,
     MANY_CELLS,

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpaudit.events.binning import Binning, binning
-from dpaudit.events.candidates import coordinates_of
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature, Shape, Whole, single
+from dpaudit.events.search.binning import binning
+from dpaudit.events.search.candidates import coordinates_of
 from dpaudit.outputs import Column, Outputs, Path
 
 LONGEST_VALUE = 120

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.binning import Counts
-from dpaudit.events.goal import Reals
-from dpaudit.events.smoothing import surface, trend
+from dpaudit.events.cells import Counts
+from dpaudit.events.search.goal import Reals
+from dpaudit.events.search.smoothing import surface, trend
 
 FEWEST_LINES, FEWEST_CELLS = 3, 5  # of a surface, and of numbers that have a trend
 LARGEST = 1_500  # cells of a surface: beyond, each coordinate has its own trend

@@ -29,12 +29,12 @@ FLOW = {
     "events": "sets of outputs",
     "certify": "integers in, certified statements out",
     "losses": "exact privacy losses and their mathematics",
-    "catalogue": "mechanisms from the literature",
     "results": "what was found, and every sentence about it",
     "sampling": "the only code that runs someone else's",
     "scores": "bounds from membership scores that exist already",
     "verify": "upper bounds",
     "auditing": "the stages: probe, search, freeze, certify, health",
+    "catalogue": "mechanisms from the literature",
     "report": "one format, one file",
     "ledger": "the record of results",
     "api": "the Python door",
@@ -142,6 +142,17 @@ def test_the_package_itself_loads_nothing_but_its_version() -> None:
             assert node.module == "dpaudit.version", (
                 f"dpaudit/__init__.py:{node.lineno}: load {node.module} on first use"
             )
+
+
+def test_only_its_own_door_knows_the_catalogue() -> None:
+    found = {
+        str(each.file.relative_to(PACKAGE))
+        for file in MODULES
+        if floor_of(file) != "catalogue"
+        for each in imports(file)
+        if target_of(each) == "catalogue"
+    }
+    assert found == {"cli/catalogue.py"}, "a mechanism offers what is known of it: see Known in mechanisms/protocol.py"
 
 
 def test_only_the_plugin_knows_pytest() -> None:

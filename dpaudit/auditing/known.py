@@ -1,4 +1,4 @@
-"""The upper bound that the catalogue knows: the exact loss of one of its mechanisms on the pair that was audited."""
+"""The upper bound that a mechanism offers: its exact loss on the pair that was audited, where that is known."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.catalogue import Entry
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism
-from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.mechanisms.protocol import Known, is_known
+from dpaudit.mechanisms.resolve import import_reference, is_own
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.pairs.data import restored
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 
-SOURCE = "catalogue"
-CATALOGUE = ("dpaudit.catalogue.", "dpaudit.catalogue:")  # our own code: it may be imported anywhere
+OWN, OTHER = "catalogue", "formula of the mechanism"  # where a loss comes from
 
 
-def entry_of(mechanism: Mechanism) -> Entry | None:
-    """The entry of the catalogue that a mechanism is, its parameters bound; None where it is none."""
-    if isinstance(mechanism, Entry):
+def known_of(mechanism: Mechanism) -> Known | None:
+    """The mechanism as one of which something is known, its parameters bound; None where nothing is."""
+    if is_known(mechanism):
         return mechanism
-    if not isinstance(mechanism, Imported) or not mechanism.reference.startswith(CATALOGUE):
+    if not isinstance(mechanism, Imported) or not is_own(mechanism.reference):
         return None
     found = import_reference(mechanism.reference)
-    return found.with_parameters(mechanism.parameters) if isinstance(found, Entry) else None
+    return found.with_parameters(mechanism.parameters) if is_known(found) else None
+
+
+def comes_with_us(mechanism: Mechanism) -> bool:
+    """Whether it is one of our own mechanisms: its code changes with our version alone."""
+    known = known_of(mechanism)
+    return known is not None and is_own(known.reference)
 
 
 def _values(pair: AdjacentPair | SealedPair) -> list[Any]:
@@ -37,25 +42,26 @@ def _values(pair: AdjacentPair | SealedPair) -> list[Any]:
 
 
 def known_upper(mechanism: Mechanism, pair: AdjacentPair | SealedPair, delta: float) -> UpperBound | None:
-    """The loss of the pair at `delta`, that of the certificate; None where the catalogue does not know it.
+    """The loss of the pair at `delta`, that of the certificate; None where it is not known.
 
     A loss in a parameter of its own, such as mu, bounds epsilon at that delta. It was computed in floats.
     """
-    entry = entry_of(mechanism)
-    if entry is None:
+    known = known_of(mechanism)
+    if known is None:
         return None
     try:
-        loss = entry.true_loss(*_values(pair))
+        loss = known.true_loss(*_values(pair))
     except (InvalidSpec, ArithmeticError, ValueError, TypeError, LookupError):
         return None  # data that the program takes and the formula of its loss does not
     if loss is None or math.isnan(loss):
         return None
-    claim: Any = entry.claim()
+    claim: Any = known.claim()
     scope = f'the pair "{pair.name}"'
+    source = OWN if is_own(known.reference) else OTHER
     if claim.parameter == "epsilon":
         loss = max(0.0, loss)
-        return UpperBound(loss, claim.delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, SOURCE, loss)
+        return UpperBound(loss, claim.delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source, loss)
     if loss == math.inf:
-        return UpperBound(math.inf, delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, SOURCE)
+        return UpperBound(math.inf, delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source)
     member = replace(claim, **{claim.parameter: max(0.0, loss)})
-    return UpperBound(member.epsilon_at(delta), delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, SOURCE)
+    return UpperBound(member.epsilon_at(delta), delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source)

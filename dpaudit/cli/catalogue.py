@@ -42,6 +42,13 @@ def command(name: str | None) -> int:
     return 0
 
 
+def named(name: str) -> Entry:
+    """The entry or twin of this name; raises `InvalidSpec`."""
+    from dpaudit.catalogue import find
+
+    return find(name)
+
+
 def _heading(entry: Entry) -> tuple[str, str]:
     """Its name, indented for a twin, and its title."""
     return ("  " if entry.reason else "") + entry.name, entry.title

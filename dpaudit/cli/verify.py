@@ -89,9 +89,9 @@ def _exit_code(joined: Joined) -> int:
 
 def _target(name: str, parameters: dict[str, Any]) -> Target:
     from dpaudit.auditing.bracketing import target_named, target_of
-    from dpaudit.catalogue import find
+    from dpaudit.cli.catalogue import named
 
-    return target_named(name, parameters, os.getcwd()) if ":" in name else target_of(find(name), parameters)
+    return target_named(name, parameters, os.getcwd()) if ":" in name else target_of(named(name), parameters)
 
 
 def _claim(claim: str | None, delta: float) -> Any:

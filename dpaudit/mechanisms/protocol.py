@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+
+if TYPE_CHECKING:
+    from dpaudit.claims import Claim
+    from dpaudit.pairs import AdjacentPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +83,49 @@ class Mechanism(Protocol):
 
     def describe(self) -> Description:
         """The printable form; may import, never runs the mechanism."""
+
+
+@runtime_checkable
+class Known(Mechanism, Protocol):
+    """A mechanism that offers what is known of it: its claim, a pair of datasets, and the exact loss of a pair."""
+
+    @property
+    def reference(self) -> str:
+        """The name to import it by."""
+
+    @property
+    def program(self) -> Callable[..., Any]:
+        """One run, `program(data, rng, **values())`, in plain Python: what is read for a proof."""
+
+    @property
+    def bound(self) -> Mapping[str, Any]:
+        """The parameters that were given."""
+
+    @property
+    def adjacency(self) -> tuple[str, ...]:
+        """The words of `verify` for neighbouring vectors of query answers; empty where datasets are none."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether it breaks its claim on purpose."""
+
+    @property
+    def pair(self) -> AdjacentPair:
+        """A pair of datasets on which its loss shows."""
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Known:
+        """The same with some parameters given; raises `InvalidSpec` for an unknown one or a bad value."""
+
+    def values(self) -> dict[str, Any]:
+        """Every parameter with its value."""
+
+    def claim(self) -> Claim:
+        """What it promises at these parameters."""
+
+    def true_loss(self, first: Any, second: Any) -> float | None:
+        """The exact loss between two datasets, in the claim's own parameter; None where it is not known."""
+
+
+def is_known(value: object) -> TypeGuard[Known]:
+    """Whether a mechanism, or what a reference names, is one of which something is known."""
+    return isinstance(value, Known) and not isinstance(value, type)

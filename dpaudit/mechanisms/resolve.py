@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms.command import Command
 from dpaudit.mechanisms.functions import Batched, PerRun, check_callable, describe, name_of
-from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
+from dpaudit.mechanisms.protocol import Description, Known, Mechanism, Opened, is_known
+
+_OWN = ("dpaudit.catalogue.", "dpaudit.catalogue:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,19 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
             raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
         found = getattr(found, part)
     return found
+
+
+def is_own(reference: str) -> bool:
+    """Whether a reference names a mechanism that comes with dpaudit: our own code, it may be imported anywhere."""
+    return reference.startswith(_OWN)
+
+
+def own(reference: str, parameters: Mapping[str, Any]) -> Known:
+    """The mechanism of ours that a reference names, its parameters bound. Raises `InvalidSpec` where it is none."""
+    found = import_reference(reference)
+    if not is_known(found):
+        raise InvalidSpec(f"mechanism {reference!r} is no entry; `dpaudit catalogue` lists them")
+    return found.with_parameters(parameters)
 
 
 def _in_a_line(error: BaseException) -> str:

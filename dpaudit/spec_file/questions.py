@@ -26,7 +26,8 @@ from dpaudit.claims import (
 )
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
-from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.mechanisms.protocol import Known
+from dpaudit.mechanisms.resolve import is_own, own
 from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
@@ -36,7 +37,6 @@ from dpaudit.spec_file.settings import Settings
 from dpaudit.spec_file.uppers import upper_bound
 
 if TYPE_CHECKING:
-    from dpaudit.catalogue import Entry
     from dpaudit.spec_file.tables import AuditTable, ClaimTable, PairEntry
 
 FORMS: tuple[tuple[type[Any], tuple[str, ...], tuple[str, ...]], ...] = (  # form, its keys, keys that may be left out
@@ -49,7 +49,6 @@ FORMS: tuple[tuple[type[Any], tuple[str, ...], tuple[str, ...]], ...] = (  # for
     (TradeOffDP, ("trade_off",), ()),
 )
 FIELDS = {"profile": "curve", "trade_off": "f"}
-CATALOGUE = ("dpaudit.catalogue.", "dpaudit.catalogue:")  # our own code: it may be imported anywhere
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
 NO_SETTINGS = Settings()
 T = TypeVar("T")
@@ -164,8 +163,8 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     folder = str(source.resolve().parent)
     relation = Relation.of(table.relation)
     mechanism = _mechanism(table, folder)
-    entry = _entry(mechanism)  # its names and parameters are checked here and now
-    claim = _claim(table, relation, entry)
+    known = _known(mechanism)  # its names and parameters are checked here and now
+    claim = _claim(table, relation, known)
     settings = wishes.settings
     for module in table.requires:
         if not all(part.isidentifier() for part in module.split(".")):
@@ -173,7 +172,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
     if table.max_time_s is not None:
         validate.positive("max_time_s", table.max_time_s)
     timed = table.max_time_s is not None and wishes.runs is None
-    pairs = _pairs(table, folder, claim.relation, entry)
+    pairs = _pairs(table, folder, claim.relation, known)
     return Question(
         source=source,
         name=table.name,
@@ -190,7 +189,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         search_share=table.search_share,
         requires=tuple(table.requires),
         options=_options(table, wishes),
-        upper=None if table.upper is None else upper_bound(table.upper, entry or mechanism, folder, pairs),
+        upper=None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs),
     )
 
 
@@ -224,7 +223,7 @@ def _mechanism(table: AuditTable, folder: str) -> Mechanism:
         raise InvalidSpec(f"mechanism must read module:attribute, got {table.mechanism!r}")
     for key, value in table.parameters.items():
         _check_plain(f"parameters.{key}", value)
-    return Imported(table.mechanism, dict(table.parameters), None if table.mechanism.startswith(CATALOGUE) else folder)
+    return Imported(table.mechanism, dict(table.parameters), None if is_own(table.mechanism) else folder)
 
 
 def _command(argv: list[str], folder: str, timeout_s: float | None) -> Command:
@@ -237,12 +236,12 @@ def _command(argv: list[str], folder: str, timeout_s: float | None) -> Command:
     return Command(tuple(argv), folder, timeout_s)
 
 
-def _claim(table: AuditTable, relation: Relation | None, entry: Entry | None) -> Claim:
+def _claim(table: AuditTable, relation: Relation | None, known: Known | None) -> Claim:
     if table.claim is not None:
         return _stated_claim(table.claim, relation)
-    if entry is None:
+    if known is None:
         raise InvalidSpec("the key 'claim' is missing: claim = { epsilon = 1.0 } (the catalogue brings its own)")
-    claim: Any = entry.claim()
+    claim: Any = known.claim()
     stated: Claim = claim if relation is None else replace(claim, relation=relation)
     return stated
 
@@ -259,20 +258,15 @@ def _stated_claim(table: ClaimTable, relation: Relation | None) -> Claim:
     raise InvalidSpec(f"claim: its keys choose the form, one of: {known}; got {', '.join(keys) or 'none'}")
 
 
-def _entry(mechanism: Mechanism) -> Entry | None:
-    """The entry that the mechanism names; None where it is not of the catalogue."""
-    from dpaudit.catalogue import Entry
-
+def _known(mechanism: Mechanism) -> Known | None:
+    """The mechanism of ours that is named; None where it is another's."""
     if not isinstance(mechanism, Imported) or mechanism.folder is not None:
         return None
-    found = import_reference(mechanism.reference)
-    if not isinstance(found, Entry):
-        raise InvalidSpec(f"mechanism {mechanism.reference!r} is no entry; `dpaudit catalogue` lists them")
-    return found.with_parameters(mechanism.parameters)
+    return own(mechanism.reference, mechanism.parameters)
 
 
 def _pairs(
-    table: AuditTable, folder: str, relation: Relation | None, entry: Entry | None
+    table: AuditTable, folder: str, relation: Relation | None, known: Known | None
 ) -> tuple[AdjacentPair | ImportedPair, ...]:
     if table.pattern is not None:
         if table.pair is not None or table.pairs is not None:
@@ -283,8 +277,8 @@ def _pairs(
         return stock_pairs(table.pattern, relation=relation, **table.pattern_parameters)
     if table.pattern_parameters:
         raise InvalidSpec("pattern_parameters needs pattern, the name of a stock pattern")
-    if table.pair is None and table.pairs is None and entry is not None:
-        return (entry.pair,)
+    if table.pair is None and table.pairs is None and known is not None:
+        return (known.pair,)
     if (table.pair is None) == (table.pairs is None):
         raise InvalidSpec("give pair = { first = ..., second = ... } or pairs = [...], one of the two")
     entries = [table.pair] if table.pair is not None else table.pairs or []

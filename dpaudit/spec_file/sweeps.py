@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit import catalogue
 from dpaudit.auditing.sweeping import Grid
 from dpaudit.claims import Claim, Relation
 from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms.resolve import is_own
 from dpaudit.pairs import AdjacentPair
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair
@@ -22,7 +22,6 @@ from dpaudit.sweeps.axes import axis, combinations
 if TYPE_CHECKING:
     from dpaudit.spec_file.tables import PairTable, SweepTable, SweptClaimTable
 
-CATALOGUE = "dpaudit.catalogue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +83,19 @@ def _mechanisms(names: tuple[Any, ...]) -> tuple[Any, ...]:
         module, colon, attribute = name.partition(":")
         if colon and module and attribute:
             found.append(name)
-        elif not colon and name == CATALOGUE:
-            found += catalogue.entries()
-        elif not colon and name.startswith(f"{CATALOGUE}."):
-            found += _room(name)
+        elif not colon and is_own(f"{name}:"):
+            found += _entries(name)
         else:
-            raise InvalidSpec(f"mechanisms must read module:attribute, or name a part of {CATALOGUE}, got {name!r}")
+            raise InvalidSpec(
+                f"mechanisms must read module:attribute, or name a part of dpaudit.catalogue, got {name!r}"
+            )
     return tuple(found)
 
 
-def _room(name: str) -> tuple[Any, ...]:
+def _entries(name: str) -> tuple[Any, ...]:
     try:
-        entries: tuple[Any, ...] = importlib.import_module(name).ENTRIES
+        part = importlib.import_module(name)
+        entries: tuple[Any, ...] = part.entries() if hasattr(part, "entries") else part.ENTRIES
     except (ImportError, AttributeError):
         raise InvalidSpec(f"mechanisms: {name!r} is no part of the catalogue; `dpaudit catalogue` lists it") from None
     return entries

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FunctionType
 
 import dpaudit.version
-from dpaudit.auditing.known import entry_of
+from dpaudit.auditing.known import comes_with_us
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.ledger.results import Ledger, Record
 from dpaudit.mechanisms import Imported
@@ -77,7 +77,7 @@ def same_code(spec: AuditSpec, files: Files) -> str | None:
     """
     mechanism, description = spec.mechanism, spec.description
     assert description is not None
-    if entry_of(mechanism) is not None:
+    if comes_with_us(mechanism):
         code = "catalogue"
     elif description.reference is None or description.digest is None or description.file is None:
         return None

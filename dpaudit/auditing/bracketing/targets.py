@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.auditing.bracketing.sources import check_as_read, source_of
-from dpaudit.auditing.known import CATALOGUE, entry_of
+from dpaudit.auditing.known import known_of
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
+from dpaudit.mechanisms.resolve import is_own
 from dpaudit.pairs import AdjacentPair
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Parameter, Program
 from dpaudit.verify.proof import ADJACENCIES, Adjacency
@@ -34,7 +35,7 @@ class Target:
 
     `mechanism` is what an audit runs. `source` is what is read: a function, or a text in which `function` names it;
     None where there is nothing to read, and then `unread` says why. `adjacency` is a word of `WAYS`, None where
-    datasets are no query answers; `pair` and `claim` are those of the catalogue. `check` raises
+    datasets are no query answers; `pair` and `claim` are those that it offers. `check` raises
     where what runs is not what was read.
     """
 
@@ -60,13 +61,13 @@ def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Ta
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InvalidSpec(f"parameters must be a mapping of names to values, got {parameters!r}")
     wrapped = wrap(mechanism, dict(parameters or {}))
-    entry = entry_of(wrapped)
-    if entry is not None:
-        adjacency = {("up", "down"): "monotone", (): None}.get(entry.adjacency, "".join(entry.adjacency))
-        values = entry.values()
+    known = known_of(wrapped)
+    if known is not None:
+        adjacency = {("up", "down"): "monotone", (): None}.get(known.adjacency, "".join(known.adjacency))
+        values = known.values()
         if values.get("sensitivity", 1.0) != 1.0:
             adjacency = None  # proofs are about answers that move by at most 1
-        return Target(entry.name, entry, entry.program, None, values, adjacency, entry.pair, entry.claim())
+        return Target(known.name, known, known.program, None, values, adjacency, known.pair, known.claim())
     if isinstance(wrapped, Imported):
         wrapped = wrapped.resolve()
     if isinstance(wrapped, PerRun):
@@ -80,7 +81,7 @@ def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Ta
 
 def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> Target:
     """The target module:function, its source read without importing it here; `folder` heads the import path."""
-    if reference.startswith(CATALOGUE):
+    if is_own(reference):
         return target_of(reference, parameters)
     mechanism = Imported(reference, dict(parameters), folder)
     try:

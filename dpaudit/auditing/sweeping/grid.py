@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.auditing.known import CATALOGUE, entry_of
+from dpaudit.auditing.known import known_of
 from dpaudit.auditing.spec import CERTIFIERS, FEWEST_RUNS, SELECTORS, STOPPING, AuditSpec
-from dpaudit.catalogue import Entry
 from dpaudit.claims import Claim, PureDP, Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
-from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.mechanisms.protocol import Known
+from dpaudit.mechanisms.resolve import is_own, own
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.results.wording.quoting import clean
 
@@ -105,10 +105,10 @@ class Point:
     error: str | None = None
 
     @property
-    def entry(self) -> Entry | None:
-        """The entry of the catalogue that the mechanism is; None where it is none."""
+    def known(self) -> Known | None:
+        """The mechanism, where it offers its claim, its pair and its loss; None where it does not."""
         try:
-            return None if self.mechanism is None else entry_of(self.mechanism)
+            return None if self.mechanism is None else known_of(self.mechanism)
         except DpAuditError:
             return None
 
@@ -164,13 +164,13 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
     try:
         wrapped = _wrapped(mechanism, given, grid.folder)
         name = wrapped.name
-        entry = entry_of(wrapped)
-        bound = getattr(wrapped, "parameters", given) if entry is None else entry.bound
+        known = known_of(wrapped)
+        bound = getattr(wrapped, "parameters", given) if known is None else known.bound
         given = dict(bound) if isinstance(bound, Mapping) else given
         _check_plain(given)
-        values = given if entry is None else entry.values()
-        promised = _claim(claim, values, entry, grid.relation)
-        between = _pair(pair, values, entry)
+        values = given if known is None else known.values()
+        promised = _claim(claim, values, known, grid.relation)
+        between = _pair(pair, values, known)
         if isinstance(between, AdjacentPair):
             between.check(promised.relation)
     except DpAuditError as error:
@@ -191,24 +191,19 @@ def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> 
     module, colon, attribute = mechanism.partition(":")
     if not (module and colon and attribute):
         raise InvalidSpec(f"a mechanism reads module:attribute, got {mechanism!r}")
-    if not mechanism.startswith(CATALOGUE):
-        return Imported(mechanism, parameters, folder)
-    found = import_reference(mechanism)
-    if not isinstance(found, Entry):
-        raise InvalidSpec(f"mechanism {mechanism!r} is no entry; `dpaudit catalogue` lists them")
-    return found.with_parameters(parameters)
+    return own(mechanism, parameters) if is_own(mechanism) else Imported(mechanism, parameters, folder)
 
 
-def _claim(stated: Any, parameters: Mapping[str, Any], entry: Entry | None, relation: Relation | None) -> Claim:
+def _claim(stated: Any, parameters: Mapping[str, Any], known: Known | None, relation: Relation | None) -> Claim:
     claim: Any = stated
     if callable(claim) and not hasattr(claim, "max_probability"):
         claim = _called("claim", claim, parameters)
     if isinstance(claim, numbers.Real):
         claim = PureDP(validate.not_negative("claim", claim), relation)
     if claim is None:
-        if entry is None:
+        if known is None:
             raise InvalidSpec("an audit needs a claim; only entries of the catalogue bring their own")
-        claim = entry.claim()
+        claim = known.claim()
         if relation is not None:
             claim = replace(claim, relation=relation)
     if not hasattr(claim, "max_probability") or isinstance(claim, type):
@@ -216,15 +211,15 @@ def _claim(stated: Any, parameters: Mapping[str, Any], entry: Entry | None, rela
     return claim  # type: ignore[no-any-return]
 
 
-def _pair(pair: Any, parameters: Mapping[str, Any], entry: Entry | None) -> Any:
+def _pair(pair: Any, parameters: Mapping[str, Any], known: Known | None) -> Any:
     if hasattr(pair, "resolve"):  # it is made where mechanisms may run
         return pair
     if callable(pair):
         pair = _called("pair", pair, parameters)
     if pair is None:
-        if entry is None:
+        if known is None:
             raise InvalidSpec("an audit needs a pair of datasets; only entries of the catalogue bring their own")
-        return entry.pair
+        return known.pair
     return AdjacentPair.of(pair)
 
 

@@ -106,12 +106,12 @@ def row_of(
 
 
 def _asked(point: Point) -> dict[str, Any]:
-    entry = point.entry
+    offered = point.known
     asked: dict[str, Any] = {
         "point": point.number,
         "mechanism": point.name,
-        "reference": None if entry is None else entry.reference,
-        "broken": None if entry is None else entry.broken,
+        "reference": None if offered is None else offered.reference,
+        "broken": None if offered is None else offered.broken,
         "pair": getattr(point.pair, "name", None),
         "distance": getattr(point.pair, "distance", None),
         "runs": point.runs,
@@ -163,17 +163,17 @@ def _known(point: Point, result: AuditResult | None, delta: float) -> dict[str, 
     distance = getattr(point.pair, "distance", 1) if result is None else result.distance
     claim = point.claim if distance == 1 else point.claim.at_distance(distance)
     known: dict[str, Any] = {"claimed_epsilon": _epsilon(claim, delta)}
-    entry = point.entry
-    if entry is None or not isinstance(point.pair, AdjacentPair):
+    offered = point.known
+    if offered is None or not isinstance(point.pair, AdjacentPair):
         return known
     try:
-        loss = entry.true_loss(*point.pair.open())
+        loss = offered.true_loss(*point.pair.open())
     except (InvalidSpec, ArithmeticError, ValueError, TypeError, LookupError):
         return known  # data that the program takes and the formula of its loss does not
-    own: Any = entry.claim()
+    own: Any = offered.claim()
     if loss is not None and not math.isnan(loss) and own.parameter == point.claim.parameter and _same_delta(own, point):
         known["true_loss"] = loss
-    upper = known_upper(entry, point.pair, delta)
+    upper = known_upper(offered, point.pair, delta)
     if upper is not None and _near(upper.delta, delta):
         known["true_epsilon"] = upper.epsilon_upper
     return known

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dpaudit.auditing.known import comes_with_us
 from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.auditing.sweeping.above import Above, above_of
@@ -109,8 +110,8 @@ class _Engines:
         self._home: str | None = None
 
     def of(self, point: Point) -> Engine:
-        """The engine for a point; all entries of the catalogue share one."""
-        home = "catalogue" if point.entry is not None else _home(point)
+        """The engine for a point; all mechanisms that come with us share one."""
+        home = "ours" if point.known is not None and comes_with_us(point.known) else _home(point)
         if self._engine is None or home != self._home:
             self.close()
             self._engine, self._home = self._make().__enter__(), home

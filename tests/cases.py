@@ -1,0 +1,49 @@
+"""One test over many cases, where a test for each would only be slower to collect and to report."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+Test = Callable[..., None]
+
+
+def for_each(names: str | Sequence[str], cases: Iterable[Any], ids: Any = None) -> Callable[[Test], Test]:
+    """Like `pytest.mark.parametrize`, in one test: every case is tried, and the failure names all that failed.
+
+    `ids` as there: a function of a value, or a list of names. No fixture of the test may remember a case.
+    """
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    rows = [tuple(case) if len(names) > 1 else (case,) for case in cases]
+    assert rows, "a test over no cases shows nothing"
+
+    def name_of(number: int, row: tuple[Any, ...]) -> str:
+        if ids is None or callable(ids):
+            return ", ".join(str(ids(value)) if ids else repr(value) for value in row)[:300]
+        return str(ids[number])
+
+    def decorate(test: Test) -> Test:
+        @functools.wraps(test)
+        def over_all(**given: Any) -> None:
+            failures: list[tuple[str, BaseException]] = []
+            for number, row in enumerate(rows):
+                try:
+                    test(**given, **dict(zip(names, row, strict=True)))
+                except (Exception, pytest.fail.Exception) as error:
+                    failures.append((name_of(number, row), error))
+            if failures:
+                failures[0][1].add_note(
+                    f"failed for {len(failures)} of {len(rows)} cases: " + "; ".join(name for name, _ in failures)
+                )
+                raise failures[0][1]
+
+        signature = inspect.signature(test)
+        others = [value for key, value in signature.parameters.items() if key not in names]
+        over_all.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return over_all
+
+    return decorate

@@ -1,0 +1,47 @@
+"""A test over many cases fails where any of them fails, and says which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cases import for_each
+
+
+@for_each("part", [0.1, 0.2])
+@for_each(("number", "square"), [(1, 1), (2, 4), (3, 9)])
+def test_every_case_is_tried_and_fixtures_are_given(root: Path, number: int, square: int, part: float) -> None:
+    assert root.is_dir()
+    assert number**2 == square
+    assert 0 < part < 1
+
+
+def test_a_failure_names_every_case_that_failed() -> None:
+    tried = []
+
+    @for_each("number", range(5), ids=lambda number: f"<{number}>")
+    def even(number: int) -> None:
+        tried.append(number)
+        assert number % 2 == 0
+
+    with pytest.raises(AssertionError) as caught:
+        even()
+    assert tried == [0, 1, 2, 3, 4]
+    assert caught.value.__notes__ == ["failed for 2 of 5 cases: <1>; <3>"]
+
+
+def test_an_error_that_is_missing_is_a_failure_too() -> None:
+    @for_each("text", ["1", "one", "2"], ids=["first", "second", "third"])
+    def refused(text: str) -> None:
+        with pytest.raises(ValueError, match="invalid literal"):
+            int(text)
+
+    with pytest.raises(pytest.fail.Exception) as caught:
+        refused()
+    assert caught.value.__notes__ == ["failed for 2 of 3 cases: first; third"]
+
+
+def test_no_cases_are_no_test() -> None:
+    with pytest.raises(AssertionError, match="shows nothing"):
+        for_each("number", [])

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, UnsoundAudit
     from dpaudit.mechanisms import batched, built_by, command
     from dpaudit.pairs import AdjacentPair, stock_pairs
-    from dpaudit.results.bracket import Bracket, BracketVerdict
+    from dpaudit.results.bounds import BracketVerdict
+    from dpaudit.results.bracket import Bracket
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult
     from dpaudit.results.upper import UpperBound
@@ -57,7 +58,8 @@ _HOMES = {
     "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
     "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
     "dpaudit.sweeps": ("Sweep", "SweepInterrupted", "sweep"),
-    "dpaudit.results.bracket": ("Bracket", "BracketVerdict"),
+    "dpaudit.results.bounds": ("BracketVerdict",),
+    "dpaudit.results.bracket": ("Bracket",),
     "dpaudit.results.upper": ("UpperBound",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

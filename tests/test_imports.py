@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import dpaudit
+from dpaudit.ledger.results import Ledger
+from dpaudit.results.stored import load
+
 HEAVY = ("scipy.stats", "pandas", "statsmodels", "matplotlib", "sklearn", "pytest")
 PUBLIC = "import dpaudit\n[getattr(dpaudit, name) for name in dpaudit.__all__]"
+FEWEST = 15  # modules of ours that a module of a few lines may bring with it
+ENGINE = tuple(f"dpaudit.{folder}" for folder in ("sampling", "auditing", "catalogue", "verify"))
+GOLDEN = Path(__file__).parent / "golden" / "result.json"
 HELP = "from dpaudit.cli.group import exit_code\nexit_code(['--help'])"
 
 
@@ -33,3 +41,31 @@ def test_what_is_heavy_is_not_loaded(code: str, not_loaded: tuple[str, ...]) -> 
     found = loaded(code)
     assert "dpaudit" in found
     assert not found & set(not_loaded)
+
+
+def test_a_verdict_is_a_few_modules() -> None:
+    ours = {name for name in loaded("import dpaudit.results.verdict") if name.startswith("dpaudit")}
+    assert len(ours) < FEWEST, sorted(ours)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", str(GOLDEN), "--format", "txt,html", "--output", "pages"],
+        ["history", "noisy count", "--ledger", "audits.sqlite", "--figure", "noisy.svg"],
+        ["compare", str(GOLDEN), "audits.sqlite"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_reads_results_does_not_load_the_engine(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nledger = 'audits.sqlite'\n")
+    with Ledger(tmp_path / "audits.sqlite") as ledger:
+        ledger.record(load(GOLDEN))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(dpaudit.__file__).parents[1]))
+    found = loaded(f"from dpaudit.cli.group import exit_code\nassert exit_code({command!r}) == 0")
+    assert "dpaudit.results.answer" in found
+    engine = sorted(name for name in found if name.startswith(ENGINE))
+    assert not engine, f"dpaudit {command[0]} reads what is stored, and loads {engine}"

@@ -14,7 +14,8 @@ from reference.text import code, fenced, prose, table
 import dpaudit
 from dpaudit.auditing.sweeping import COLUMNS
 from dpaudit.certify import smallest_caught
-from dpaudit.results.wording import Section, headline, limits, sections
+from dpaudit.results.wording.sections import Section, sections
+from dpaudit.results.wording.statements import headline, limits
 
 RUNS = 200_000
 VARYING = ("started", "wall_s", "cpu_s", "platform", "commit")  # the pages do not change from build to build

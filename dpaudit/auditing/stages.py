@@ -25,6 +25,7 @@ from dpaudit.certify.sequential import Block
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events.search import unpaired
 from dpaudit.outputs import Pilot
+from dpaudit.results.answer import Explored, Finding
 from dpaudit.results.certification import (
     Evidence,
     anytime_certificate,
@@ -36,7 +37,7 @@ from dpaudit.results.certification import (
 from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
 from dpaudit.results.rechecking import ALONE_WORDS
-from dpaudit.results.result import AuditResult, Explored, Finding
+from dpaudit.results.result import AuditResult
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
 from dpaudit.sampling.watch import Looked

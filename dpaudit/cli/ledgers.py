@@ -8,7 +8,7 @@ from pathlib import Path
 def chosen(option: str | None) -> Path:
     """The ledger of the option, of this project's settings, or the default one. It need not be there."""
     from dpaudit.ledger.database import default_ledger
-    from dpaudit.spec_file import read_settings
+    from dpaudit.spec_file.settings import read_settings
 
     if option is not None:
         return Path(option)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file import Question, Wishes
+    from dpaudit.spec_file.questions import Question, Wishes
 
 
 def wishes(
@@ -22,7 +22,8 @@ def wishes(
     """What goes before and after the spec here. Raises `InvalidSpec` naming the option, or the key of the project."""
     from dpaudit import validate
     from dpaudit.auditing.spec import FEWEST_RUNS
-    from dpaudit.spec_file import Wishes, read_settings
+    from dpaudit.spec_file.questions import Wishes
+    from dpaudit.spec_file.settings import read_settings
 
     return Wishes(
         runs=None if runs is None else validate.whole("--runs", runs, least=FEWEST_RUNS),

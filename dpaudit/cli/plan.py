@@ -10,7 +10,7 @@ from dpaudit.cli.options import nothing_to_audit, tagged, wishes
 from dpaudit.cli.words import say
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file import Question
+    from dpaudit.spec_file.questions import Question
 
 
 @click.command("plan")
@@ -35,7 +35,8 @@ def command(
     Imports no mechanism and runs none, unless the time is asked for with --probe.
     """
     from dpaudit.results.wording.numerals import confidence_text
-    from dpaudit.spec_file import find_specs, read_spec
+    from dpaudit.spec_file.files import find_specs
+    from dpaudit.spec_file.questions import read_spec
     from dpaudit.spec_file.suite import shared
 
     wished = wishes(runs=runs, confidence=confidence, controls=controls)
@@ -96,8 +97,8 @@ def _spending(question: Question) -> list[str]:
     from dpaudit.auditing.planned import planned_power
     from dpaudit.auditing.searching.screening import budget
     from dpaudit.certify.certificate import error_probability
+    from dpaudit.results.answer import POWER
     from dpaudit.results.certification import fitting, rest
-    from dpaudit.results.wording import POWER
 
     spec = question.outline()
     parts = budget(spec)

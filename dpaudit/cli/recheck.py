@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from dpaudit.results.result import AuditResult
-    from dpaudit.spec_file import Question
+    from dpaudit.spec_file.questions import Question
 
 
 @click.command("recheck")
@@ -25,7 +25,8 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
     A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1.
     """
     from dpaudit.api import load
-    from dpaudit.results.wording import evidence_lines, headline
+    from dpaudit.results.wording.sections import evidence_lines
+    from dpaudit.results.wording.statements import headline
 
     stored = load(result)  # refuses what the counts do not give
     if not fresh:
@@ -69,7 +70,7 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
 def _question(stored: AuditResult, path: str) -> Question:
     """The audit of this name in the spec file that the result came from, at its runs and confidence."""
     from dpaudit.errors import InvalidSpec
-    from dpaudit.spec_file import read_spec
+    from dpaudit.spec_file.questions import read_spec
 
     source = stored.provenance.get("source")
     if not source:

@@ -26,7 +26,7 @@ from dpaudit.results.suite import SuiteEntry
 from dpaudit.sampling import Engine, ShardStore
 from dpaudit.sampling.codec import UnreadableShard
 from dpaudit.sampling.store import ForeignShard
-from dpaudit.spec_file import Question
+from dpaudit.spec_file.questions import Question
 
 
 class CannotResume(InvalidSpec):

@@ -61,7 +61,8 @@ def command(
     from dpaudit.cli.suite import Suite, header
     from dpaudit.errors import InvalidSpec
     from dpaudit.sampling import Engine
-    from dpaudit.spec_file import Question, find_specs, read_spec
+    from dpaudit.spec_file.files import find_specs
+    from dpaudit.spec_file.questions import Question, read_spec
     from dpaudit.spec_file.suite import shared
 
     wished = wishes(runs=runs, confidence=confidence, seed=seed, controls=controls)

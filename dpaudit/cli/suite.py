@@ -25,11 +25,13 @@ from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording import full_text, suite_headline, suite_line, verdict_text
 from dpaudit.results.wording.numerals import confidence_text
 from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.sections import full_text
+from dpaudit.results.wording.statements import verdict_text
+from dpaudit.results.wording.suites import suite_headline, suite_line
 from dpaudit.sampling import Engine
-from dpaudit.spec_file import Question
+from dpaudit.spec_file.questions import Question
 from dpaudit.spec_file.suite import command
 
 

@@ -24,7 +24,8 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
     from dpaudit.errors import InvalidSpec
-    from dpaudit.spec_file import find_specs, read_spec
+    from dpaudit.spec_file.files import find_specs
+    from dpaudit.spec_file.questions import read_spec
 
     wished = wishes()
     audits, wrong = 0, 0

@@ -80,7 +80,7 @@ def command(
 
 
 def _exit_code(joined: Joined) -> int:
-    from dpaudit.results.bracket import BracketVerdict
+    from dpaudit.results.bounds import BracketVerdict
 
     if joined.bracket.verdict is BracketVerdict.REFUTED:
         return 1

@@ -41,15 +41,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing.searching.screening import screening_share
 from dpaudit.certify import Binned, CoinFlip
 from dpaudit.certify.binned import ORDERS
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.results.answer import Finding
 from dpaudit.results.change import Noise
-from dpaudit.results.result import AuditResult, Finding
+from dpaudit.results.question import screening_share
+from dpaudit.results.result import AuditResult
 
 Limits = tuple[float, float, float, float]  # of p, then of q: lower, upper, lower, upper
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpaudit.results.acceptance import Acceptance
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteEntry
-    from dpaudit.spec_file import Settings
+    from dpaudit.spec_file.settings import Settings
 
 EXPECTATIONS = ("not-refuted", "refuted")
 CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs")  # of each, one says it all

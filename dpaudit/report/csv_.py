@@ -14,9 +14,9 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording import verdict_text
 from dpaudit.results.wording.cells import cell
 from dpaudit.results.wording.endings import meaning
+from dpaudit.results.wording.statements import verdict_text
 
 COLUMNS = {
     "audit": "the name of the audit",

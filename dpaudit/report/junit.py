@@ -17,10 +17,11 @@ from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import full_text, suite_headline, suite_line
 from dpaudit.results.wording.acceptances import reviewed_line
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.rules import BROKEN_REPORT, EXPIRED, MISSED, NO_VERDICT, POWERLESS, REFUTED, Rule, flat
+from dpaudit.results.wording.sections import full_text
+from dpaudit.results.wording.suites import suite_headline, suite_line
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -23,11 +23,12 @@ from dpaudit.report.places import inside, spec_of
 from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording import certified, claimed, suite_headline, verdict_text
 from dpaudit.results.wording.acceptances import acceptance_line
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.rules import EXIT_CODES, NO_VERDICT, NOTE, RULES, Reported, Rule, reported
+from dpaudit.results.wording.statements import certified, claimed, verdict_text
+from dpaudit.results.wording.suites import suite_headline
 from dpaudit.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -9,7 +9,7 @@ from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import joint_confidence
+from dpaudit.results.wording.suites import joint_confidence
 
 TOO_LITTLE_POWER = 4
 

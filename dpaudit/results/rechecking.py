@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dpaudit.certify import Certificate
 from dpaudit.certify.certificate import divided
+from dpaudit.results.answer import Finding
 from dpaudit.results.certification import (
     Evidence,
     anytime_certificate,
@@ -13,7 +14,7 @@ from dpaudit.results.certification import (
     certificate_of,
 )
 from dpaudit.results.health import Health
-from dpaudit.results.result import AuditResult, Finding
+from dpaudit.results.result import AuditResult
 
 AGAIN = "dpaudit.recheck(result, mechanism, fresh=True)  # of the result with seed {}, whose witness this is"
 ALONE_WORDS = "called for one run at a time"

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
 from dpaudit.auditing.searching.look import PILOT_RUNS, Candidate, excess
-from dpaudit.auditing.searching.screening import budget, cautious, goal, goal_at, screen, screening_share
+from dpaudit.auditing.searching.screening import budget, cautious, goal, goal_at, screen
 from dpaudit.auditing.searching.search import Found, find_witness
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
@@ -20,6 +20,7 @@ from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
 from dpaudit.events.search import Goal
+from dpaudit.results.question import screening_share
 from dpaudit.sampling import SILENT, Engine, Session, Stage
 
 

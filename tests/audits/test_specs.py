@@ -20,7 +20,8 @@ from dpaudit.claims import Claim, GaussianDP
 from dpaudit.losses.comparisons import below, density, halting, panels, winning
 from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair, stock_pairs
-from dpaudit.spec_file import find_specs, read_spec
+from dpaudit.spec_file.files import find_specs
+from dpaudit.spec_file.questions import read_spec
 
 ROOT = Path(__file__).parents[2] / "audits"
 SPECS = sorted(find_specs([ROOT]))

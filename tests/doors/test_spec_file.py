@@ -15,8 +15,10 @@ from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.verdict import Verdict
-from dpaudit.spec_file import Wishes, find_specs, read_settings, read_spec
+from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.pairs import ImportedPair
+from dpaudit.spec_file.questions import Wishes, read_spec
+from dpaudit.spec_file.settings import read_settings
 from dpaudit.spec_file.suite import command, share, shared
 from tests.doors.conftest import Outcome, document, spec
 
@@ -213,7 +215,7 @@ def test_a_time_limit_chooses_the_runs_and_is_recorded(dpaudit: Run, write: Writ
 def test_the_schema_accepts_what_is_read_and_refuses_what_is_not(dpaudit: Run, root: Path) -> None:
     import tomllib
 
-    from dpaudit.spec_file import find_specs
+    from dpaudit.spec_file.files import find_specs
 
     schema = json.loads(dpaudit("validate", "--schema", "spec").out)
     jsonschema.Draft202012Validator.check_schema(schema)

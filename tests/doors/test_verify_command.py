@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.upper import Arithmetic, Label
-from dpaudit.spec_file import read_spec
+from dpaudit.spec_file.questions import read_spec
 from tests.doors.conftest import Outcome, process, spec
 
 Run = Callable[..., Outcome]

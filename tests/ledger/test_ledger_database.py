@@ -23,7 +23,7 @@ from dpaudit.ledger.database import APPLICATION, VERSION, Database, default_ledg
 from dpaudit.ledger.problems import LedgerError, LedgerWriteFailed
 from dpaudit.pytest_plugin.profiles import settings_of
 from dpaudit.scores.files import read_scores
-from dpaudit.spec_file import read_settings
+from dpaudit.spec_file.settings import read_settings
 from tests.ledger import writers
 
 

@@ -17,12 +17,13 @@ from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
 from dpaudit.errors import InvalidSpec
-from dpaudit.results import wording
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import SuiteEntry, SuiteResult, holm
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import assertion
 from dpaudit.results.wording.officer import page_one
+from dpaudit.results.wording.power import could_see
+from dpaudit.results.wording.suites import suite_line
 from tests.golden import example
 from tests.report import hostile
 
@@ -72,7 +73,7 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
     assert any(line.startswith("The claim is refuted if the datasets are several steps apart, as") for line in apart)
     for each in (trusted, older):
         assert "adjacency taken on trust" in assertion.refuted_lines(each)[0]
-        assert "adjacency taken on trust" in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, each))
+        assert "adjacency taken on trust" in suite_line(SuiteEntry("it", Verdict.REFUTED, each))
         assert json.loads(each.to_json())["adjacency"] == list(each.adjacency)
 
 
@@ -85,8 +86,8 @@ def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format
     (row,) = csv.DictReader(report.write(result, tmp_path / "it.csv").read_text(encoding="utf-8").splitlines())
     assert (row["unseen"], row["unpaired"]) == ("744", "1")
     assert said in assertion.refuted_lines(result)[0]
-    assert said in wording.suite_line(SuiteEntry("it", Verdict.REFUTED, result))
-    assert any(f"no power is claimed for what was left out: {said}" in line for line in wording.could_see(result))
+    assert said in suite_line(SuiteEntry("it", Verdict.REFUTED, result))
+    assert any(f"no power is claimed for what was left out: {said}" in line for line in could_see(result))
     for each in (result, replace(result, unseen=0)):  # what was looked at one by one may well hold the witness
         text = " ".join(page_one(each)[0].lines)
         assert text.endswith("Nothing is said of what was not looked at, nor of what such entries show together.")

@@ -18,7 +18,8 @@ from dpaudit.auditing.known import known_upper
 from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
-from dpaudit.results.bracket import Bracket, hair_above
+from dpaudit.results.bounds import hair_above
+from dpaudit.results.bracket import Bracket
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.wording.bracketed import upper_text
 from dpaudit.verify.language.nodes import Program

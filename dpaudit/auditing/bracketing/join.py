@@ -24,7 +24,8 @@ from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import digest
-from dpaudit.results.bracket import PROVES, Bracket, LowerBound
+from dpaudit.results.bounds import PROVES, LowerBound
+from dpaudit.results.bracket import Bracket
 from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Label, UpperBound
 from dpaudit.sampling import SILENT, Engine, Progress

@@ -9,8 +9,8 @@ from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
 from dpaudit.outputs import Pilot
+from dpaudit.results.answer import VALUE
 from dpaudit.results.certification import Evidence
-from dpaudit.results.result import VALUE
 from dpaudit.results.witness import Witness
 
 # first word of the label of a token that is no answer: what its runs did

@@ -11,11 +11,10 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.events.search import Goal
-from dpaudit.results.result import Explored
+from dpaudit.results.answer import Explored
+from dpaudit.results.question import screening_share
 from dpaudit.sampling import Progress, Session
 
-LEAST_SHARE, LARGEST_SHARE = 0.15, 0.6
-A_PAIR = 0.01  # what it costs to screen a pair, in units of what it costs to certify one
 ROUND = 0.7  # of the runs of a round are those of the next
 HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
 FEWEST_HELD = 1 << 9  # of one pair, however many there are
@@ -28,20 +27,6 @@ class Budget:
     screening: int
     searching: int
     certifying: int
-
-
-def screening_share(pairs: int, kept: int = 1) -> float:
-    """The part of all runs that compares pairs: none where all are kept, then 0.15 to 0.6.
-
-    It grows as K / (K + 100) with the number K of pairs. Screening a pair well enough takes some hundreds of runs,
-    and certifying a loss slightly above the claim some ten thousands: the two are in proportion to that.
-
-    >>> [screening_share(pairs) for pairs in (1, 2, 25, 100, 1000)]
-    [0.0, 0.15, 0.2, 0.5, 0.6]
-    """
-    if pairs <= kept:
-        return 0.0
-    return min(LARGEST_SHARE, max(LEAST_SHARE, A_PAIR * pairs / (A_PAIR * pairs + 1.0)))
 
 
 def budget(spec: AuditSpec, *, spent: int = 0) -> Budget:

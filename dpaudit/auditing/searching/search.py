@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.searching.look import Candidate, Look, excess
-from dpaudit.auditing.searching.screening import Budget, at_pair, budget, goal, screen, screening_share
+from dpaudit.auditing.searching.screening import Budget, at_pair, budget, goal, screen
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
 from dpaudit.events import Partition
 from dpaudit.outputs import Pilot
-from dpaudit.results.result import Explored
+from dpaudit.results.answer import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Progress, Session
 
@@ -105,4 +105,4 @@ def _features(look: Look, prefix: str) -> list[Explored]:
     return [*entries, *(Explored("feature", prefix + name, f"left out: {why}") for name, why in look.plan.left_out)]
 
 
-__all__ = ["Budget", "Found", "budget", "find_witness", "frozen_tangent", "goal", "screen", "screening_share"]
+__all__ = ["Budget", "Found", "budget", "find_witness", "frozen_tangent", "goal", "screen"]

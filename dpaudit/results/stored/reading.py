@@ -22,13 +22,14 @@ from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
+from dpaudit.results.answer import SCHEMA, Ending, Explored, Finding
 from dpaudit.results.certification import Evidence, ceiling_of
 from dpaudit.results.control import Control
 from dpaudit.results.health import Health
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
-from dpaudit.results.result import SCHEMA, AuditResult, Ending, Explored, Finding
+from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.agreement import CURE, agree
 from dpaudit.results.stored.models import StoredCertificate, StoredFinding, StoredResult, StoredUpper
 from dpaudit.results.upper import Arithmetic, Label, UpperBound

@@ -17,8 +17,9 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.acceptance import Acceptance, Reviewed
+from dpaudit.results.answer import SCHEMA
 from dpaudit.results.fingerprint import fingerprint
-from dpaudit.results.result import SCHEMA, AuditResult
+from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.agreement import CURE, TOLERANCE, agree
 from dpaudit.results.stored.models import Probability, Stored, StoredResult
 from dpaudit.results.stored.reading import check_schema, named, parsed, result_of, text_of

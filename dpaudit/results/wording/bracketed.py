@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.results.bracket import EXACT, Bracket, BracketVerdict, LowerBound
+from dpaudit.results.bounds import EXACT, Bounds, BracketVerdict, LowerBound
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 
 DIGITS = 6
@@ -22,16 +22,16 @@ BOUNDS_CONTRADICT = (
 ONE_WAY = "one way alone, from the first dataset to the second: of neighbours both ways it says nothing"
 
 
-def account(bracket: Bracket) -> tuple[str, ...]:
+def account(bracket: Bounds) -> tuple[str, ...]:
     """The whole bracket: a headline, then a line for each half and each reason."""
     return (headline(bracket), *columns(bracket))
 
 
-def headline(bracket: Bracket) -> str:
+def headline(bracket: Bounds) -> str:
     """The one line of a bracket.
 
     >>> from dpaudit.claims import PureDP
-    >>> headline(Bracket("sparse", PureDP(1.0)))
+    >>> headline(Bounds("sparse", PureDP(1.0)))
     'OPEN  sparse: nothing is known of epsilon, claimed 1'
     """
     claimed = "" if bracket.claim is None else f", claimed {claimed_text(bracket)}"
@@ -39,7 +39,7 @@ def headline(bracket: Bracket) -> str:
     return in_a_line(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
 
 
-def columns(bracket: Bracket) -> list[str]:
+def columns(bracket: Bounds) -> list[str]:
     """The lines below the headline, titles in a left column."""
     parts = [("meaning", meaning(bracket))]
     if bracket.lower is not None:
@@ -51,14 +51,14 @@ def columns(bracket: Bracket) -> list[str]:
     return [f"{title:<{WIDTH + 1}}{in_a_line(line)}" for title, line in parts]
 
 
-def sentences(bracket: Bracket) -> tuple[str, ...]:
+def sentences(bracket: Bounds) -> tuple[str, ...]:
     """The bracket as sentences of a report that tells verdict, bound and claim of the audit already."""
     lines = [f"{bracket.verdict.value}: {ends_text(bracket)}; {meaning(bracket)}"]
     lines += [upper_text(each) for each in bracket.uppers]
     return (*lines, contradiction(bracket)) if bracket.contradictory else tuple(lines)
 
 
-def contradiction(bracket: Bracket) -> str:
+def contradiction(bracket: Bounds) -> str:
     """What may be the matter where a lower bound exceeds an upper one."""
     audited = bracket.lower is not None and bracket.lower.epsilon_lower == bracket.ends[0]
     return AUDIT_CONTRADICTS if audited else BOUNDS_CONTRADICT
@@ -73,7 +73,7 @@ def in_a_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def ends_text(bracket: Bracket) -> str:
+def ends_text(bracket: Bounds) -> str:
     """What epsilon lies between: `epsilon in [0.98, 1] at delta 1e-06`, rounded outwards."""
     low, high = bracket.ends
     of = "epsilon" if bracket.upper is None or bracket.for_all_inputs else "epsilon of one pair"
@@ -89,7 +89,7 @@ def ends_text(bracket: Bracket) -> str:
     return f"{of} in [{at_least(low)}, {at_most(high)}]{where}" if low else f"{of} <= {at_most(high)}{where}"
 
 
-def meaning(bracket: Bracket) -> str:
+def meaning(bracket: Bounds) -> str:
     """What the verdict rests on."""
     if bracket.verdict is BracketVerdict.REFUTED:
         by = " and ".join(dict.fromkeys(map(_refuter, bracket.refuting)))
@@ -154,7 +154,7 @@ _KINDS = {
 }
 
 
-def claimed_text(bracket: Bracket) -> str:
+def claimed_text(bracket: Bounds) -> str:
     """What is claimed: the epsilon of pure and approximate DP, the whole claim of other forms."""
     return f"{bracket.claim.epsilon:.12g}" if isinstance(bracket.claim, PureDP | ApproximateDP) else str(bracket.claim)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dpaudit.results.result import AuditResult
+from dpaudit.results.answer import Answer
 from dpaudit.results.wording.bracketed import sentences, upper_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 APART = "that is a bound for neighbours, and these datasets are {} steps apart: the two are not joined"
 
 
-def bracket_lines(result: AuditResult) -> tuple[str, ...]:
+def bracket_lines(result: Answer) -> tuple[str, ...]:
     """The bracket of the pair, or of all inputs where the upper bound holds for them; empty where there is none."""
     if result.upper is None:
         return ()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dpaudit.results.result import VALUE, AuditResult, Ending
+from dpaudit.results.answer import VALUE, Answer, Ending
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240
 
 
-def meaning(result: AuditResult) -> str:
+def meaning(result: Answer) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
     held = [each for each in result.endings if sum(each.runs)]
     inside = [each for each in held if each.hits == each.runs]
@@ -18,7 +18,7 @@ def meaning(result: AuditResult) -> str:
     return ""
 
 
-def ending_lines(result: AuditResult) -> tuple[str, ...]:
+def ending_lines(result: Answer) -> tuple[str, ...]:
     """How often search runs gave no value, with the first message and line of each exception; none where all did."""
     if not result.endings:
         return ()
@@ -35,11 +35,11 @@ def ending_lines(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _held(result: AuditResult) -> str:
+def _held(result: Answer) -> str:
     return "held runs" if result.blocks else "search runs"
 
 
-def of_endings(result: AuditResult) -> bool:
+def of_endings(result: Answer) -> bool:
     """Whether the event is, or is mostly, about how runs end and not about the values that they give."""
     return bool(meaning(result)) or _mostly(result.endings)
 

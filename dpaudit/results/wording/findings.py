@@ -6,7 +6,7 @@ import math
 
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
-from dpaudit.results.result import AuditResult, Finding
+from dpaudit.results.answer import Answer, Finding
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import bits_looked_at, certified_bound
@@ -21,7 +21,7 @@ CURE_BITS = (
 )
 
 
-def other_lines(result: AuditResult) -> tuple[str, ...]:
+def other_lines(result: Answer) -> tuple[str, ...]:
     """The further witnesses that were certified, and how the error probability was shared."""
     if not result.others:
         return ()
@@ -39,7 +39,7 @@ def other_lines(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def bet_lines(result: AuditResult) -> tuple[str, ...]:
+def bet_lines(result: Answer) -> tuple[str, ...]:
     """What the blocks of an anytime audit came to; empty for a fixed one."""
     if result.spec["stopping"] != "anytime":
         return ()
@@ -59,12 +59,12 @@ def bet_lines(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _wealth(result: AuditResult) -> str:
+def _wealth(result: Answer) -> str:
     log = -math.log(max(result.bets_p_value, 1e-300))
     return f"{math.exp(log):,.3g}" if log < 30.0 else f"e^{log:.1f}"
 
 
-def representation_lines(result: AuditResult) -> tuple[str, ...]:
+def representation_lines(result: Answer) -> tuple[str, ...]:
     """The finding on the bits of floating-point outputs; empty where the spec does not ask for it."""
     if not result.spec["representation"]:
         return ()
@@ -101,7 +101,7 @@ def _counts(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def health_lines(result: AuditResult) -> tuple[str, ...]:
+def health_lines(result: Answer) -> tuple[str, ...]:
     """The checks of the experiment: that none alarmed, the least p-value, and notes."""
     checks = result.health.checks
     level = sum(check.level for check in checks)

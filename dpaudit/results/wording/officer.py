@@ -9,8 +9,9 @@ from decimal import ROUND_FLOOR, Decimal
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
+from dpaudit.results.answer import POWER
 from dpaudit.results.question import spec_hash
-from dpaudit.results.result import POWER, AuditResult
+from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.acceptances import STILL_REFUTED, acceptance_line

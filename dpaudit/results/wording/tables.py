@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
-from dpaudit.results.result import AuditResult, Finding
+from dpaudit.results.answer import Finding
+from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.endings import meaning

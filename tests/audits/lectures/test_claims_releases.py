@@ -15,7 +15,7 @@ from scipy import stats
 from audits.lectures.claims import attacks, attacks_inference, releases
 from audits.lectures.claims.statement import Statement
 from dpaudit.catalogue.attacks.reconstruction import least_squares
-from dpaudit.spec_file import find_specs
+from dpaudit.spec_file.files import find_specs
 
 AUDITS = Path(__file__).parents[3] / "audits"
 ALL = (*releases.STATEMENTS, *attacks.STATEMENTS)

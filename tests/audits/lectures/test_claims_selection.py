@@ -10,7 +10,7 @@ import pytest
 
 from audits.lectures.claims.selection import STATEMENTS
 from audits.lectures.claims.statement import Statement, Truth
-from dpaudit.spec_file import find_specs
+from dpaudit.spec_file.files import find_specs
 
 AUDITS = Path(__file__).parents[3] / "audits"
 BY_NAME = {statement.name: statement for statement in STATEMENTS}

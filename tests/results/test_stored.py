@@ -20,10 +20,11 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import event_from_dict
 from dpaudit.report import json_
 from dpaudit.results import stored
+from dpaudit.results.answer import Explored
 from dpaudit.results.certification import ceiling_of
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute
-from dpaudit.results.result import AuditResult, Explored
+from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 from tests.golden import example
 from tests.report import hostile

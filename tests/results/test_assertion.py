@@ -9,9 +9,9 @@ from typing import Any
 from dpaudit.auditing.clock import cut
 from dpaudit.events import event_from_dict
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording import full_text
 from dpaudit.results.wording.assertion import LONGEST, missed_lines, refuted_lines, weak_lines
 from dpaudit.results.wording.review import review
+from dpaudit.results.wording.sections import full_text
 from tests.golden.example import kept, result
 from tests.report.hostile import ALL
 

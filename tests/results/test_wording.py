@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
-from dpaudit.results import wording
-from dpaudit.results.result import AuditResult, Explored, Finding
+from dpaudit.results.answer import Explored, Finding
+from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import assertion, numerals, power, quoting, sweeps
+from dpaudit.results.wording import assertion, numerals, power, quoting, statements, sweeps
+from dpaudit.results.wording.repeating import python_form, repeat
+from dpaudit.results.wording.sections import full_text
+from dpaudit.results.wording.statements import LIMITS, NO_BITS, headline, limits
+from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
 from tests.golden import example
 from tests.report import hostile
 
@@ -149,11 +153,11 @@ def test_long_text_keeps_its_head_and_its_tail() -> None:
 
 @pytest.mark.parametrize("name", hostile.NAMES, ids=range(len(hostile.NAMES)))
 def test_no_text_adds_a_line_or_hides_a_character(name: str) -> None:
-    lines = wording.full_text(hostile.result(name)).split("\n")
-    assert len(lines) == len(wording.full_text(hostile.result("plain")).split("\n"))
+    lines = full_text(hostile.result(name)).split("\n")
+    assert len(lines) == len(full_text(hostile.result("plain")).split("\n"))
     assert all(line.isprintable() for line in lines)
-    assert wording.headline(hostile.result(name)).isprintable()
-    assert all(wording.suite_line(entry).isprintable() for entry in hostile.suite(name).entries)
+    assert headline(hostile.result(name)).isprintable()
+    assert all(suite_line(entry).isprintable() for entry in hostile.suite(name).entries)
 
 
 # datasets
@@ -193,13 +197,11 @@ def test_large_datasets_are_named_by_size_and_digest() -> None:
 
 
 def test_the_headline_of_a_refutation() -> None:
-    assert wording.headline(example.result()) == (
-        "REFUTED  noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1"
-    )
+    assert headline(example.result()) == ("REFUTED  noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1")
 
 
 def test_the_headline_of_an_audit_that_does_not_refute() -> None:
-    assert wording.headline(example.kept()) == (
+    assert headline(example.kept()) == (
         "not refuted  noisy count, whole noise: epsilon >= 0.982 with confidence 0.999, claimed 1"
     )
 
@@ -218,14 +220,14 @@ def _with_claim(claim: PureDP | ApproximateDP, distance: int = 1) -> object:
 
 def test_an_epsilon_is_stated_at_its_delta() -> None:
     result = _with_claim(ApproximateDP(1.0, 1e-6))
-    assert "epsilon >= 1.96 at delta 1e-06 with confidence 0.999, claimed 1" in wording.headline(result)
-    assert wording.full_text(result).count(" at delta 1e-06 ") == 3  # headline, bound, cross-check
+    assert "epsilon >= 1.96 at delta 1e-06 with confidence 0.999, claimed 1" in headline(result)
+    assert full_text(result).count(" at delta 1e-06 ") == 3  # headline, bound, cross-check
 
 
 def test_a_pair_at_a_distance_is_held_against_what_the_claim_implies_there() -> None:
     result = _with_claim(PureDP(0.5), distance=3)
-    text = wording.full_text(result)
-    assert "claimed 1.5" in wording.headline(result)
+    text = full_text(result)
+    assert "claimed 1.5" in headline(result)
     assert "PureDP(epsilon=0.5)" in text
     assert "for datasets 3 steps apart that is PureDP(epsilon=1.5)" in text
     assert "dpaudit.AdjacentPair(['a'] * 9, ['a'] * 8, distance=3)" in text
@@ -235,19 +237,19 @@ def test_a_pair_at_a_distance_is_held_against_what_the_claim_implies_there() -> 
 def test_a_narrow_refutation_is_shown_with_the_digits_it_takes() -> None:
     made = example.result()
     narrow = replace(made, certificate=replace(made.certificate, lower=1.0000123, p_value=0.0009))
-    assert "epsilon >= 1.00001 with" in wording.headline(narrow)
+    assert "epsilon >= 1.00001 with" in headline(narrow)
 
 
 def test_a_bound_of_zero_reads_as_zero() -> None:
     made = example.kept()
     evidence = CoinFlip(10, 10, 100, 100)
     empty = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999))
-    assert "epsilon >= 0 with" in wording.headline(empty)
-    assert "epsilon >= 0 by two" in wording.full_text(empty)
+    assert "epsilon >= 0 with" in headline(empty)
+    assert "epsilon >= 0 by two" in full_text(empty)
 
 
 def test_the_full_text_has_everything_a_stranger_needs() -> None:
-    text = wording.full_text(example.result())
+    text = full_text(example.result())
     for needed in (
         "REFUTED",
         "PureDP(epsilon=1); relation add_or_remove_one",
@@ -265,20 +267,20 @@ def test_the_full_text_has_everything_a_stranger_needs() -> None:
         "899,968 of them to certify",
         "seed 0",
         "dpaudit.audit(",
-        *wording.LIMITS,
+        *LIMITS,
     ):
         assert needed in text
 
 
 def test_not_refuted_is_not_private_stands_in_every_such_text() -> None:
-    assert "Not refuted is not private" in wording.full_text(example.kept())
-    assert "Not refuted is not private" not in wording.full_text(example.result())
+    assert "Not refuted is not private" in full_text(example.kept())
+    assert "Not refuted is not private" not in full_text(example.result())
 
 
 def test_the_sides_are_named_first_and_second_whichever_is_likelier() -> None:
     made = example.result()
     mirrored = replace(made, witness=replace(made.witness, p_side="second"))
-    lines = [line.strip() for line in wording.full_text(mirrored).split("\n")]
+    lines = [line.strip() for line in full_text(mirrored).split("\n")]
     assert any(line.startswith("evidence        first   11,206 of 450,267") for line in lines)
     assert any(line.startswith("second  82,289 of 449,701") for line in lines)
 
@@ -287,20 +289,20 @@ def test_what_could_not_be_seen_is_said() -> None:
     made = example.kept()
     evidence = CoinFlip(40, 12, 150, 150)
     small = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999))
-    assert "nothing is caught on an event of probability" in wording.full_text(small)
+    assert "nothing is caught on an event of probability" in full_text(small)
 
 
 def test_an_audit_that_cannot_be_repeated_bit_for_bit_says_so() -> None:
-    assert "not reproducible" in wording.full_text(example.result(reproducible=False))
+    assert "not reproducible" in full_text(example.result(reproducible=False))
 
 
 def test_a_recorded_command_is_how_to_repeat() -> None:
     made = example.result(provenance={**example.PROVENANCE, "command": "dpaudit run counts.toml --seed 0"})
-    assert wording.repeat(made) == ("dpaudit run counts.toml --seed 0",)
+    assert repeat(made) == ("dpaudit run counts.toml --seed 0",)
 
 
 def test_a_result_without_provenance_can_be_told() -> None:
-    assert "REFUTED" in wording.full_text(example.result(provenance={}))
+    assert "REFUTED" in full_text(example.result(provenance={}))
 
 
 @pytest.mark.parametrize(
@@ -319,7 +321,7 @@ def test_a_result_without_provenance_can_be_told() -> None:
 def test_the_python_form_is_python(changes: dict[str, object], mechanism: str) -> None:
     made = example.result()
     made = replace(made, spec={**made.spec, "mechanism": {**made.spec["mechanism"], **changes}})
-    form = wording.python_form(made)
+    form = python_form(made)
     call = ast.parse("\n".join(form)).body[-1].value  # type: ignore[attr-defined]
     assert ast.unparse(call.func) == "dpaudit.audit"
     assert ast.unparse(call.args[0]) == mechanism
@@ -336,14 +338,14 @@ def test_the_python_form_is_python(changes: dict[str, object], mechanism: str) -
 def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
     made = example.result()
     large = {**made.spec["pairs"][0], "first": {"digest": "d", "value": None}}
-    form = wording.python_form(replace(made, spec={**made.spec, "pairs": [large, large]}))
+    form = python_form(replace(made, spec={**made.spec, "pairs": [large, large]}))
     assert "    pairs=[(first_1, second_1), (first_2, second_2)]," in form
     digests = f"d and {large['second']['digest']}"
     assert f"# first_1, second_1: your datasets with the digests {digests}, which the result does not hold" in form
     apart = {**large, "distance": 2, "sensitivity": 0.5}
-    form = wording.python_form(replace(made, spec={**made.spec, "pairs": [apart]}))
+    form = python_form(replace(made, spec={**made.spec, "pairs": [apart]}))
     assert "    pair=dpaudit.AdjacentPair(first, second, distance=2, sensitivity=0.5)," in form
-    form = wording.python_form(replace(made, spec={**made.spec, "pairs": [large] * 2_000}))
+    form = python_form(replace(made, spec={**made.spec, "pairs": [large] * 2_000}))
     assert "# pairs: your 2,000 pairs of datasets, too long to write here" in form
     assert len(form) < 12
 
@@ -362,7 +364,7 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write() -> None:
 def test_a_side_is_called_likelier_only_where_the_counts_certify_it(counts: tuple[int, ...], says: str) -> None:
     made, evidence = example.result(), CoinFlip(*counts)
     result = replace(made, evidence=evidence, certificate=certify(evidence, made.claim, 0.999), trail=())
-    for text in (wording.full_text(result), "\n".join(assertion.refuted_lines(result))):
+    for text in (full_text(result), "\n".join(assertion.refuted_lines(result))):
         assert says in text
         assert ("is likelier" in text) == ("is likelier" in says)
 
@@ -380,35 +382,35 @@ def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
 
 
 def test_a_suite_line_for_each_ending() -> None:
-    lines = [wording.suite_line(entry) for entry in example.suite().entries]
+    lines = [suite_line(entry) for entry in example.suite().entries]
     assert lines == [
         "as expected  REFUTED      noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1",
         "as expected  not refuted  noisy count, whole noise: epsilon >= 0.982 with confidence 0.999, claimed 1",
         "no verdict   sparse: the worker of shard 3 was lost twice",
     ]
     surprise = SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result())
-    assert wording.suite_line(surprise).startswith("UNEXPECTED   REFUTED      noisy count")
-    assert wording.suite_line(surprise).endswith(", expected not refuted")
+    assert suite_line(surprise).startswith("UNEXPECTED   REFUTED      noisy count")
+    assert suite_line(surprise).endswith(", expected not refuted")
     failed = replace(surprise, expect=Verdict.REFUTED, error="the report could not be written", exit_code=2)
-    assert wording.suite_line(failed).endswith("; the report could not be written")
+    assert suite_line(failed).endswith("; the report could not be written")
 
 
 def test_the_headline_of_a_suite() -> None:
-    assert wording.suite_headline(example.suite()) == (
+    assert suite_headline(example.suite()) == (
         "3 audits: 1 refuted, 1 not refuted, 1 without verdict; every verdict as expected; exit code 3"
     )
     alone = SuiteResult((SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result()),), 0.999)
-    assert wording.suite_headline(alone) == (
+    assert suite_headline(alone) == (
         "1 audit: 1 refuted, 0 not refuted, 0 without verdict; 1 verdict not as expected; exit code 1"
     )
-    assert wording.suite_headline(SuiteResult((), 0.999)).startswith("0 audits: ")
+    assert suite_headline(SuiteResult((), 0.999)).startswith("0 audits: ")
 
 
 @pytest.mark.parametrize("word", ["trial", "iteration", "passed", "safe"])
 def test_words_that_are_not_ours_do_not_occur(word: str) -> None:
     suite = example.suite()
-    texts = [wording.full_text(entry.result) for entry in suite.entries if entry.result is not None]
-    texts += [wording.suite_headline(suite), *wording.suite_question(suite)]
+    texts = [full_text(entry.result) for entry in suite.entries if entry.result is not None]
+    texts += [suite_headline(suite), *suite_question(suite)]
     assert not any(word in text.lower() for text in texts)
 
 
@@ -427,7 +429,7 @@ def test_the_best_of_several_witnesses_is_told_at_the_confidence_of_all() -> Non
     spec = {**one.spec, "certify_pairs": 2}
     both = replace(one, spec=spec, certificate=certificate, others=(_finding(replace(one, certificate=certificate)),))
     assert level == 0.9995
-    text = wording.full_text(both)
+    text = full_text(both)
     assert "with confidence 0.999, claimed" in text
     assert "and 0.0005 or less refutes\n" in text
     assert "refuted with probability at most 0.001\n" in text
@@ -436,29 +438,29 @@ def test_the_best_of_several_witnesses_is_told_at_the_confidence_of_all() -> Non
 
 def test_bets_that_refute_without_a_larger_number_say_that_the_truth_is_above_the_claim() -> None:
     certificate = Certificate(1.0, 0.4, 0.0004, 0.1, 0.999, "bets")
-    assert wording.statements.certified_bound(GaussianDP(1.0), certificate) == "mu > 1"
-    assert wording.statements.certified_bound(RenyiDP(2.0, 1.0), certificate) == "epsilon > 1 at order 2"
+    assert statements.certified_bound(GaussianDP(1.0), certificate) == "mu > 1"
+    assert statements.certified_bound(RenyiDP(2.0, 1.0), certificate) == "epsilon > 1 at order 2"
     # refuted somewhere on its curve: that says nothing of the curve at this delta
     profile = PrivacyProfile([(0.0, 0.2), (2.0, 0.0)])
-    assert wording.statements.certified_bound(profile, certificate) == "epsilon >= 1.00 at delta 0.1"
+    assert statements.certified_bound(profile, certificate) == "epsilon >= 1.00 at delta 0.1"
 
 
 def test_a_bound_of_nothing_is_not_told_as_one() -> None:
     certificate = Certificate(1.2, 0.0, 0.0004, 0.1, 0.999, "bets")
-    assert wording.statements.implied(GaussianDP(1.0), certificate) == ()
-    told = wording.statements.implied(RenyiDP(2.0, 1.0), replace(certificate, epsilon_lower=0.5))
+    assert statements.implied(GaussianDP(1.0), certificate) == ()
+    told = statements.implied(RenyiDP(2.0, 1.0), replace(certificate, epsilon_lower=0.5))
     assert told == ("whatever the mechanism is: epsilon >= 0.500000 at delta 0.1",)
-    assert wording.statements.implied(RenyiDP(2.0, 1.0), replace(certificate, epsilon_lower=None)) == ()
+    assert statements.implied(RenyiDP(2.0, 1.0), replace(certificate, epsilon_lower=None)) == ()
 
 
 def test_bits_that_nothing_looked_at_stay_among_what_is_not_shown() -> None:
     """A spec may ask for them where the runs were bets, or had a process each: then no event on bits was sought."""
     asked = replace(example.result(), spec={**example.result().spec, "representation": True})
-    assert wording.NO_BITS in wording.limits(asked)
-    assert "the bits of the outputs were not looked at" in wording.full_text(asked)
+    assert NO_BITS in limits(asked)
+    assert "the bits of the outputs were not looked at" in full_text(asked)
     searched = replace(asked, explored=(Explored("representation", "bits of floats", "nothing"),))
-    assert wording.NO_BITS not in wording.limits(searched)
-    assert "representation  no finding: no event on bits" in wording.full_text(searched)
+    assert NO_BITS not in limits(searched)
+    assert "representation  no finding: no event on bits" in full_text(searched)
 
 
 def test_a_long_curve_is_told_by_its_ends() -> None:
@@ -466,7 +468,7 @@ def test_a_long_curve_is_told_by_its_ends() -> None:
     one = example.result()
     for few, shown in ((2, "[(0, 0.5), (1, 0.5)])"), (200, "(3, 0.5), ..., (196, 0.5), ")):
         stored = {"form": "PrivacyProfile", "curve": points[:few], "relation": None}
-        text = wording.full_text(replace(one, spec={**one.spec, "claim": stored}))
+        text = full_text(replace(one, spec={**one.spec, "claim": stored}))
         assert "PrivacyProfile(curve=[(0, 0.5), " in text
         assert shown in text
         assert ("200 points])" in text) == (few == 200)
@@ -476,13 +478,13 @@ def test_a_suite_says_where_power_is_missing_and_where_bits_leak() -> None:
     one = replace(example.result(), spec={**example.result().spec, "detect": {"epsilon": 1e-9, "mass": 0.5}})
     assert one.power_reached is False
     entry = SuiteEntry("it", one.verdict, one, exit_code=4)
-    assert wording.suite_line(entry).endswith("; without the power that the spec demands")
-    assert "every verdict as expected, 1 without the power demanded; exit code 4" in wording.suite_headline(
+    assert suite_line(entry).endswith("; without the power that the spec demands")
+    assert "every verdict as expected, 1 without the power demanded; exit code 4" in suite_headline(
         SuiteResult((entry,), 0.999)
     )
     refuted = replace(one.certificate, p_value=1e-9)
     leaking = replace(example.result(), representation=replace(_finding(one), certificate=refuted))
-    assert wording.suite_line(SuiteEntry("it", one.verdict, leaking)).endswith("; and a representation finding")
+    assert suite_line(SuiteEntry("it", one.verdict, leaking)).endswith("; and a representation finding")
 
 
 def test_choices_are_listed_as_people_do() -> None:

@@ -1,0 +1,309 @@
+"""The whole answer of an audit: stored as JSON, checkable from its integers for as long as it is kept.
+
+Contract: everything but `provenance` is a function of spec and seed (for a mechanism that draws only from the
+rng it is given); `provenance` holds all that may differ between two equal audits. A verdict is derived.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpaudit.certify import Binned, Certificate, smallest_caught
+from dpaudit.certify.certificate import plain
+from dpaudit.certify.sequential import Block
+from dpaudit.claims import Claim
+from dpaudit.results.bounds import LowerBound
+from dpaudit.results.bracket import Bracket
+from dpaudit.results.certification import SINGLE, Evidence, rest
+from dpaudit.results.control import Control
+from dpaudit.results.files import write_text
+from dpaudit.results.health import Health
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.question import spec_hash
+from dpaudit.results.upper import UpperBound
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.witness import Witness
+
+SCHEMA = "dpaudit.result/1"
+MODEL_DELTA = 1e-5
+POWER = 0.95  # of the smallest loss that an audit is said to catch
+VALUE = "a value"  # how a run ended that gave one
+CROSS_CHECK = "two-interval Clopper-Pearson"
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """One thing that search looked at: a pair, a feature, or something it left out and why."""
+
+    what: str
+    name: str
+    status: str
+    score: float | None = None
+    runs: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as results store it."""
+        return {"what": self.what, "name": self.name, "status": self.status, "score": self.score, "runs": self.runs}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How some search runs ended: `what` ("a value", "raised ValueError", "None", ...), how many of them on either
+    dataset, and how many of these the event of the witness holds."""
+
+    what: str
+    runs: tuple[int, int]
+    hits: tuple[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ending as results store it."""
+        return {"what": self.what, "runs": list(self.runs), "hits": list(self.hits)}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One witness, the counts of its fresh runs, and what they certify of the claim at the witness's distance."""
+
+    claim: Claim
+    witness: Witness
+    evidence: Evidence
+    certificate: Certificate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as results store it."""
+        return {
+            "witness": self.witness.to_dict(),
+            "evidence": self.evidence.to_dict(),
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was asked, what was found, and the arithmetic between them.
+
+    `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,
+    `ceiling` is the bound that all hits on one side would have given. `upper` is an upper bound on the loss, where
+    one was given or the catalogue knows it (None otherwise); it changes nothing else. `others` are further certified
+    witnesses, each at the same part of the error probability; the one with the least p-value stands first, as
+    `witness`, `evidence` and `certificate`. `blocks` are those of an anytime audit, `representation` the finding on
+    floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became
+    of the spiked controls. `histogram` shows both output distributions where the witness looks, from search runs: it
+    is to look at and never evidence. `trail` holds the counts of the witness after growing parts of the certifying
+    runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
+    count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust. `unseen` entries of one output were not
+    looked at, and `unpaired` ones alone and never together with others: the most of any output that search held.
+    `endings` says how search runs ended where some gave no value; it is empty where all did.
+    """
+
+    spec: dict[str, Any]
+    claim: Claim
+    witness: Witness
+    evidence: Evidence
+    certificate: Certificate
+    runs_used: int
+    explored: tuple[Explored, ...]
+    ceiling: float
+    reproducible: bool
+    health: Health
+    blocks: tuple[Block, ...] = ()
+    others: tuple[Finding, ...] = ()
+    representation: Finding | None = None
+    controls: tuple[Control, ...] = ()
+    upper: UpperBound | None = None
+    histogram: Histogram | None = None
+    trail: tuple[Evidence, ...] = ()
+    adjacency: tuple[str | None, ...] = ()
+    unseen: int = 0
+    unpaired: int = 0
+    endings: tuple[Ending, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the audit."""
+        return str(self.spec["name"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED where the p-value is at most 1 - confidence, otherwise NOT_REFUTED."""
+        return Verdict.REFUTED if self.certificate.refuted else Verdict.NOT_REFUTED
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The certified lower bound on the true epsilon of the pair, at `certificate.delta`; None for a Rényi bound."""
+        return self.certificate.epsilon_lower
+
+    @property
+    def mu_lower(self) -> float | None:
+        """The certified lower bound on mu, of the pair's datasets as they are; None for other claims."""
+        return self.certificate.lower if self.claim.parameter == "mu" else None
+
+    @property
+    def rho_lower(self) -> float | None:
+        """The certified lower bound on rho, of the pair's datasets as they are; None for other claims."""
+        return self.certificate.lower if self.claim.parameter == "rho" else None
+
+    @property
+    def on_trust(self) -> bool:
+        """Whether nothing shows that the datasets of the witness count as neighbours."""
+        return not any(self.adjacency[self.witness.pair :][:1])
+
+    @property
+    def power_reached(self) -> bool | None:
+        """Whether the audit had the power that its spec demands (`detect`).
+
+        None where it demands none, or where bets refuted the claim before the runs that have this power.
+        """
+        if self.spec["detect"] is None or self.stopped_early:
+            return None
+        wanted = dict(self.spec["detect"])
+        least = self.least_caught(wanted.pop("mass"))
+        return least is not None and least <= next(iter(wanted.values()))
+
+    def least_caught(self, mass: float, *, delta: float | None = None) -> float | None:
+        """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
+
+        `delta` is the one frozen with the event; None: the one that search would freeze for it.
+        """
+        certifier = self.certifier
+        if not isinstance(self.evidence, Binned):  # an event, in an audit that may look for bins
+            certifier = SINGLE.get(certifier, certifier)
+        runs, level = self.evidence.runs, self.level
+        return smallest_caught(self.claim, runs, mass, confidence=level, certifier=certifier, delta=delta, power=POWER)
+
+    @property
+    def certifier(self) -> str:
+        """The certifier that the spec named, or that the form of the claim chose, before the runs."""
+        return str(self.spec["certifier"])
+
+    @property
+    def level(self) -> float:
+        """The confidence of the fixed bound: what `certify_pairs`, or the bets of an anytime audit, leave of it."""
+        if self.spec["stopping"] == "anytime":
+            return rest(self.spec["confidence"], self.spec["sequential_share"])
+        return self.certificate.confidence
+
+    @property
+    def holm(self) -> tuple[float, ...]:
+        """The Holm-adjusted p-values of the certified witnesses, `witness` first, then `others`; by statsmodels."""
+        if not self.others:
+            return (self.certificate.p_value,)
+        from statsmodels.stats.multitest import multipletests
+
+        raw = [self.certificate.p_value, *(finding.certificate.p_value for finding in self.others)]
+        return tuple(min(1.0, float(p)) for p in multipletests(raw, method="holm")[1])
+
+    @property
+    def bets_p_value(self) -> float:
+        """The p-value of the bets of an anytime audit alone: one over their largest wealth; 1 for a fixed one."""
+        from dpaudit.certify.sequential import p_value
+
+        return p_value(self.blocks, self.claim) if self.blocks else 1.0
+
+    @property
+    def distance(self) -> int:
+        """How many steps apart the datasets of the witness's pair are."""
+        return int(self.spec["pairs"][self.witness.pair]["distance"])
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the clock took runs off, which a repetition makes: it gives other counts."""
+        return any(entry.what == "time" for entry in self.explored)
+
+    @property
+    def bracket(self) -> Bracket | None:
+        """The certified bound beside `upper`; None where there is no upper bound for the witness's pair.
+
+        A bound for neighbours says nothing as it stands of datasets that are several steps apart; one of the pair is
+        held against what the claim implies there.
+        """
+        if self.upper is None or (self.distance > 1 and self.upper.holds_for_all_inputs):
+            return None
+        # `claim` is what the claim implies at the distance of the pair
+        return Bracket(self.name, self.claim, self.lower_bound, (self.upper,))
+
+    @property
+    def lower_bound(self) -> LowerBound | None:
+        """What the certificate says of epsilon, at its delta; None for a bound on Rényi divergence alone."""
+        made = self.certificate
+        if made.epsilon_lower is None:
+            return None
+        own = None if self.claim.parameter == "epsilon" else made.lower
+        pair = f'the pair "{self.spec["pairs"][self.witness.pair]["name"]}"'
+        confidence = float(self.spec["confidence"])
+        return LowerBound(
+            made.epsilon_lower, made.delta, confidence, pair, made.method, made.refuted, self.claim.parameter, own
+        )
+
+    @property
+    def representation_refuted(self) -> bool:
+        """Whether the bits of floating-point outputs refute the claim: a finding of its own, apart from `verdict`."""
+        return self.representation is not None and self.representation.certificate.refuted
+
+    @property
+    def model_based(self) -> dict[str, Any] | None:
+        """What a GaussianDP bound would mean for epsilon at delta 1e-5 under a model: never a bound, never decisive."""
+        if self.mu_lower is None or not self.mu_lower > 0.0:
+            return None
+        from dpaudit.claims import GaussianDP
+
+        epsilon = GaussianDP(self.mu_lower).epsilon_at(MODEL_DELTA)
+        return {"model": "the two output distributions are Gaussian", "delta": MODEL_DELTA, "epsilon": epsilon}
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether an anytime audit refuted the claim before its runs were spent."""
+        return self.spec["stopping"] == "anytime" and self.evidence.runs == 0
+
+    @property
+    def cross_check(self) -> float | None:
+        """The independent bound of the two-interval rule, by statsmodels, when asked for; None for a Rényi bound."""
+        from dpaudit.certify.cross_check import two_interval_epsilon
+
+        if isinstance(self.evidence, Binned):
+            return None
+        return two_interval_epsilon(self.evidence, self.certificate.delta, self.certificate.confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf"."""
+        crossed = self.cross_check
+        return {
+            "schema": SCHEMA,
+            "spec": {**self.spec, "hash": spec_hash(self.spec)},
+            "verdict": self.verdict.value,
+            "witness": self.witness.to_dict(),
+            "evidence": self.evidence.to_dict(),
+            "certificate": self.certificate.to_dict(),
+            "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
+            "others": [finding.to_dict() for finding in self.others],
+            "blocks": [block.to_dict() for block in self.blocks],
+            "representation": None if self.representation is None else self.representation.to_dict(),
+            "health": self.health.to_dict(),
+            "controls": [control.to_dict() for control in self.controls],
+            "model_based": self.model_based,
+            "runs_used": self.runs_used,
+            "explored": [entry.to_dict() for entry in self.explored],
+            "ceiling": self.ceiling,
+            "upper": None if self.upper is None else self.upper.to_dict(),
+            "histogram": None if self.histogram is None else self.histogram.to_dict(),
+            "trail": [evidence.to_dict() for evidence in self.trail],
+            "reproducible": self.reproducible,
+            "adjacency": list(self.adjacency),
+            "unseen": self.unseen,
+            "unpaired": self.unpaired,
+            "endings": [ending.to_dict() for ending in self.endings],
+            "provenance": self.provenance,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the result as JSON, whole or not at all, and returns the path."""
+        return write_text(path, self.to_json())
+
+    def to_json(self) -> str:
+        """The result as JSON text, ASCII only, so that no hidden character stands in it."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"

@@ -1,0 +1,248 @@
+"""The bounds around the true epsilon: what is known from below and from above, and what follows for the claim.
+
+From below: the bound that an audit certifies, at its confidence, and exact losses of single pairs. From above: proofs,
+exact losses, computed bounds. Contract: REFUTED and PROVED need a bound that is certified, exact or proved, PINNED one
+for all inputs that is proved or exact; a search that found nothing changes no verdict, a bound in plain floats neither
+refutes nor proves nor pins, and one that a lower bound exceeds proves nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
+from dpaudit.errors import InvalidSpec
+from dpaudit.results.upper import Arithmetic, Label, UpperBound
+
+PINNED_WITHIN = 0.01  # of the upper bound
+HAIR = 4  # doubles: a claim such as 0.1 * 3 or log(3) is a real number that was rounded
+PROVES = (Label.PROVED, Label.EXACT_FINITE)
+EXACT = (Label.EXACT_PAIR, Label.EXACT_FINITE)
+RIGOROUS = (Arithmetic.RATIONAL, Arithmetic.BALLS)
+
+
+class BracketVerdict(Enum):
+    """What a bracket says of the claim, in the order in which the first that applies is taken."""
+
+    REFUTED = "REFUTED"  # a certified lower bound, or the exact loss of a pair, is above the claim
+    PROVED = "PROVED"  # the loss is at most the claim for all inputs of the scope
+    PINNED = "PINNED"  # the bound from below is within 1 % of one from above that holds for all inputs of its scope
+    OPEN = "OPEN"
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """The privacy loss at `delta` is at least `epsilon_lower`: certified by an audit with this confidence.
+
+    `scope` says for which pair, `source` what certified it; `refutes` whether the audit refuted its claim, which its
+    p-value decides. `parameter` and `lower` are the bound in the claim's own parameter, such as mu.
+    """
+
+    epsilon_lower: float
+    delta: float
+    confidence: float
+    scope: str
+    source: str
+    refutes: bool = False
+    parameter: str = "epsilon"
+    lower: float | None = None
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.epsilon_lower) or self.epsilon_lower < 0.0:
+            raise InvalidSpec(f"epsilon_lower must be at least 0, got {self.epsilon_lower!r}")
+        validate.probability("delta", self.delta)
+        validate.open_probability("confidence", self.confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bound as plain values; infinity is the string "inf"."""
+        return {
+            "epsilon_lower": _plain(self.epsilon_lower),
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "scope": self.scope,
+            "source": self.source,
+            "refutes": self.refutes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Everything that is known of a mechanism's loss, from below and from above.
+
+    `claim` is None where only the loss was asked for. What is said of a pair, in `lower` or with the label
+    `exact-pair`, is said of one and the same pair. `one_way` is "up" or "down" where all is about the loss from the
+    first dataset to the second alone, None where neighbours are compared both ways. `reasons` say why a method gave
+    nothing.
+
+    >>> proved = UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment")
+    >>> exact = UpperBound(0.99, 0.0, Label.EXACT_PAIR, "q = (1, -1)", Arithmetic.BALLS, "integrals", 0.99)
+    >>> known = Bounds("sparse", PureDP(1.0), uppers=(proved, exact))
+    >>> known.verdict.value, known.ends
+    ('PROVED', (0.99, 1.0))
+    """
+
+    name: str
+    claim: Claim | None
+    lower: LowerBound | None = None
+    uppers: tuple[UpperBound, ...] = ()
+    reasons: tuple[str, ...] = ()
+    one_way: str | None = None
+
+    @property
+    def verdict(self) -> BracketVerdict:
+        """The first of REFUTED, PROVED and PINNED that applies, otherwise OPEN."""
+        if self.refuting:
+            return BracketVerdict.REFUTED
+        if self.proving is not None:
+            return BracketVerdict.PROVED
+        return BracketVerdict.PINNED if self.pinned else BracketVerdict.OPEN
+
+    @property
+    def settled(self) -> bool:
+        """Whether the claim is refuted or proved."""
+        return bool(self.refuting) or self.proving is not None
+
+    @property
+    def of_epsilon(self) -> bool:
+        """Whether the claim is one of epsilon at a delta."""
+        return isinstance(self.claim, PureDP | ApproximateDP)
+
+    @property
+    def refuting(self) -> tuple[LowerBound | UpperBound, ...]:
+        """What refutes the claim: the audit, and exact losses whose lower end is above what the claim allows."""
+        if self.claim is None:
+            return ()
+        audited = [self.lower] if self.lower is not None and self.lower.refutes else []
+        enclosed = [each for each in self.uppers if _enclosed(each) and each.epsilon_lower is not None]
+        allowed = self.claim.epsilon_at
+        return (*audited, *(each for each in enclosed if (each.epsilon_lower or 0.0) > hair_above(allowed(each.delta))))
+
+    @property
+    def proving(self) -> UpperBound | None:
+        """The least bound for all inputs that proves the claim: proved or exact-finite, and not in floats."""
+        found = [each for each in self.uppers if self._proves(each)]
+        return min(found, key=lambda each: each.epsilon_upper, default=None)
+
+    @property
+    def for_all_inputs(self) -> bool:
+        """Whether the upper end holds for all inputs of a scope, and not for one pair alone."""
+        return self.upper is not None and self.upper.holds_for_all_inputs
+
+    @property
+    def delta(self) -> float:
+        """The delta of both ends: the claim's, or else that of the audit or of the first upper bound."""
+        if isinstance(self.claim, PureDP | ApproximateDP):
+            return self.claim.delta
+        known = [each.delta for each in (self.lower, *self.uppers) if each is not None]
+        return known[0] if known else 0.0
+
+    @property
+    def upper(self) -> UpperBound | None:
+        """The least bound at `delta`: of those for all inputs where there is a finite one, otherwise of all.
+
+        A bound at a smaller delta holds at this one.
+        """
+        wide = [each for each in self._at_delta if each.holds_for_all_inputs and each.epsilon_upper < math.inf]
+        return min(wide or self._at_delta, key=lambda each: each.epsilon_upper, default=None)
+
+    @property
+    def _at_delta(self) -> list[UpperBound]:
+        return [each for each in self.uppers if each.delta <= _near(self.delta)]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The epsilon at `delta` lies between these two; 0 and infinity where nothing is known.
+
+        The lower end of a loss in plain floats does not count.
+        """
+        return self.least(self.delta), math.inf if self.upper is None else self.upper.epsilon_upper
+
+    def least(self, delta: float) -> float:
+        """What epsilon is at least at a delta: a lower bound at a larger delta holds there."""
+        below = [each.epsilon_lower for each in self.uppers if _enclosed(each) and each.delta >= delta]
+        audited = [self.lower.epsilon_lower] if self.lower is not None and self.lower.delta >= delta else []
+        return max([0.0, *audited, *(end for end in below if end is not None)])
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a bound for all inputs, proved or exact-finite, is within 1 % of the lower end, or both are infinite.
+
+        Of a claim of another form, which is about every delta, a loss that is known at one delta decides nothing.
+        """
+        if self.contradictory or not (self.claim is None or self.of_epsilon):
+            return False
+        return any(self._near_the_lower_end(each.epsilon_upper) for each in self._at_delta if _sure(each))
+
+    @property
+    def agree(self) -> bool:
+        """Whether the two ends are within 1 % of each other, whatever they hold for."""
+        return self.upper is not None and not self.contradictory and self._near_the_lower_end(self.ends[1])
+
+    @property
+    def contradictory(self) -> bool:
+        """Whether a lower bound exceeds an upper one: a rare error of the audit, or code that is not what was proved.
+
+        A proof is about real numbers, an audit about the code that runs.
+        """
+        low, high = self.ends
+        return low > hair_above(high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds as plain values; infinity is the string "inf"."""
+        low, high = self.ends
+        return {
+            "name": self.name,
+            "verdict": self.verdict.value,
+            "claim": None if self.claim is None else self.claim.to_dict(),
+            "delta": self.delta,
+            "epsilon": {"lower": _plain(low), "upper": _plain(high)},
+            "for_all_inputs": self.for_all_inputs,
+            "one_way": self.one_way,
+            "lower": None if self.lower is None else self.lower.to_dict(),
+            "uppers": [each.to_dict() for each in self.uppers],
+            "reasons": list(self.reasons),
+        }
+
+    def _near_the_lower_end(self, high: float) -> bool:
+        low = self.ends[0]
+        return low == high or (high < math.inf and high - low <= PINNED_WITHIN * high)
+
+    def _proves(self, bound: UpperBound) -> bool:
+        if self.claim is None or not _sure(bound):
+            return False
+        if bound.epsilon_upper == math.inf or self.least(bound.delta) > hair_above(bound.epsilon_upper):
+            return False
+        if isinstance(self.claim, PureDP | ApproximateDP):
+            return bound.delta <= _near(self.claim.delta) and bound.epsilon_upper <= hair_above(self.claim.epsilon)
+        # of one relation: the scope of the bound is the claim's
+        return implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
+
+
+def _sure(bound: UpperBound) -> bool:
+    """Whether it is known for certain for all inputs of its scope."""
+    return bound.label in PROVES and bound.arithmetic is not Arithmetic.FLOATS
+
+
+def _enclosed(bound: UpperBound) -> bool:
+    """Whether its lower end, where it has one, is known for certain: an exact loss, and not in floats."""
+    return bound.label in EXACT and bound.arithmetic in RIGOROUS
+
+
+def hair_above(value: float) -> float:
+    """The value and a hair: what a number that was rounded on its way may have been."""
+    for _ in range(HAIR):
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def _near(delta: float) -> float:
+    """The delta and a hair; no failure at all stays none."""
+    return hair_above(delta) if delta else 0.0
+
+
+def _plain(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
         ZeroConcentratedDP,
     )
     from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, UnsoundAudit
-    from dpaudit.mechanisms import batched, built_by, command
+    from dpaudit.mechanisms import batched, built_by
+    from dpaudit.mechanisms.command import command
     from dpaudit.pairs import AdjacentPair, stock_pairs
     from dpaudit.results.bounds import BracketVerdict
     from dpaudit.results.bracket import Bracket

@@ -22,10 +22,11 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.upper import Label
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
-from dpaudit.verify.language import read, run
+from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Proof
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, PairLoss, at_most, pair_loss
+from tests.verify.interpreter import run
 from tests.verify.programs import PROGRAMS, WRONG
 from tests.verify.random_programs import Mechanism, Pair, mechanism
 from tests.verify.random_python import KINDS, function_of, hostile, loss_between, loss_in_python

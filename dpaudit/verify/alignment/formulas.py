@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.verify.alignment.forms import ONE, Atom, Form, add, at, substituted
+from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.nodes import Order
-
-HOLDS: dict[Order, Callable[[Fraction, Fraction], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +104,7 @@ def decided(formula: Formula, values: Mapping[Atom, Fraction]) -> bool | None:
             return value
         case Leaf(order, value, _):
             known = _number(value, values)
-            return None if known is None else HOLDS[order](known, Fraction(0))
+            return None if known is None else bool(ORDERS[order](known, 0))
         case Negated(part):
             found = decided(part, values)
             return None if found is None else not found
@@ -133,7 +124,7 @@ def holds(formula: Formula, values: Mapping[Atom, Fraction], unknown: Mapping[st
         case Unknown(name):
             return unknown.get(name, False)
         case Leaf(order, value, _):
-            return HOLDS[order](at(value, values), Fraction(0))
+            return bool(ORDERS[order](at(value, values), 0))
         case Joined(every, parts):
             return (all if every else any)(holds(part, values, unknown) for part in parts)
         case Negated(part):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -23,8 +24,9 @@ from dpaudit.verify.alignment.paths import (
 )
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.alignment.solver import Terms
-from dpaudit.verify.alignment.unproved import NoProof, read_by
+from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import Binding, bindings, inside, is_whole, largest, reads, used
 
 FURTHEST = 4  # of a bound from the number that the program compares the counter with
 
@@ -70,7 +72,7 @@ def outline(program: nodes.Program, parameters: Parameters) -> Outline:
     if program.loop is None:
         return _finished(program, parameters, follower)
     before = follower.paths("before", program.before, {})
-    live_after = live(program.after, _results(program), frozenset())
+    live_after = live(program.after, reads(*program.result), frozenset())
     live_head = _live_head(program.loop, live_after)
     publics, whole = public_variables(program)
     start = _head_environment(program, before, live_head | live_after, publics)
@@ -104,16 +106,13 @@ def live(block: nodes.Block, out: frozenset[str], stopped: frozenset[str]) -> fr
     """The variables whose value before the block matters, given those that matter after it and after a stop."""
     for statement in reversed(block):
         match statement:
-            case nodes.Assign(target, value, _):
-                out = (out - {target}) | read_by(value)
-            case nodes.Draw(target, _, scale, _):
-                out = (out - {target}) | read_by(scale)
-            case nodes.Emit(value, key, _):
-                out = out | read_by(value) | (read_by(key) if key is not None else frozenset())
-            case nodes.Branch(condition, then, otherwise, _):
-                out = live(then, out, stopped) | live(otherwise, out, stopped) | read_by(condition)
+            case nodes.Assign(target=target) | nodes.Draw(target=target):
+                out -= {target}
+            case nodes.Branch(_, then, otherwise, _):
+                out = live(then, out, stopped) | live(otherwise, out, stopped)
             case nodes.Stop():
                 out = stopped
+        out |= reads(*used(statement))
     return out
 
 
@@ -126,32 +125,11 @@ def _live_head(loop: nodes.Block, after: frozenset[str]) -> frozenset[str]:
         found = more
 
 
-def _results(program: nodes.Program) -> frozenset[str]:
-    return frozenset().union(*(read_by(part) for part in program.result))
-
-
-def _values(block: nodes.Block) -> Iterator[tuple[str, nodes.Expression | None]]:
-    for statement in block:
-        match statement:
-            case nodes.Assign(target, value, _):
-                yield target, value
-            case nodes.Draw(target, _, _, _):
-                yield target, None
-            case nodes.Branch(_, then, otherwise, _):
-                yield from _values(then)
-                yield from _values(otherwise)
-
-
 def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[str]]:
     """The variables that depend on no answer and no noise where the branches do not, and those that are whole."""
-    values = [*_values(program.before), *_values(program.loop or ()), *_values(program.after)]
-    publics = frozenset(name for name, _ in values)
-    while fallen := {name for name, value in values if name in publics and not _is_public(value, publics)}:
-        publics -= fallen
-    whole = publics
-    while fallen := {name for name, value in values if name in whole and not _is_whole(value, whole, program)}:
-        whole -= fallen
-    return publics, whole
+    values: list[Binding] = list(bindings(program.body))
+    publics = largest(values, _is_public)
+    return publics, publics & largest(values, partial(is_whole, parameters=program.integers))
 
 
 def _is_public(value: nodes.Expression | None, publics: frozenset[str]) -> bool:
@@ -160,28 +138,7 @@ def _is_public(value: nodes.Expression | None, publics: frozenset[str]) -> bool:
             return False
         case nodes.Variable(name):
             return name in publics
-        case nodes.Arithmetical(_, left, right) | nodes.Compared(_, left, right):
-            return _is_public(left, publics) and _is_public(right, publics)
-        case nodes.All(parts) | nodes.Any(parts):
-            return all(_is_public(part, publics) for part in parts)
-        case nodes.Not(part):
-            return _is_public(part, publics)
-    return True
-
-
-def _is_whole(value: nodes.Expression | None, whole: frozenset[str], program: nodes.Program) -> bool:
-    match value:
-        case nodes.Number(amount):
-            return amount.denominator == 1
-        case nodes.Parameter(name):
-            return name in program.integers
-        case nodes.Variable(name):
-            return name in whole
-        case nodes.Index() | nodes.Length():
-            return True
-        case nodes.Arithmetical(operation, left, right):
-            return operation != "/" and _is_whole(left, whole, program) and _is_whole(right, whole, program)
-    return False
+    return all(_is_public(part, publics) for part in inside(value))
 
 
 # --- paths ----------------------------------------------------------------------------------------------------
@@ -190,7 +147,7 @@ def _is_whole(value: nodes.Expression | None, whole: frozenset[str], program: no
 def _head_environment(
     program: nodes.Program, before: list[Path], wanted: frozenset[str], publics: frozenset[str]
 ) -> dict[str, Value]:
-    changed = {name for name, _ in _values(program.loop or ())}
+    changed = {name for name, _ in bindings(program.loop or ())}
     known: dict[str, Value] = {}
     for name in wanted:
         starts = [path.after.get(name) for path in before]

@@ -13,6 +13,7 @@ from dpaudit.verify.alignment.paths import Drawn, Follower, Quantity
 from dpaudit.verify.alignment.rational import Polynomial, Rational, number, total, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes, text
+from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.requirement import z3
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
@@ -152,7 +153,7 @@ class Parameters:
         solver.set("timeout", MILLISECONDS)
         for formula in self.preconditions:
             if isinstance(formula, Leaf) and all(atom == ONE or atom in names for atom in formula.value):
-                solver.add(_compared(_term(module, _monomials(formula.value), names), formula.order))
+                solver.add(ORDERS[formula.order](_term(module, _monomials(formula.value), names), 0))
         above, below = (_term(module, dict(side), names) for side in (function.numerator, function.denominator))
         solver.add(above * below < 0 if strict else above * below <= 0)
         return bool(solver.check() == module.unsat)
@@ -199,18 +200,3 @@ def _term(module: Any, polynomial: Polynomial, names: Mapping[str, Any]) -> Any:
                 part = part * names[name]
         result = result + part
     return result
-
-
-def _compared(term: Any, order: nodes.Order) -> Any:
-    match order:
-        case "<":
-            return term < 0
-        case "<=":
-            return term <= 0
-        case ">":
-            return term > 0
-        case ">=":
-            return term >= 0
-        case "==":
-            return term == 0
-    return term != 0

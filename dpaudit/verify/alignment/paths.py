@@ -21,10 +21,11 @@ from dpaudit.verify.alignment.forms import (
     scaled,
     shift_of,
 )
-from dpaudit.verify.alignment.formulas import HOLDS, Formula, Joined, Leaf, Negated, Truth, Unknown
+from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Negated, Truth, Unknown
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import ORDERS
 
 MOST_PATHS = 500  # through one block
 
@@ -270,8 +271,7 @@ def _compared(order: nodes.Order, left: Value, right: Value, line: int) -> Formu
     if isinstance(left, Quantity) and isinstance(right, Quantity):
         leaf = Leaf(order, add(left.form, right.form, -1), add(left.moved, right.moved, -1))
         if not leaf.moved and set(leaf.value) <= {ONE}:
-            difference = leaf.value.get(ONE, Fraction(0))
-            return Truth(_ordered(order, difference))
+            return Truth(bool(ORDERS[order](leaf.value.get(ONE, 0), 0)))
         return leaf
     if order not in ("==", "!="):
         raise NoProof("symbols have no order", line)
@@ -285,10 +285,6 @@ def _compared(order: nodes.Order, left: Value, right: Value, line: int) -> Formu
             raise NoProof("a number is compared with a symbol that is not known", line)
         return Truth(order == "!=")
     raise NoProof("a truth value is compared", line)
-
-
-def _ordered(order: nodes.Order, difference: Fraction) -> bool:
-    return HOLDS[order](difference, Fraction(0))
 
 
 def _linear(exact: Rational) -> Form:

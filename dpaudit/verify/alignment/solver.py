@@ -9,6 +9,7 @@ from typing import Any
 
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form
 from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Negated, Truth, Unknown
+from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.requirement import z3
 
 MILLISECONDS = 2_000  # for one question; without an answer in time it counts as not shown
@@ -59,7 +60,7 @@ class Terms:
             case Unknown(name):
                 return self._unknown.setdefault(name, self._z3.Bool(f"unknown:{name}"))
             case Leaf(order, value, _):
-                return _compared(self.form(value), order)
+                return ORDERS[order](self.form(value), 0)
             case Joined(every, parts):
                 return (self._z3.And if every else self._z3.Or)([self.formula(part) for part in parts])
             case Negated(part):
@@ -107,18 +108,3 @@ class Terms:
 
 def _number(value: Fraction) -> Any:
     return z3().RealVal(f"{value.numerator}/{value.denominator}") if value.denominator != 1 else int(value)
-
-
-def _compared(term: Any, order: str) -> Any:
-    match order:
-        case "<":
-            return term < 0
-        case "<=":
-            return term <= 0
-        case ">":
-            return term > 0
-        case ">=":
-            return term >= 0
-        case "==":
-            return term == 0
-    return term != 0

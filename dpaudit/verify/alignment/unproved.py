@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpaudit.verify.language.nodes import (
-    All,
-    Any,
-    Arithmetical,
-    Compared,
-    Expression,
-    Not,
-    Variable,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Unproved:
@@ -36,21 +26,3 @@ class NoProof(Exception):
     def __init__(self, reason: str, line: int | None = None, growing: str | None = None) -> None:
         super().__init__(reason)
         self.found = Unproved(reason, line, growing)
-
-
-def read_by(expression: Expression) -> frozenset[str]:
-    """The variables that an expression reads.
-
-    >>> read_by(Arithmetical("+", Variable("a"), Variable("b"))) == {"a", "b"}
-    True
-    """
-    match expression:
-        case Variable(name):
-            return frozenset((name,))
-        case Arithmetical(_, left, right) | Compared(_, left, right):
-            return read_by(left) | read_by(right)
-        case All(parts) | Any(parts):
-            return frozenset().union(*(read_by(part) for part in parts))
-        case Not(part):
-            return read_by(part)
-    return frozenset()

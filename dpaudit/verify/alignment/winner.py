@@ -18,7 +18,7 @@ from dpaudit.verify.alignment.outline import Outline, conditions
 from dpaudit.verify.alignment.paths import Mark, Path, Quantity
 from dpaudit.verify.alignment.rational import number
 from dpaudit.verify.alignment.scope import REACH, Scope, largest
-from dpaudit.verify.alignment.unproved import Unproved, read_by
+from dpaudit.verify.alignment.unproved import Unproved
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.nodes import Order
 from dpaudit.verify.proof import WINNER, Adjacency, Alignment, Case, Shift
@@ -79,7 +79,7 @@ def _race(found: Outline, adjacency: Adjacency) -> Race | None:
         return None
     if any(path.outputs or path.ends for path in found.loop):
         return None
-    winner = next(iter(read_by(program.result[0])))
+    winner = program.result[0].name
     draws = [statement.target for statement in program.loop if isinstance(statement, nodes.Draw)]
     if len(draws) != 1 or any(len(path.draws) != 1 for path in found.loop) or winner not in found.start:
         return None

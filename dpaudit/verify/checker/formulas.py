@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from dpaudit.verify.checker.polynomials import Symbol
 from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.nodes import Order
 
 
@@ -49,21 +49,12 @@ class Opposite:
 
 Formula = Truth | Sign | Both | Either | Opposite
 
-HOLDS: dict[Order, Callable[[Fraction], bool]] = {
-    "<": lambda value: value < 0,
-    "<=": lambda value: value <= 0,
-    ">": lambda value: value > 0,
-    ">=": lambda value: value >= 0,
-    "==": lambda value: value == 0,
-    "!=": lambda value: value != 0,
-}
-
 
 def compared(order: Order, left: Ratio, right: Ratio) -> Formula:
     """left (order) right; decided at once where both are the same or numbers."""
     difference = left - right
     number = difference.constant
-    return Sign(order, difference) if number is None else Truth(HOLDS[order](number))
+    return Sign(order, difference) if number is None else Truth(bool(ORDERS[order](number, 0)))
 
 
 def put(formula: Formula, values: Mapping[Symbol, Ratio]) -> Formula:
@@ -100,7 +91,7 @@ def decided(formula: Formula, known: Callable[[Sign], bool | None] = lambda sign
         case Truth(holds):
             return holds
         case Sign(order, ratio):
-            return known(formula) if ratio.constant is None else HOLDS[order](ratio.constant)
+            return known(formula) if ratio.constant is None else bool(ORDERS[order](ratio.constant, 0))
         case Both(parts):
             return _all([decided(part, known) for part in parts])
         case Either(parts):

@@ -6,7 +6,7 @@ start; the second run, which the proof says takes the same path, has the same ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,7 @@ from dpaudit.verify.checker.ratios import Ratio
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.values import Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import bindings, inside, is_whole, largest
 
 MOST_PATHS = 2_000
 
@@ -130,7 +131,7 @@ def _drawn(part: nodes.Part, target: str, law: nodes.Law, scale: Ratio, line: in
 
 def assigned(block: nodes.Block) -> frozenset[str]:
     """Every name that a block gives a value, by assignment or by a draw."""
-    return frozenset(name for name, _ in _values(block))
+    return frozenset(name for name, _ in bindings(block))
 
 
 def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[str]]:
@@ -138,93 +139,33 @@ def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[
 
     A variable is public where every value it is given is an expression of what is public; the largest such set.
     """
-    values = [*_values(program.before), *_values(program.loop or ()), *_values(program.after)]
-    names = frozenset(name for name, _ in values)
-    public = _largest(names, values, _is_public)
-    return public, public & _largest(names, values, partial(_is_whole, integers=program.integers))
+    values = list(bindings(program.body))
+    public = largest(values, _is_public)
+    return public, public & largest(values, partial(is_whole, parameters=program.integers))
 
 
 def numbers(program: nodes.Program) -> frozenset[str]:
     """The variables that hold numbers and nothing else."""
-    values = [*_values(program.before), *_values(program.loop or ()), *_values(program.after)]
-    names = frozenset(name for name, _ in values)
-    return _largest(names, values, _is_number)
+    return largest(bindings(program.body), _is_number)
 
 
-def _values(block: nodes.Block) -> Iterator[tuple[str, nodes.Expression | None]]:
-    """Names and the values they are given; None for a draw."""
-    for statement in block:
-        match statement:
-            case nodes.Assign(target, value, _):
-                yield target, value
-            case nodes.Draw(target, _, _, _):
-                yield target, None
-            case nodes.Branch(_, then, otherwise, _):
-                yield from _values(then)
-                yield from _values(otherwise)
-            case _:
-                pass
-
-
-Given = list[tuple[str, nodes.Expression | None]]
-Test = Callable[[nodes.Expression | None, frozenset[str]], bool]
-
-
-def _largest(names: frozenset[str], values: Given, test: Test) -> frozenset[str]:
-    """The largest set of names whose every value passes the test, given that the set does."""
-    inside = names
-    while True:
-        fallen = {name for name, value in values if name in inside and not test(value, inside)}
-        if not fallen:
-            return inside
-        inside -= fallen
-
-
-def _is_public(value: nodes.Expression | None, inside: frozenset[str]) -> bool:
+def _is_public(value: nodes.Expression | None, names: frozenset[str]) -> bool:
     match value:
         case None | nodes.Answer() | nodes.Emitted():
             return False
         case nodes.Variable(name):
-            return name in inside
+            return name in names
         case _:
-            return all(_is_public(part, inside) for part in _parts(value))
+            return all(_is_public(part, names) for part in inside(value))
 
 
-def _is_whole(value: nodes.Expression | None, inside: frozenset[str], integers: frozenset[str]) -> bool:
-    match value:
-        case nodes.Number(amount):
-            return amount.denominator == 1
-        case nodes.Parameter(name):
-            return name in integers
-        case nodes.Variable(name):
-            return name in inside
-        case nodes.Index() | nodes.Length():
-            return True
-        case nodes.Arithmetical(operation, left, right):
-            return operation != "/" and _is_whole(left, inside, integers) and _is_whole(right, inside, integers)
-        case _:
-            return False
-
-
-def _is_number(value: nodes.Expression | None, inside: frozenset[str]) -> bool:
+def _is_number(value: nodes.Expression | None, names: frozenset[str]) -> bool:
     match value:
         case nodes.Variable(name):
-            return name in inside
+            return name in names
         case None | nodes.Number() | nodes.Parameter() | nodes.Answer() | nodes.Index() | nodes.Length():
             return True
         case nodes.Arithmetical(_, left, right):
-            return _is_number(left, inside) and _is_number(right, inside)
+            return _is_number(left, names) and _is_number(right, names)
         case _:
             return False
-
-
-def _parts(value: nodes.Expression) -> tuple[nodes.Expression, ...]:
-    match value:
-        case nodes.Arithmetical(_, left, right) | nodes.Compared(_, left, right):
-            return (left, right)
-        case nodes.All(parts) | nodes.Any(parts):
-            return parts
-        case nodes.Not(part):
-            return (part,)
-        case _:
-            return ()

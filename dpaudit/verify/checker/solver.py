@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.checker.formulas import HOLDS, Both, Either, Formula, Opposite, Sign, Truth, symbols
+from dpaudit.verify.checker.formulas import Both, Either, Formula, Opposite, Sign, Truth, symbols
 from dpaudit.verify.checker.polynomials import Polynomial, Symbol, name_of
 from dpaudit.verify.checker.ratios import Ratio
 from dpaudit.verify.checker.rejection import ProofRejected
+from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.requirement import z3
 
 PATIENCE_MS = 10_000  # for one obligation; the ones of a sound proof take a few
@@ -64,7 +65,7 @@ class Facts:
         """Whether the goal is true without any fact but that its common symbols and divisors are positive."""
         if isinstance(goal, Sign):
             number = self._numerator(goal.ratio).constant
-            return number is not None and HOLDS[goal.order](number)
+            return number is not None and bool(ORDERS[goal.order](number, 0))
         return goal == Truth(True)
 
     def _against(self, goal: Formula) -> tuple[str, Any]:
@@ -79,7 +80,7 @@ class Facts:
             case Truth(holds):
                 return z3().BoolVal(holds)
             case Sign(order, ratio):
-                return _compare(order, self._numerator(ratio))
+                return ORDERS[order](_term(self._numerator(ratio)), 0)
             case Both(parts):
                 return z3().And(*map(self._told, parts))
             case Either(parts):
@@ -109,23 +110,6 @@ class Facts:
         if not told:
             return ""
         return " at " + ", ".join(told[:SHOWN]) + (", ..." if len(told) > SHOWN else "")
-
-
-def _compare(order: str, above: Polynomial) -> Any:
-    left = _term(above)
-    match order:
-        case "<":
-            return left < 0
-        case "<=":
-            return left <= 0
-        case ">":
-            return left > 0
-        case ">=":
-            return left >= 0
-        case "==":
-            return left == 0
-        case _:
-            return left != 0
 
 
 def _term(polynomial: Polynomial) -> Any:

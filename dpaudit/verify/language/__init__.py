@@ -1,9 +1,8 @@
 """The language that proofs are made for: a subset of Python, read into a small tree."""
 
 from dpaudit.verify.language.doubles import rounded, wrong_scale
-from dpaudit.verify.language.interpreter import run
 from dpaudit.verify.language.outside import OutsideLanguage
 from dpaudit.verify.language.parse import read
 from dpaudit.verify.language.words import expression, text
 
-__all__ = ["OutsideLanguage", "expression", "read", "rounded", "run", "text", "wrong_scale"]
+__all__ = ["OutsideLanguage", "expression", "read", "rounded", "text", "wrong_scale"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.names import Names, parts
+from dpaudit.verify.language.facts import bindings, is_whole, largest, parts, statements, used
+from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.outline import Outline
 from dpaudit.verify.language.results import Parts, emits
 from dpaudit.verify.language.signature import RESERVED
@@ -42,7 +44,7 @@ def check(names: Names, found: Parts) -> None:
     _outputs(names, found)
     wholes = whole_variables(names, found)
     for expression, line, text in names.must_be_whole:
-        if not _is_whole(expression, wholes, names.wholes):
+        if not is_whole(expression, wholes, names.wholes):
             raise names.error(line, f"`{text}`", "int() of a number that is not whole would round it")
 
 
@@ -50,8 +52,8 @@ def whole_parameters(names: Names, found: Parts) -> frozenset[str]:
     """The parameters that are whole numbers: annotated so, used by // or %, or compared with counters."""
     wholes = whole_variables(names, found)
     found_so_far = set(names.wholes)
-    for expression in _expressions((*found.before, *(found.loop or ()), *found.after)):
-        for part in parts(expression):
+    for statement in statements(found.body):
+        for part in (part for expression in used(statement) for part in parts(expression)):
             if isinstance(part, nodes.Compared):
                 found_so_far |= _counted_against(names, part, wholes)
     return frozenset(found_so_far)
@@ -59,35 +61,7 @@ def whole_parameters(names: Names, found: Parts) -> frozenset[str]:
 
 def whole_variables(names: Names, found: Parts) -> frozenset[str]:
     """The variables that only ever hold whole numbers, counters above all."""
-    values: dict[str, list[nodes.Expression | None]] = {}
-    for statement in _statements((*found.before, *(found.loop or ()), *found.after)):
-        if isinstance(statement, nodes.Assign):
-            values.setdefault(statement.target, []).append(statement.value)
-    wholes = frozenset(values)
-    while True:
-        kept = frozenset(
-            name
-            for name in wholes
-            if all(value is not None and _is_whole(value, wholes, names.wholes) for value in values[name])
-        )
-        if kept == wholes:
-            return wholes
-        wholes = kept
-
-
-def _is_whole(expression: nodes.Expression, variables: frozenset[str], parameters: set[str]) -> bool:
-    match expression:
-        case nodes.Number(value=value):
-            return value.denominator == 1
-        case nodes.Index() | nodes.Length():
-            return True
-        case nodes.Parameter(name=name):
-            return name in parameters
-        case nodes.Variable(name=name):
-            return name in variables
-        case nodes.Arithmetical(operation=operation, left=left, right=right) if operation != "/":
-            return all(_is_whole(side, variables, parameters) for side in (left, right))
-    return False
+    return largest(bindings(found.body), partial(is_whole, parameters=names.wholes))
 
 
 def _counted_against(names: Names, compared: nodes.Compared, wholes: frozenset[str]) -> set[str]:
@@ -98,8 +72,8 @@ def _counted_against(names: Names, compared: nodes.Compared, wholes: frozenset[s
     parameters = {part.name for part in inside if isinstance(part, nodes.Parameter)}
     if not counts or parameters & names.signature.reals:
         return set()
-    is_whole = all(_is_whole(side, wholes, parameters | names.wholes) for side in (compared.left, compared.right))
-    return parameters if is_whole else set()
+    alike = all(is_whole(side, wholes, parameters | names.wholes) for side in (compared.left, compared.right))
+    return parameters if alike else set()
 
 
 def _bound(names: Names, statements: Sequence[ast.stmt], known: frozenset[str]) -> frozenset[str] | None:
@@ -134,14 +108,14 @@ def _reads(names: Names, node: ast.AST, known: frozenset[str]) -> None:
 
 
 def _reserved(names: Names, found: Parts) -> None:
-    for statement in _statements((*found.before, *(found.loop or ()), *found.after)):
+    for statement in statements(found.body):
         if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
             raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
 
 
 def _outputs(names: Names, found: Parts) -> None:
     """True and 1 are equal outputs in Python."""
-    everything = emits((*found.before, *(found.loop or ()), *found.after))
+    everything = emits(found.body)
     values = [(emit.value, emit.line) for emit in everything]
     truth = [line for value, line in values if isinstance(value, nodes.Symbol) and value.name in ("True", "False")]
     numbers = [line for value, line in values if not isinstance(value, nodes.Symbol)]
@@ -168,22 +142,3 @@ def _most(statement: nodes.Statement) -> int:
     if isinstance(statement, nodes.Branch):
         return max(sum(map(_most, statement.then)), sum(map(_most, statement.otherwise)))
     return int(isinstance(statement, nodes.Emit))
-
-
-def _statements(block: nodes.Block) -> Iterator[nodes.Statement]:
-    for statement in block:
-        yield statement
-        if isinstance(statement, nodes.Branch):
-            yield from _statements(statement.then)
-            yield from _statements(statement.otherwise)
-
-
-def _expressions(block: nodes.Block) -> Iterator[nodes.Expression]:
-    for statement in _statements(block):
-        match statement:
-            case nodes.Assign(value=value):
-                yield value
-            case nodes.Emit(value=value):
-                yield value
-            case nodes.Branch(condition=condition):
-                yield condition

@@ -8,14 +8,14 @@ then rounding alone decides. What a variable may hold is followed on all paths, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.interpreter import OPERATIONS
+from dpaudit.verify.language.facts import OPERATIONS, statements
 from dpaudit.verify.language.outside import OutsideLanguage
 
 GRID, LARGEST = 64, 2**20  # such steps add up without rounding for 2**26 answers
@@ -76,7 +76,8 @@ def rounded(program: nodes.Program) -> OutsideLanguage | None:
 
 def wrong_scale(program: nodes.Program, parameters: Mapping[str, Fraction]) -> OutsideLanguage | None:
     """The first scale or divisor that at these parameters is another number in doubles; None where there is none."""
-    scales = ((draw.scale, draw.line) for draw in _draws((*program.before, *(program.loop or ()), *program.after)))
+    draws = (each for each in statements(program.body) if isinstance(each, nodes.Draw))
+    scales = ((draw.scale, draw.line) for draw in draws)
     for number, line in (*scales, *program.divisors):
         try:
             real = _computed(number, parameters, Fraction)
@@ -108,14 +109,6 @@ def size_of(factor: Fraction) -> int:
     (0, 3, 3)
     """
     return abs(factor.numerator.bit_length() - factor.denominator.bit_length())
-
-
-def _draws(block: nodes.Block) -> Iterator[nodes.Draw]:
-    for statement in block:
-        if isinstance(statement, nodes.Draw):
-            yield statement
-        elif isinstance(statement, nodes.Branch):
-            yield from _draws((*statement.then, *statement.otherwise))
 
 
 def _computed(scale: nodes.Expression, parameters: Mapping[str, Fraction], kind: Callable[[Fraction], Any]) -> Any:

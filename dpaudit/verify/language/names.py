@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import parts, reads
 from dpaudit.verify.language.outline import Loop, assigned
 from dpaudit.verify.language.outside import OutsideLanguage
 from dpaudit.verify.language.signature import RESERVED, Signature
@@ -106,29 +107,6 @@ def _plainly_named(names: Names, node: ast.AST, construct: str, name: str) -> No
         raise names.error(node, construct, "that is a name of the reader: choose another")
     if NAME.fullmatch(name) is None:
         raise names.error(node, construct, "a proof writes names with letters, digits and _ alone")
-
-
-def reads(expression: nodes.Expression) -> frozenset[str]:
-    """The variables in an expression.
-
-    >>> sorted(reads(nodes.Arithmetical("+", nodes.Variable("a"), nodes.Variable("b"))))
-    ['a', 'b']
-    """
-    return frozenset(part.name for part in parts(expression) if isinstance(part, nodes.Variable))
-
-
-def parts(expression: nodes.Expression) -> Iterator[nodes.Expression]:
-    """An expression and everything in it."""
-    yield expression
-    match expression:
-        case nodes.Arithmetical(left=left, right=right) | nodes.Compared(left=left, right=right):
-            yield from parts(left)
-            yield from parts(right)
-        case nodes.All(parts=inner) | nodes.Any(parts=inner):
-            for one in inner:
-                yield from parts(one)
-        case nodes.Not(part=part):
-            yield from parts(part)
 
 
 def _truths(function: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:

@@ -214,6 +214,11 @@ class Program:
     defaults: Mapping[str, Fraction] = field(default_factory=dict)
     divisors: tuple[tuple[Expression, int], ...] = ()
 
+    @property
+    def body(self) -> Block:
+        """All its statements in order: before, in and after the loop."""
+        return (*self.before, *(self.loop or ()), *self.after)
+
 
 def path_name(part: Part, decisions: str) -> str:
     """The name of a path: its part of the program and its decisions.

@@ -16,7 +16,8 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.checks import check, check_read, whole_parameters
-from dpaudit.verify.language.names import Names, names_of, parts
+from dpaudit.verify.language.facts import parts
+from dpaudit.verify.language.names import Names, names_of
 from dpaudit.verify.language.outline import Loop, Outline, outline_of
 from dpaudit.verify.language.results import Parts, finished, returned
 from dpaudit.verify.language.signature import is_real, number_in, signature_of

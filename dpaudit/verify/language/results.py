@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import statements
 from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.statements import Lowered, emitted, symbol_of
 from dpaudit.verify.language.values import ZERO, Draws, is_condition, number
@@ -22,6 +23,11 @@ class Parts:
     loop: nodes.Block | None
     after: nodes.Block
     result: tuple[nodes.Expression, ...]
+
+    @property
+    def body(self) -> nodes.Block:
+        """All statements."""
+        return (*self.before, *(self.loop or ()), *self.after)
 
 
 def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expression, ...]]:
@@ -59,13 +65,7 @@ def finished(names: Names, parts: Parts) -> Parts:
 
 def emits(block: nodes.Block) -> list[nodes.Emit]:
     """All statements of a block, at any depth, that add an output."""
-    found: list[nodes.Emit] = []
-    for statement in block:
-        if isinstance(statement, nodes.Emit):
-            found.append(statement)
-        elif isinstance(statement, nodes.Branch):
-            found += [*emits(statement.then), *emits(statement.otherwise)]
-    return found
+    return [statement for statement in statements(block) if isinstance(statement, nodes.Emit)]
 
 
 def _part(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
@@ -100,7 +100,9 @@ def _largest(names: Names, parts: Parts) -> Parts:
     assert names.container is not None
     loop = parts.loop or ()
     places = [place for place, statement in enumerate(loop) if isinstance(statement, nodes.Emit)]
-    stops = [place for place, statement in enumerate(loop) if _may_stop(statement)]
+    stops = [
+        place for place, one in enumerate(loop) if any(isinstance(part, nodes.Stop) for part in statements((one,)))
+    ]
     alone = len(places) == 1 == len(emits(loop)) and not emits(parts.before) and not emits(parts.after)
     if not alone or any(place < places[0] for place in stops):
         line = emits(loop)[0].line if emits(loop) else 1
@@ -129,12 +131,6 @@ def _largest(names: Names, parts: Parts) -> Parts:
     return Parts(
         (*parts.before, *start), (*loop[: places[0]], *chosen, *loop[places[0] + 1 :]), parts.after, parts.result
     )
-
-
-def _may_stop(statement: nodes.Statement) -> bool:
-    if isinstance(statement, nodes.Branch):
-        return any(_may_stop(part) for part in (*statement.then, *statement.otherwise))
-    return isinstance(statement, nodes.Stop)
 
 
 def _counted(names: Names, parts: Parts) -> Parts:

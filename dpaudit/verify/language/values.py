@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import get_args
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.names import Names, parts
+from dpaudit.verify.language.facts import parts
+from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.outline import unreadable
 from dpaudit.verify.language.signature import LONGEST, literal
 

@@ -16,6 +16,7 @@ from typing import get_args
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import bindings
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>len\([^()]+\)'?|[^\W\d]\w*'?)"
@@ -62,16 +63,7 @@ def expression(words: str, program: nodes.Program) -> nodes.Expression:
 
 def variables(program: nodes.Program) -> frozenset[str]:
     """The names of all variables of a program, its draws included."""
-    return frozenset(_targets((*program.before, *(program.loop or ()), *program.after)))
-
-
-def _targets(block: nodes.Block) -> Iterator[str]:
-    for statement in block:
-        if isinstance(statement, nodes.Assign | nodes.Draw):
-            yield statement.target
-        elif isinstance(statement, nodes.Branch):
-            yield from _targets(statement.then)
-            yield from _targets(statement.otherwise)
+    return frozenset(name for name, _ in bindings(program.body))
 
 
 # --- to text: levels are 0 or, 1 and, 2 not, 3 comparison, 4 sum, 5 product, 6 minus ----------------------------

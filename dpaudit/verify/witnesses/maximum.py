@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import bindings, reads, statements, used
 from dpaudit.verify.witnesses.linear import Linear
 from dpaudit.verify.witnesses.states import State, splits
 
@@ -62,7 +62,7 @@ def _read(statement: nodes.Statement) -> Maximum | None:
     for value, best, sign in ((compared.left, compared.right, 1), (compared.right, compared.left, -1)):
         if not isinstance(best, nodes.Variable) or assigned.get(best.name) != value:
             continue
-        if set(assigned) & set(_names(value)):
+        if set(assigned) & reads(value):
             continue
         return Maximum(
             statement,
@@ -84,39 +84,8 @@ def _first(part: nodes.Expression) -> bool:
 
 def _alone(found: Maximum, program: nodes.Program) -> bool:
     """Whether the rest of the loop neither reads nor changes what the branch assigns, nor ends the loop."""
-    others = [statement for statement in program.loop or () if statement is not found.branch]
-    values = [each.value for each in found.branch.then if isinstance(each, nodes.Assign)]
-    read = {name for value in values for name in _names(value)} & found.assigned
-    touched = {name for statement in others for name in _touched(statement)}
-    return not read and not touched & found.assigned
-
-
-def _touched(statement: nodes.Statement) -> Iterator[str]:
-    match statement:
-        case nodes.Assign(target, value, _):
-            yield target
-            yield from _names(value)
-        case nodes.Draw(target, _, scale, _):
-            yield target
-            yield from _names(scale)
-        case nodes.Emit(value, key, _):
-            yield from _names(value)
-            yield from _names(key) if key is not None else ()
-        case nodes.Branch(condition, then, otherwise, _):
-            yield from _names(condition)
-            for each in (*then, *otherwise):
-                yield from _touched(each)
-
-
-def _names(expression: nodes.Expression) -> Iterator[str]:
-    match expression:
-        case nodes.Variable(name):
-            yield name
-        case nodes.Arithmetical(_, left, right) | nodes.Compared(_, left, right):
-            yield from _names(left)
-            yield from _names(right)
-        case nodes.All(parts) | nodes.Any(parts):
-            for part in parts:
-                yield from _names(part)
-        case nodes.Not(part):
-            yield from _names(part)
+    others = tuple(statement for statement in program.loop or () if statement is not found.branch)
+    inner = [expression for statement in found.branch.then for expression in used(statement)]
+    outer = [expression for statement in statements(others) for expression in used(statement)]
+    changed = {name for name, _ in bindings(others)}
+    return not (reads(*inner, *outer) | changed) & found.assigned

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.doubles import NEAR, WIDEST, near, size_of
-from dpaudit.verify.language.interpreter import OPERATIONS, ORDERS
+from dpaudit.verify.language.facts import OPERATIONS, ORDERS
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.linear import Draw, Linear, Unknown, Value
 from dpaudit.verify.witnesses.outputs import Released

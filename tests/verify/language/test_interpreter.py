@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.language import read, run
+from dpaudit.verify.language import read
+from tests.verify.interpreter import run
 
 PROGRAM = read(
     """

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.language import read, run
+from dpaudit.verify.language import read
+from tests.verify.interpreter import run
 from tests.verify.language.test_reading import HELD, PARAMETERS, SHAPES, Noise, as_output
 
 SOURCES = [*SHAPES.values(), *(inspect.getsource(function) for function in HELD.values())]

@@ -16,7 +16,8 @@ from dpaudit.catalogue.additive import laplace, laplace_vector
 from dpaudit.catalogue.entry import Entry
 from dpaudit.catalogue.selection import report_noisy_max
 from dpaudit.catalogue.sparse import above_threshold, gap_sparse, numeric_sparse, sparse, sparse_lyu_1, sparse_monotone
-from dpaudit.verify.language import OutsideLanguage, nodes, read, run
+from dpaudit.verify.language import OutsideLanguage, nodes, read
+from tests.verify.interpreter import run
 from tests.verify.programs import FAMILY, PROGRAMS
 
 HELD = {case.name: case.function for case in (*PROGRAMS.values(), *FAMILY.values())}

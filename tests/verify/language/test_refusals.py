@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.language import OutsideLanguage, nodes, read, run
+from dpaudit.verify.language import OutsideLanguage, nodes, read
+from tests.verify.interpreter import run
 
 LIMIT = [1.0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,25 +10,10 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import OPERATIONS, ORDERS
 
 Number = Fraction | float
 DrawsOne = Callable[[nodes.Law, Any], Any]
-OPERATIONS: dict[nodes.Operation, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
-ORDERS: dict[nodes.Order, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 SYMBOLS: dict[str, bool | None] = {"None": None, "True": True, "False": False}
 
 
@@ -43,7 +27,7 @@ def run(
     `InvalidSpec` for parameters that are missing, unknown, not whole where they must be, or against the
     preconditions, for no answers at all, for a divisor that is 0 (wherever it stands), and for a scale not above 0.
 
-    >>> from dpaudit.verify.language.parse import read
+    >>> from dpaudit.verify.language import read
     >>> program = read("def f(q, rng, eps):\\n    return tuple(x + rng.laplace(scale=1 / eps) for x in q)")
     >>> [str(value) for value in run(program, [1, 2], {"eps": 4}, lambda law, scale: scale)]
     ['5/4', '9/4']

@@ -1,0 +1,115 @@
+"""Facts of a tree that the reader, the search and the checker share: what stands in it, what it binds, what signs mean.
+
+None is a judgement: what is private, which paths agree and what a shift costs, search and checker each decide by their
+own lines. A fact that is wrong here is wrong for both, so this module is among those that must be right for PROVED.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+from dpaudit.verify.language import nodes
+
+OPERATIONS: dict[nodes.Operation, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+ORDERS: dict[nodes.Order, Callable[[Any, Any], Any]] = {  # of numbers, and of terms of z3
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+Binding = tuple[str, nodes.Expression | None]  # a name and the value that it is given; None for a draw
+
+
+def inside(expression: nodes.Expression) -> tuple[nodes.Expression, ...]:
+    """What an expression is made of."""
+    match expression:
+        case nodes.Arithmetical(_, left, right) | nodes.Compared(_, left, right):
+            return left, right
+        case nodes.All(several) | nodes.Any(several):
+            return several
+        case nodes.Not(part):
+            return (part,)
+    return ()
+
+
+def parts(expression: nodes.Expression) -> Iterator[nodes.Expression]:
+    """An expression and everything in it."""
+    yield expression
+    for part in inside(expression):
+        yield from parts(part)
+
+
+def reads(*expressions: nodes.Expression) -> frozenset[str]:
+    """The variables in some expressions.
+
+    >>> sorted(reads(nodes.Arithmetical("+", nodes.Variable("a"), nodes.Variable("b"))))
+    ['a', 'b']
+    """
+    found = (part for expression in expressions for part in parts(expression))
+    return frozenset(part.name for part in found if isinstance(part, nodes.Variable))
+
+
+def statements(block: nodes.Block) -> Iterator[nodes.Statement]:
+    """The statements of a block, those in its branches included."""
+    for statement in block:
+        yield statement
+        if isinstance(statement, nodes.Branch):
+            yield from statements(statement.then)
+            yield from statements(statement.otherwise)
+
+
+def bindings(block: nodes.Block) -> Iterator[Binding]:
+    """Every name that a block gives a value, with the value."""
+    for statement in statements(block):
+        if isinstance(statement, nodes.Assign):
+            yield statement.target, statement.value
+        elif isinstance(statement, nodes.Draw):
+            yield statement.target, None
+
+
+def used(statement: nodes.Statement) -> tuple[nodes.Expression, ...]:
+    """The expressions of a statement, without those of the statements in it."""
+    match statement:
+        case nodes.Assign(value=expression) | nodes.Draw(scale=expression) | nodes.Branch(condition=expression):
+            return (expression,)
+        case nodes.Emit(value, key):
+            return (value,) if key is None else (value, key)
+    return ()
+
+
+def largest(
+    values: Iterable[Binding], holds: Callable[[nodes.Expression | None, frozenset[str]], bool]
+) -> frozenset[str]:
+    """The largest set of names of which every value passes a test, given that the set does."""
+    values = tuple(values)
+    names = frozenset(name for name, _ in values)
+    while fallen := {name for name, value in values if name in names and not holds(value, names)}:
+        names -= fallen
+    return names
+
+
+def is_whole(value: nodes.Expression | None, variables: Collection[str], parameters: Collection[str]) -> bool:
+    """Whether a value is a whole number, where these variables and parameters are."""
+    match value:
+        case nodes.Number(amount):
+            return amount.denominator == 1
+        case nodes.Parameter(name):
+            return name in parameters
+        case nodes.Variable(name):
+            return name in variables
+        case nodes.Index() | nodes.Length():
+            return True
+        case nodes.Arithmetical(operation, left, right):
+            return operation != "/" and all(is_whole(side, variables, parameters) for side in (left, right))
+    return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from dpaudit.certify.certificate import plain
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, Record
+from dpaudit.results.strict_json import text_of
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.cells import cell
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
@@ -111,7 +111,7 @@ def as_csv(points: Sequence[Point]) -> str:
 
 def as_json(points: Sequence[Point]) -> str:
     """The points as a JSON array of objects, ASCII only."""
-    return json.dumps([point.to_dict() for point in points], indent=1, allow_nan=False)
+    return text_of([point.to_dict() for point in points]).rstrip("\n")
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:

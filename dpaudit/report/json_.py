@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import SUITE_SCHEMA
+from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteResult
 
 
@@ -39,7 +39,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     ]
     head = {"schema": SUITE_SCHEMA, "confidence": suite.confidence, "exit_code": suite.exit_code}
     # ASCII only: hidden and bidirectional characters stand as escapes, and come back exactly
-    return json.dumps({**head, "reviewed": reviewed, "entries": entries}, indent=1, allow_nan=False) + "\n"
+    return text_of({**head, "reviewed": reviewed, "entries": entries})
 
 
 def _acceptance(made: Acceptance) -> dict[str, Any]:

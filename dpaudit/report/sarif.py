@@ -22,6 +22,7 @@ from urllib.parse import quote
 from dpaudit.report.places import inside, spec_of
 from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.acceptances import acceptance_line
 from dpaudit.results.wording.numerals import p_text
@@ -56,7 +57,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         "results": _numbered([_result(found, suite, place, named) for found in reported(suite)]),
         "properties": {"summary": suite_headline(suite)},
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, allow_nan=False) + "\n"
+    return text_of({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _driver(suite: SuiteResult) -> dict[str, Any]:

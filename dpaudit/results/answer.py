@@ -6,7 +6,6 @@ rng it is given); `provenance` holds all that may differ between two equal audit
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from dpaudit.results.files import write_text
 from dpaudit.results.health import Health
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.question import spec_hash
+from dpaudit.results.strict_json import stored, text_of
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
@@ -45,10 +45,6 @@ class Explored:
     score: float | None = None
     runs: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The entry as results store it."""
-        return {"what": self.what, "name": self.name, "status": self.status, "score": self.score, "runs": self.runs}
-
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -58,10 +54,6 @@ class Ending:
     what: str
     runs: tuple[int, int]
     hits: tuple[int, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The ending as results store it."""
-        return {"what": self.what, "runs": list(self.runs), "hits": list(self.hits)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,20 +275,20 @@ class Answer:
             "others": [finding.to_dict() for finding in self.others],
             "blocks": [block.to_dict() for block in self.blocks],
             "representation": None if self.representation is None else self.representation.to_dict(),
-            "health": self.health.to_dict(),
-            "controls": [control.to_dict() for control in self.controls],
+            "health": stored(self.health),
+            "controls": stored(self.controls),
             "model_based": self.model_based,
             "runs_used": self.runs_used,
-            "explored": [entry.to_dict() for entry in self.explored],
+            "explored": stored(self.explored),
             "ceiling": self.ceiling,
             "upper": None if self.upper is None else self.upper.to_dict(),
-            "histogram": None if self.histogram is None else self.histogram.to_dict(),
+            "histogram": stored(self.histogram),
             "trail": [evidence.to_dict() for evidence in self.trail],
             "reproducible": self.reproducible,
-            "adjacency": list(self.adjacency),
+            "adjacency": stored(self.adjacency),
             "unseen": self.unseen,
             "unpaired": self.unpaired,
-            "endings": [ending.to_dict() for ending in self.endings],
+            "endings": stored(self.endings),
             "provenance": self.provenance,
         }
 
@@ -306,4 +298,4 @@ class Answer:
 
     def to_json(self) -> str:
         """The result as JSON text, ASCII only, so that no hidden character stands in it."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+        return text_of(self.to_dict())

@@ -16,6 +16,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.strict_json import stored
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 
 PINNED_WITHIN = 0.01  # of the upper bound
@@ -59,14 +60,7 @@ class LowerBound:
 
     def to_dict(self) -> dict[str, Any]:
         """The bound as plain values; infinity is the string "inf"."""
-        return {
-            "epsilon_lower": _plain(self.epsilon_lower),
-            "delta": self.delta,
-            "confidence": self.confidence,
-            "scope": self.scope,
-            "source": self.source,
-            "refutes": self.refutes,
-        }
+        return {key: value for key, value in stored(self).items() if key not in ("parameter", "lower")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +193,7 @@ class Bounds:
             "verdict": self.verdict.value,
             "claim": None if self.claim is None else self.claim.to_dict(),
             "delta": self.delta,
-            "epsilon": {"lower": _plain(low), "upper": _plain(high)},
+            "epsilon": {"lower": stored(low), "upper": stored(high)},
             "for_all_inputs": self.for_all_inputs,
             "one_way": self.one_way,
             "lower": None if self.lower is None else self.lower.to_dict(),
@@ -242,7 +236,3 @@ def hair_above(value: float) -> float:
 def _near(delta: float) -> float:
     """The delta and a hair; no failure at all stays none."""
     return hair_above(delta) if delta else 0.0
-
-
-def _plain(value: float) -> float | str:
-    return value if math.isfinite(value) else "inf"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +26,6 @@ class Control:
     def seen(self) -> bool:
         """Whether it was caught as often as it must be: 19 times of 20."""
         return self.caught >= self.needed
-
-    def to_dict(self) -> dict[str, Any]:
-        """The control as results store it."""
-        return {
-            "mass": self.mass,
-            "rarer": self.rarer,
-            "loss": self.loss,
-            "caught": self.caught,
-            "repeats": self.repeats,
-            "needed": self.needed,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Control:
-        """The control of a stored result."""
-        return cls(**stored)
 
 
 def smallest_seen(controls: Sequence[Control]) -> Control | None:

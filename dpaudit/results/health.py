@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from dpaudit.errors import UnsoundAudit
 
@@ -46,16 +45,6 @@ class Check:
         """Whether the runs are not independent."""
         return self.p_value <= self.level
 
-    def to_dict(self) -> dict[str, Any]:
-        """The check as results store it."""
-        return {
-            "name": self.name,
-            "log10_p": self.log10_p,
-            "level": self.level,
-            "finding": self.finding,
-            "cure": self.cure,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Health:
@@ -85,12 +74,3 @@ class Health:
             f"{worst.name}: {worst.finding} (p-value {worst.p_value:.1e}, level {worst.level:.1e}){also}; "
             f"runs that depend on each other give no verdict; {'; or '.join(cures)}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The checks as results store them."""
-        return {"checks": [check.to_dict() for check in self.checks], "notes": list(self.notes)}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Health:
-        """The checks of a stored result."""
-        return cls(tuple(Check(**check) for check in stored["checks"]), tuple(stored["notes"]))

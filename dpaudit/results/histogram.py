@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 Counts = tuple[int, ...]
 
@@ -28,24 +27,3 @@ class Histogram:
     tokens_second: Counts
     runs_first: int
     runs_second: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The histogram as results store it."""
-        return {
-            "feature": self.feature,
-            "edges": list(self.edges),
-            "values": list(self.values),
-            "first": list(self.first),
-            "second": list(self.second),
-            "labels": list(self.labels),
-            "tokens_first": list(self.tokens_first),
-            "tokens_second": list(self.tokens_second),
-            "runs_first": self.runs_first,
-            "runs_second": self.runs_second,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Histogram:
-        """The histogram of a stored result."""
-        values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items()}
-        return cls(**values)

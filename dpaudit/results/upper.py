@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.strict_json import stored
 
 
 class Label(Enum):
@@ -72,16 +72,5 @@ class UpperBound:
 
     def to_dict(self) -> dict[str, Any]:
         """The bound as results store it; infinity is the string "inf"."""
-        return {
-            "epsilon_upper": _plain(self.epsilon_upper),
-            "epsilon_lower": None if self.epsilon_lower is None else _plain(self.epsilon_lower),
-            "delta": self.delta,
-            "label": self.label.value,
-            "scope": self.scope,
-            "arithmetic": self.arithmetic.value,
-            "source": self.source,
-        }
-
-
-def _plain(value: float) -> float | str:
-    return value if math.isfinite(value) else "inf"
+        first = ("epsilon_upper", "epsilon_lower")  # the two ends stand side by side in a file
+        return {**dict.fromkeys(first), **stored(self)}

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dpaudit.spec_file.tables import PairTable, SweepTable, SweptClaimTable
 
 
-
 @dataclass(frozen=True, slots=True)
 class SweepQuestion:
     """One sweep of a spec file: its name, its grid, and whether its questions are bounded from above too."""

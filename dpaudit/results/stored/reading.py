@@ -6,12 +6,12 @@ one line. A file whose verdict, certificate, ceiling or hash its own numbers do 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -31,11 +31,15 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.agreement import CURE, agree
-from dpaudit.results.stored.models import StoredCertificate, StoredFinding, StoredResult, StoredUpper
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper
+from dpaudit.results.strict_json import parsed
+from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
 from dpaudit.results.wording.quoting import clean
+
+GIVE = "give the path of a result that dpaudit saved"
+_values = partial(msgspec.convert, strict=False, from_attributes=True)  # of a model, as ours; "inf" is infinity
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
@@ -44,7 +48,7 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
     Raises `InvalidSpec` where the file is missing, is not such a result, or contradicts its own counts.
     """
     with named(path):
-        return result_of(parsed(text_of(path)))
+        return result_of(read(path))
 
 
 def loads(text: str, name: object = "a stored result") -> AuditResult:
@@ -53,7 +57,7 @@ def loads(text: str, name: object = "a stored result") -> AuditResult:
     Raises `InvalidSpec` as `load` does.
     """
     with named(name):
-        return result_of(parsed(text))
+        return result_of(parsed(text, cure=CURE, not_json=GIVE))
 
 
 def result_of(raw: Any) -> AuditResult:
@@ -78,48 +82,20 @@ def named(name: object) -> Iterator[None]:
         raise InvalidSpec(f"{shown}: not a result of this version: {clean(error, 300)}; {CURE}") from None
 
 
-def text_of(path: str | os.PathLike[str]) -> str:
-    """The text of a stored file."""
+def read(path: str | os.PathLike[str]) -> Any:
+    """The value of a stored file."""
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise InvalidSpec("there is no such file; give the path of a result that dpaudit saved") from None
-    except UnicodeDecodeError:
-        raise InvalidSpec("not JSON: it is not text in UTF-8; give the path of a result that dpaudit saved") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidSpec(f"cannot be read ({reason}); give the path of a result that dpaudit saved") from None
-
-
-def parsed(text: str) -> Any:
-    """The value of a JSON text: no key twice in an object, no number that is none."""
-    try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite)
+            return parsed(file.read(), cure=CURE, not_json=GIVE)
     except InvalidSpec:
         raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidSpec(f"not JSON ({clean(error)}); give the path of a result that dpaudit saved") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):  # readers differ in which of the two they take
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidSpec(f"the key {clean(twice)!r} stands twice in one object; {CURE}")
-    return found
-
-
-def _not_a_number(text: str) -> NoReturn:
-    raise InvalidSpec(f"{text} is not a number of JSON; {CURE}")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise InvalidSpec(f"the number {clean(text)} is too large; {CURE}")
-    return number
+    except FileNotFoundError:
+        raise InvalidSpec(f"there is no such file; {GIVE}") from None
+    except UnicodeDecodeError:
+        raise InvalidSpec(f"not JSON: it is not text in UTF-8; {GIVE}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidSpec(f"cannot be read ({reason}); {GIVE}") from None
 
 
 def check_schema(raw: Any, *schemas: str) -> None:
@@ -144,21 +120,21 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         evidence=main.evidence,
         certificate=main.certificate,
         runs_used=model.runs_used,
-        explored=tuple(Explored(x.what, x.name, x.status, x.score, x.runs) for x in model.explored),
+        explored=_values(model.explored, tuple[Explored, ...]),
         ceiling=float(model.ceiling),
         reproducible=model.reproducible,
-        health=Health.from_dict(raw["health"]),
+        health=_values(model.health, Health),
         blocks=tuple(_block(each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
         others=tuple(others),
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
-        controls=tuple(Control.from_dict(each) for each in raw["controls"]),
+        controls=_values(model.controls, tuple[Control, ...]),
         upper=None if model.upper is None else _upper(model.upper),
-        histogram=Histogram.from_dict(raw["histogram"]) if raw.get("histogram") else None,
+        histogram=_values(model.histogram or None, Histogram | None),
         trail=tuple(_evidence(each) for each in raw.get("trail", ())),
         adjacency=tuple(raw.get("adjacency", ())),
         unseen=raw.get("unseen", 0),
         unpaired=raw.get("unpaired", 0),
-        endings=tuple(Ending(x["what"], tuple(x["runs"]), tuple(x["hits"])) for x in raw.get("endings", ())),
+        endings=_values(model.endings or (), tuple[Ending, ...]),
         provenance=raw["provenance"],
     )
 
@@ -175,7 +151,7 @@ def _finding(
         claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[mine.witness.pair].distance),
         _witness(stored["witness"], place),
         _evidence(stored["evidence"]),
-        _certificate(mine.certificate),
+        _values(mine.certificate, Certificate),
     )
 
 
@@ -185,19 +161,12 @@ def _evidence(stored: dict[str, Any]) -> Evidence:
     return evidence
 
 
-def _certificate(c: StoredCertificate) -> Certificate:
-    epsilon = None if c.epsilon_lower is None else float(c.epsilon_lower)
-    return Certificate(float(c.lower), epsilon, c.p_value, c.delta, c.confidence, c.method)
-
-
 def _upper(u: StoredUpper) -> UpperBound:
     """The upper bound, as it was given: nothing in a result can tell whether it is right."""
-    lower = None if u.epsilon_lower is None else float(u.epsilon_lower)
     try:
-        return UpperBound(
-            float(u.epsilon_upper), u.delta, Label(u.label), u.scope, Arithmetic(u.arithmetic), u.source, lower
-        )
-    except InvalidSpec as error:
+        bound: UpperBound = _values(u, UpperBound)
+        return bound
+    except msgspec.ValidationError as error:
         raise InvalidSpec(f"upper: {error}; {CURE}") from None
 
 

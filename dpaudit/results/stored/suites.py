@@ -22,7 +22,7 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.agreement import CURE, TOLERANCE, agree
 from dpaudit.results.stored.models import Probability, Stored, StoredResult
-from dpaudit.results.stored.reading import check_schema, named, parsed, result_of, text_of
+from dpaudit.results.stored.reading import check_schema, named, read, result_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 
@@ -87,13 +87,13 @@ def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
     Raises `InvalidSpec` where the file is missing, is not such a suite, or contradicts its own results.
     """
     with named(path):
-        return _suite_of(parsed(text_of(path)))
+        return _suite_of(read(path))
 
 
 def load_either(path: str | os.PathLike[str]) -> AuditResult | SuiteResult:
     """The result or the suite in a file, whichever it says that it is. Raises `InvalidSpec` as `load_suite` does."""
     with named(path):
-        raw = parsed(text_of(path))
+        raw = read(path)
         check_schema(raw, SCHEMA, SUITE_SCHEMA)
         return result_of(raw) if raw["schema"] == SCHEMA else _suite_of(raw)
 

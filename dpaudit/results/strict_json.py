@@ -1,0 +1,66 @@
+"""Values as JSON, strictly: no number that is none, no key twice in an object, infinity as the string "inf"."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, NoReturn
+
+from dpaudit.errors import InvalidSpec
+from dpaudit.results.wording.quoting import clean
+
+
+def stored(value: Any) -> Any:
+    """A value as JSON holds it: a dataclass by its fields in their order, a tuple as a list.
+
+    >>> from dpaudit.results.control import Control
+    >>> stored((Control(0.01, 0.001, math.inf, 19, 20, 19),))
+    [{'mass': 0.01, 'rarer': 0.001, 'loss': 'inf', 'caught': 19, 'repeats': 20, 'needed': 19}]
+    """
+    if is_dataclass(value):
+        return {field.name: stored(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [stored(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
+    return "inf" if value == math.inf else value
+
+
+def text_of(value: Any) -> str:
+    """The text of a file: ASCII only, so that no hidden character stands in it."""
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def parsed(text: str, *, cure: str, not_json: str) -> Any:
+    """The value of a JSON text. Raises `InvalidSpec` with a cure: that for a damaged file, or for one of another kind.
+
+    >>> parsed('{"runs": NaN}', cure="restore the file", not_json="give another file")
+    Traceback (most recent call last):
+    dpaudit.errors.InvalidSpec: NaN is not a number of JSON; restore the file
+    """
+
+    def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):  # readers differ in which of the two they take
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise InvalidSpec(f"the key {clean(twice)!r} stands twice in one object; {cure}")
+        return found
+
+    def no_number(text: str) -> NoReturn:
+        raise InvalidSpec(f"{text} is not a number of JSON; {cure}")
+
+    def finite(text: str) -> float:
+        number = float(text)
+        if math.isinf(number):
+            raise InvalidSpec(f"the number {clean(text)} is too large; {cure}")
+        return number
+
+    try:
+        return json.loads(text, object_pairs_hook=whole, parse_constant=no_number, parse_float=finite)
+    except InvalidSpec:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidSpec(f"not JSON ({clean(error)}); {not_json}") from None

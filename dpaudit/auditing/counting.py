@@ -12,7 +12,7 @@ from dpaudit.auditing.searching.screening import at_pair
 from dpaudit.auditing.searching.search import frozen_tangent
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.errors import UnsoundAudit
-from dpaudit.events import Event, Partition
+from dpaudit.events import Event
 from dpaudit.events.features import Whole
 from dpaudit.outputs import Pilot, Token
 from dpaudit.results.certification import Evidence, best_delta, certificate_of, evidence_of, refutable
@@ -95,7 +95,9 @@ class Counting:
         self.progress.begin("fresh processes", min(needed, runs))
         found = run_processes(self.session, witness.pair, pilot, min(needed, runs))
         self.progress.end()
-        return Counted(witness, _of_processes(witness, found), processes=found)
+        watch = Watch(witness.event)
+        counts = watch.mixed(found.outputs, found.sides)
+        return Counted(witness, evidence_of(witness, watch.hits(counts), counts[:2]), processes=found)
 
 
 def _milestones(shards: int) -> list[int]:
@@ -106,15 +108,3 @@ def _milestones(shards: int) -> list[int]:
     """
     ends = {round(2 ** (step / 2)) - 1 for step in range(2 * shards.bit_length())}
     return sorted({end for end in ends if end < shards} | {shards - 1})
-
-
-def _of_processes(witness: Witness, found: Processes) -> Evidence:
-    event, sides = witness.event, found.sides
-    runs = (int((~sides).sum()), int(sides.sum()))
-    if isinstance(event, Partition):
-        index = event.index(found.outputs)
-        hits = [np.bincount(index[sides == side] + 1, minlength=len(event.bins) + 1)[1:] for side in (False, True)]
-    else:
-        inside = event.contains(found.outputs)
-        hits = [np.array([(inside & (sides == side)).sum()]) for side in (False, True)]
-    return evidence_of(witness, hits, runs)

@@ -34,6 +34,15 @@ class Event:
         """Which runs are in the event."""
         return self.among(self._plain(outputs) or self.feature.column(outputs))
 
+    @property
+    def sets(self) -> int:
+        """The number of sets that are counted: one."""
+        return 1
+
+    def state(self, outputs: Outputs) -> npt.NDArray[np.uint8]:
+        """The set that each run is in: 1, or 0 for none."""
+        return self.contains(outputs).view(np.uint8)
+
     def among(self, column: Column) -> npt.NDArray[np.bool_]:
         """Which cells of the feature's column are in the event."""
         within = _within_doubles if column.values.dtype == np.float64 else _within

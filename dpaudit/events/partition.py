@@ -47,13 +47,18 @@ class Partition:
         """The paths it reads; None for all."""
         return self.feature.wanted
 
-    def index(self, outputs: Outputs) -> npt.NDArray[np.intp]:
-        """The bin of each run, -1 where it is in none."""
+    @property
+    def sets(self) -> int:
+        """The number of sets that are counted: its bins."""
+        return len(self.bins)
+
+    def state(self, outputs: Outputs) -> npt.NDArray[np.uint8]:
+        """The bin that each run is in, numbered from 1; 0 where it is in none."""
         column = self.feature.column(outputs)
-        found = np.full(outputs.runs, -1, np.intp)
-        for place, each in enumerate(self.bins):
-            found[each.among(column)] = place
-        return found
+        states = np.zeros(outputs.runs, np.uint8)
+        for number, part in enumerate(self.bins, start=1):
+            states[part.among(column)] = number
+        return states
 
     def to_dict(self) -> dict[str, Any]:
         """The partition as results store it."""

@@ -23,13 +23,14 @@ from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.sampling import tasks
 from dpaudit.sampling.codec import BatchFailure
-from dpaudit.sampling.fresh import FreshTask, run_fresh
-from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes, check_backend, cluster
+from dpaudit.sampling.dask_pool import Dask
+from dpaudit.sampling.fresh import run_fresh
+from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes, check_backend
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
 from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, grouped
-from dpaudit.sampling.tasks import Done, run_task
+from dpaudit.sampling.tasks import Done, FreshTask, run_task
 from dpaudit.sampling.watch import words
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, Reducer, identical
 
@@ -68,7 +69,7 @@ class Engine:
         self.recorder = Recorder()
         self._child = Processes().with_threads(1)
         self._processes = Processes(self.n_jobs, silent=supervised)
-        self._clusters: dict[str, Pool] = {}
+        self._cluster: Dask | None = None
         self._made: dict[int, tuple[Mechanism, Any]] = {}
 
     def __enter__(self) -> Engine:
@@ -77,8 +78,8 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self._child.close()
         self._processes.close()
-        for pool in self._clusters.values():
-            pool.close()
+        if self._cluster is not None:
+            self._cluster.close()
 
     def keep_in(self, store: ShardStore) -> None:
         """Stores every shard of the audit to come before it is counted, and takes up those that are stored already."""
@@ -345,12 +346,11 @@ class Session:
 
     def _named_pool(self, backend: str) -> Pool:
         engine = self.engine
-        if backend not in engine._clusters:
-            made = cluster(backend, engine.n_jobs)
-            if made is None:
-                return Joblib(backend, engine.n_jobs)
-            engine._clusters[backend] = made
-        return engine._clusters[backend]
+        if backend != "dask":
+            return Joblib(backend, engine.n_jobs)
+        if engine._cluster is None:
+            engine._cluster = Dask(engine.n_jobs)
+        return engine._cluster
 
     def _home_pool(self, threads: int) -> Pool:
         if self.engine.supervised:

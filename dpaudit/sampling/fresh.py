@@ -7,27 +7,14 @@ runs it, and ends. So many processes cost little more than the import of the mec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
 
 from dpaudit.errors import UnsoundAudit
 from dpaudit.outputs import Outputs
-from dpaudit.sampling import guard, tasks
 from dpaudit.sampling.pools import LostWorker, Processes
-from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.tasks import FreshTask, run_alone
 from dpaudit.sampling.worker import Job
 
 INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes are shared among them
-
-
-@dataclass(frozen=True, slots=True)
-class FreshTask:
-    """Runs of one process: on these sides (True: second), in this order, with the rng of this shard."""
-
-    shard: Shard
-    sides: tuple[bool, ...]
 
 
 def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1) -> list[Outputs]:
@@ -40,7 +27,7 @@ def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1) -> list[
         missing = [place for place in range(len(work)) if place not in found]
         pool = Processes(min(at_once, INTERPRETERS), anew=True, spread=INTERPRETERS)
         try:
-            for number, (outputs,) in pool.numbered(_outputs, [(job, work[place]) for place in missing]):
+            for number, (outputs,) in pool.numbered(run_alone, [(job, work[place]) for place in missing]):
                 found[missing[number]] = outputs
         except LostWorker:
             continue
@@ -52,12 +39,3 @@ def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1) -> list[
             "run_timeout_s or ran out of memory; no verdict"
         )
     return [found[place] for place in range(len(work))]
-
-
-def _outputs(job: Job, task: FreshTask) -> Outputs:
-    sides: npt.NDArray[np.bool_] = np.array(task.sides, np.bool_)
-    with guard.alarms(job.run_timeout_s is not None):
-        worker = tasks.worker_for(job)
-        found = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
-    guard.disarm()
-    return found

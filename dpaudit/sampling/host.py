@@ -210,9 +210,7 @@ def serve(asked: int, told: int, driver: int) -> None:
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
 
-    import dpaudit.mechanisms.command
-    import dpaudit.mechanisms.resolve
-    import dpaudit.sampling.fresh  # noqa: F401
+    import dpaudit.sampling.answers  # noqa: F401
 
     gc.freeze()  # so that a fork's collector touches, and copies, none of this
     while (head := _read(asked, NONCE + LENGTH)) is not None:

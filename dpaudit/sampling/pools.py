@@ -170,15 +170,6 @@ def check_backend(name: str) -> str:
     return name
 
 
-def cluster(name: str, n_jobs: int) -> Pool | None:
-    """The pool of a cluster that is not driven through joblib; None for the other backends."""
-    if name != "dask":
-        return None
-    from dpaudit.sampling.dask_pool import Dask
-
-    return Dask(n_jobs)
-
-
 def _parallel(backend: str, n_jobs: int, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
     from joblib import Parallel, delayed
 

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpaudit import errors
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.outputs import Outputs
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.streams import Shard
@@ -38,6 +41,14 @@ class Done:
     seconds: float = 0.0
     cpu_s: float = 0.0
     error: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreshTask:
+    """Runs of one process: on these sides (True: second), in this order, with the rng of this shard."""
+
+    shard: Shard
+    sides: tuple[bool, ...]
 
 
 def as_error(done: Done) -> DpAuditError:
@@ -82,6 +93,16 @@ def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done
         if os.getpid() != process:
             os._exit(1)
         return Done(error=(type(error).__name__, str(error)))
+
+
+def run_alone(job: Job, task: FreshTask) -> Outputs:
+    """The outputs of a process that has run nothing before."""
+    sides = np.array(task.sides, np.bool_)
+    with guard.alarms(job.run_timeout_s is not None):
+        worker = worker_for(job)
+        found = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
+    guard.disarm()
+    return found
 
 
 def worker_for(job: Job) -> Worker:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,17 +35,31 @@ Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 
 
+class Sets(Protocol):
+    """What is counted: disjoint sets of outputs, one of an event, several of a partition."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """The paths it reads; None for all."""
+
+    @property
+    def sets(self) -> int:
+        """How many there are, at most 255."""
+
+    def state(self, outputs: Outputs) -> Bytes:
+        """The set that each run is in, numbered from 1; 0 for none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
     """A reducer: hits and runs of each side, of `main` and of each of `extra`, and what tells dependent runs.
 
-    `main` and `extra` are events (`contains(outputs) -> bool[runs]`) or partitions (`index(outputs) -> int[runs]`,
-    -1 for none, with their `bins`); all have `wanted`. It counts exactly what a plain counter would. `also` is another
-    reducer that sees the same outputs; `rest` gives its counts.
+    It counts exactly what a plain counter would. `also` is another reducer that sees the same outputs; `rest` gives
+    its counts.
     """
 
-    main: Any
-    extra: tuple[Any, ...] = ()
+    main: Sets
+    extra: tuple[Sets, ...] = ()
     also: Any = None
 
     @property
@@ -57,7 +71,7 @@ class Watch:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of sets of `main` and of each of `extra`: 1 for an event, the number of bins of a partition."""
-        return tuple(len(member.bins) if hasattr(member, "bins") else 1 for member in (self.main, *self.extra))
+        return tuple(member.sets for member in (self.main, *self.extra))
 
     def begin(self, shard: Shard, space: Bytes) -> Look:
         """What takes the outputs of one shard; `space` is memory of two bytes a run for as long as it does."""
@@ -68,7 +82,7 @@ class Watch:
         look = Look(self, 0, np.empty(0, np.uint8))
         for side, sample in enumerate((first, second)):
             for part, size in enumerate(self.sizes):
-                state = _state(self._member(part), sample.outputs)
+                state = self._member(part).state(sample.outputs)
                 hits = np.bincount(state, weights=sample.counts, minlength=size + 1)
                 look.hits[part][side] += hits.astype(np.int64)
         if self.also is not None:
@@ -100,7 +114,7 @@ class Watch:
         """What the counts of several shards tell of the order of their runs."""
         return replace(unpacked(np.array(list(table.values())), self.sizes), wanted=self.wanted)
 
-    def _member(self, part: int) -> Any:
+    def _member(self, part: int) -> Sets:
         return (self.main, *self.extra)[part]
 
 
@@ -132,7 +146,7 @@ class Look:
             return
         here = slice(start, start + runs)
         for part in range(len(self.hits)):
-            state = _state(self.watch._member(part), outputs)
+            state = self.watch._member(part).state(outputs)
             state = state if numbers is None else state[numbers]
             if part == 0:
                 self.states[here] = state
@@ -255,13 +269,6 @@ def _reduced(reducer: Any, outputs: Outputs, numbers: npt.NDArray[np.intp] | Non
 def _nothing() -> tuple[Counts, Counts, Counts, Counts, Words]:
     empty = np.zeros(0, np.bool_)
     return *summary(empty.view(np.uint8), empty), np.zeros(PRINTED, np.uint64)
-
-
-def _state(member: Any, outputs: Outputs) -> Bytes:
-    """The set that each output is in: 1 for an event, 1 .. for the bins of a partition, 0 for none."""
-    if hasattr(member, "bins"):
-        return cast("Bytes", (np.asarray(member.index(outputs)) + 1).astype(np.uint8))
-    return cast("Bytes", np.asarray(member.contains(outputs), np.bool_).view(np.uint8))
 
 
 def _by_side(states: Bytes, sides: Bools, size: int) -> Counts:

@@ -65,7 +65,7 @@ def evidence(found: PartitionProposal, first: float, second: float, runs: int, s
 
 def test_the_index_is_the_bin_that_holds_the_output() -> None:
     outputs = encode_objects(ODD)
-    index = PARTITION.index(outputs)
+    index = PARTITION.state(outputs).astype(int) - 1
     for place, each in enumerate(PARTITION.bins):
         assert (index == place).tolist() == each.contains(outputs).tolist()
     assert index[ODD.index("b")] == -1
@@ -153,7 +153,7 @@ def test_bins_come_in_order_of_falling_ratio() -> None:
         assert found is not None
         assert found.p_side == claimed
         assert found.family == "bins in order of their ratio"
-        index = found.partition.index(encode_batch(values, len(values)))
+        index = found.partition.state(encode_batch(values, len(values))).astype(int) - 1
         sides = [np.bincount(half, minlength=len(found.partition.bins)) for half in np.split(index, 2)]
         ratios = sides[0] / (sides[1] + 0.5)
         assert ratios.tolist() == sorted(ratios, reverse=True)
@@ -230,7 +230,7 @@ def test_tokens_and_numbers_are_all_in_bins() -> None:
     assert found is not None
     named = [each.label for event in found.partition.bins for each in event.tokens]
     assert sorted(named) == ["'a'", "'b'", "'c'"]
-    index = found.partition.index(encode_objects([-1.0, 0.5, 5.0, "a", "b", "c", "never seen"]))
+    index = found.partition.state(encode_objects([-1.0, 0.5, 5.0, "a", "b", "c", "never seen"])).astype(int) - 1
     assert -1 not in index[:-1]
     assert index[-1] == -1
 
@@ -239,7 +239,7 @@ def test_an_event_is_a_partition_of_one_bin() -> None:
     pilot = Pilot(encode_objects(["x"] * 20), encode_objects(["x"] * 20))
     found = as_partition(everything(pilot))
     assert len(found.partition.bins) == 1
-    assert found.partition.index(encode_objects(["x", "y"])).tolist() == [0, -1]
+    assert found.partition.state(encode_objects(["x", "y"])).tolist() == [1, 0]
 
 
 def test_bins_are_for_renyi_claims() -> None:

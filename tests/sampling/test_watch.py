@@ -64,12 +64,12 @@ CASES = [
 class Thirds:
     """A partition: numbers below 0, from 0 to 1, above 1."""
 
-    bins: tuple[str, ...] = ("low", "middle", "high")
+    sets: int = 3
     wanted: Any = None
 
-    def index(self, outputs: Outputs) -> Any:
+    def state(self, outputs: Outputs) -> Any:
         values = outputs.column(()).values
-        return np.where(values < 0.0, 0, np.where(values < 1.0, 1, 2))
+        return np.where(values < 0.0, 1, np.where(values < 1.0, 2, 3)).astype(np.uint8)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name if hasattr(case[0], "name") else case[0].__name__)

@@ -53,8 +53,6 @@ LIBRARY = (
 )  # mechanisms, and the mathematics of checks
 CLOSES = {  # imports that close a circle, and are still to go: this must shrink and never grow
     ("dpaudit.report.figures.drawing", "dpaudit.report.figures.canvas"),
-    ("dpaudit.sampling.host", "dpaudit.sampling.fresh"),
-    ("dpaudit.sampling.pools", "dpaudit.sampling.dask_pool"),
     ("dpaudit.scores.result", "dpaudit.scores.plots"),
     ("dpaudit.sweeps.door", "dpaudit.sweeps.page"),
 }

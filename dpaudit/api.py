@@ -111,7 +111,7 @@ def audit(
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PosedQuestion:
     """One audit as Python asks it, checked as far as that goes before anything runs; made by `pose`.
 
     `options` are further fields of `AuditSpec`: runs, confidence, seed and the like.
@@ -161,7 +161,7 @@ def pose(
     max_time_s: float | None,
     upper: UpperBound | None,
     **options: Any,
-) -> Question:
+) -> PosedQuestion:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
     stated = _claim(claim, epsilon, delta, relation)
     if upper is not None and not isinstance(upper, UpperBound):
@@ -169,7 +169,7 @@ def pose(
     adjacent = _pairs(pair, pairs, options["seed"])
     for each in adjacent:
         each.check(stated.relation)
-    return Question(wrap(mechanism), stated, adjacent, max_time_s, upper, options)
+    return PosedQuestion(wrap(mechanism), stated, adjacent, max_time_s, upper, options)
 
 
 def _described(mechanism: Mechanism, engine: Engine) -> Description | None:

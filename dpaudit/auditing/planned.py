@@ -6,10 +6,9 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify import smallest_caught
 from dpaudit.certify.power import MASSES
 from dpaudit.claims import Claim
-from dpaudit.results.answer import POWER
+from dpaudit.results.audited import POWER
 from dpaudit.results.certification import fitting, perfect_bound
-from dpaudit.results.wording.numerals import exact, up
-from dpaudit.results.wording.power import least_text
+from dpaudit.results.wording.numerals import exact, least_text, up
 
 
 def planned_power(claim: Claim, runs: int, level: float, spec: AuditSpec) -> list[str]:

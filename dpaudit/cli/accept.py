@@ -36,7 +36,7 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
 
     from dpaudit.errors import InvalidSpec
     from dpaudit.ledger.baseline import DEFAULT, accept, merged, read_baseline, write_baseline
-    from dpaudit.results.wording.acceptances import accepted_text
+    from dpaudit.results.wording.suites import accepted_text
     from dpaudit.spec_file.settings import read_settings
 
     try:

@@ -97,7 +97,7 @@ def _spending(question: Question) -> list[str]:
     from dpaudit.auditing.planned import planned_power
     from dpaudit.auditing.searching.screening import budget
     from dpaudit.certify.certificate import error_probability
-    from dpaudit.results.answer import POWER
+    from dpaudit.results.audited import POWER
     from dpaudit.results.certification import fitting, rest
 
     spec = question.outline()

@@ -13,9 +13,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, Record
 from dpaudit.results.strict_json import text_of
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.cells import cell
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
-from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.quoting import cell, clean
 from dpaudit.results.wording.statements import verdict_text
 
 SHORT = 12  # digits of a commit in a table
@@ -24,7 +23,7 @@ NOTHING_YET = "no result is recorded in it yet"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class HistoryPoint:
     """One recorded result of a history, and what changed since the one before it of the same audit.
 
     `source_changed` is None for the first, and where a source is not known; `question_changed` None for the first.
@@ -59,7 +58,7 @@ class Point:
         }
 
 
-def history(ledger: Ledger, mechanism: str) -> tuple[Point, ...]:
+def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
     """The points of an audit's name, a mechanism's reference or a fingerprint, the oldest first.
 
     Raises `InvalidSpec` where the ledger has nothing of that name.
@@ -75,17 +74,17 @@ def history(ledger: Ledger, mechanism: str) -> tuple[Point, ...]:
     for record in records:
         last = before.get(record.name)
         otherwise = None if last is None else _asked(last) != _asked(record)
-        points.append(Point(record, _source_changed(last, record), otherwise))
+        points.append(HistoryPoint(record, _source_changed(last, record), otherwise))
         before[record.name] = record
     return tuple(points)
 
 
-def names(points: Sequence[Point]) -> tuple[str, ...]:
+def names(points: Sequence[HistoryPoint]) -> tuple[str, ...]:
     """The audits that the points belong to."""
     return tuple(dict.fromkeys(point.record.name for point in points))
 
 
-def as_table(points: Sequence[Point]) -> str:
+def as_table(points: Sequence[HistoryPoint]) -> str:
     """The points for people, audit by audit; bounds rounded down."""
     blocks = []
     for name in names(points):
@@ -98,7 +97,7 @@ def as_table(points: Sequence[Point]) -> str:
     return "\n\n".join(blocks)
 
 
-def as_csv(points: Sequence[Point]) -> str:
+def as_csv(points: Sequence[HistoryPoint]) -> str:
     """The points as CSV, numbers whole, text that a spreadsheet could compute made harmless."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -109,7 +108,7 @@ def as_csv(points: Sequence[Point]) -> str:
     return file.getvalue().rstrip("\n")
 
 
-def as_json(points: Sequence[Point]) -> str:
+def as_json(points: Sequence[HistoryPoint]) -> str:
     """The points as a JSON array of objects, ASCII only."""
     return text_of([point.to_dict() for point in points]).rstrip("\n")
 
@@ -118,7 +117,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _row(point: Point) -> tuple[str, ...]:
+def _row(point: HistoryPoint) -> tuple[str, ...]:
     record, first = point.record, point.question_changed is None
     source = {None: "first" if first else "not known", True: "changed", False: "same"}[point.source_changed]
     above = record.claimed if record.verdict == Verdict.REFUTED.value else None

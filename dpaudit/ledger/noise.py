@@ -47,7 +47,7 @@ from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
-from dpaudit.results.answer import Finding
+from dpaudit.results.audited import Finding
 from dpaudit.results.change import Noise
 from dpaudit.results.question import screening_share
 from dpaudit.results.result import AuditResult

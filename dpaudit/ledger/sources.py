@@ -99,14 +99,14 @@ def _ledger(path: Path, commit: str | None) -> tuple[str, tuple[Half, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class SuiteRun:
     """Which spec files a run was of, and when it started."""
 
     files: str
     started: str
 
 
-def newest(records: Sequence[Record], suites: Mapping[str, Suite]) -> list[Record]:
+def newest(records: Sequence[Record], suites: Mapping[str, SuiteRun]) -> list[Record]:
     """Of every audit (spec files, name and mechanism) what its newest run recorded; outside runs, of every question.
 
     Audits of other spec files that share a name and a mechanism are others: none of them hides one of them.
@@ -125,18 +125,18 @@ def newest(records: Sequence[Record], suites: Mapping[str, Suite]) -> list[Recor
     return kept
 
 
-def _audit(record: Record, suites: Mapping[str, Suite]) -> Hashable:
+def _audit(record: Record, suites: Mapping[str, SuiteRun]) -> Hashable:
     suite = suites.get(record.run or "")
     return None if suite is None else suite.files, record.name, record.reference
 
 
-def _suites(ledger: Ledger) -> dict[str, Suite]:
+def _suites(ledger: Ledger) -> dict[str, SuiteRun]:
     rows = ledger.database.rows("SELECT id, suite_hash, started FROM runs")
-    return {row["id"]: Suite(row["suite_hash"], row["started"]) for row in rows}
+    return {row["id"]: SuiteRun(row["suite_hash"], row["started"]) for row in rows}
 
 
 def _with_failures(
-    ledger: Ledger, halves: dict[Record, Half], suites: Mapping[str, Suite], runs: set[str | None] | None
+    ledger: Ledger, halves: dict[Record, Half], suites: Mapping[str, SuiteRun], runs: set[str | None] | None
 ) -> list[Half]:
     """The audits of a ledger, those whose newest run ended without a verdict among them; `runs` None: of all runs."""
     by_name: dict[str, list[Record]] = {}
@@ -168,7 +168,7 @@ def _with_failures(
     return [*(half for record, half in halves.items() if record not in over), *lost]
 
 
-def _when(record: Record, suites: Mapping[str, Suite]) -> str:
+def _when(record: Record, suites: Mapping[str, SuiteRun]) -> str:
     suite = suites.get(record.run or "")
     return record.recorded if suite is None else suite.started
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from dpaudit.pytest_plugin.profiles import PROFILES, Plan, plan, settings_of
+from dpaudit.pytest_plugin.profiles import PROFILES, Spending, plan, settings_of
 from dpaudit.pytest_plugin.records import Records
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ MARKER = (
 )
 
 
-class Session:
+class SessionState:
     """What one process knows of the session: its plan, where the report goes, and what its tests have audited."""
 
-    def __init__(self, plan: Plan, folder: Path | None, baseline: Path | None, shared: bool) -> None:
+    def __init__(self, plan: Spending, folder: Path | None, baseline: Path | None, shared: bool) -> None:
         self.plan = plan
         self.folder = folder  # of the report
         self.baseline = baseline  # the file of accepted findings
@@ -40,7 +40,7 @@ class Session:
         self.modules: tuple[ModuleType, ...] | None = None
 
 
-STATE = pytest.StashKey[Session]()
+STATE = pytest.StashKey[SessionState]()
 AUDITED = pytest.StashKey[list[dict[str, Any]]]()
 ATTEMPTS = pytest.StashKey[int]()
 FEWEST = 200  # runs of an audit, as nothing light can ask it
@@ -81,9 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--dpaudit-report: {folder} cannot be written to; name another folder")
     usual = config.rootpath / ACCEPTED
     baseline = config.rootpath / settings["accepted"] if "accepted" in settings else usual if usual.is_file() else None
-    config.stash[STATE] = Session(settled, folder, baseline, shared=mine is not None)
+    config.stash[STATE] = SessionState(settled, folder, baseline, shared=mine is not None)
     if mine is None:
-        config.pluginmanager.register(Ending(config), "dpaudit-ending")
+        config.pluginmanager.register(SessionEnd(config), "dpaudit-ending")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -152,7 +152,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-class Ending:
+class SessionEnd:
     """The hooks of the one process that hears of all tests: it ends the session with a report and a summary."""
 
     def __init__(self, config: pytest.Config) -> None:

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.pytest_plugin.carrying import by_value, check_patches
-from dpaudit.pytest_plugin.profiles import Plan
-from dpaudit.pytest_plugin.records import Record
+from dpaudit.pytest_plugin.profiles import Spending
+from dpaudit.pytest_plugin.records import AuditOfTest
 
 if TYPE_CHECKING:
     from dpaudit.mechanisms import Description
@@ -49,7 +49,7 @@ class Auditor:
     """
 
     place: Place
-    plan: Plan
+    plan: Spending
     marked: tuple[dict[str, Any], ...]  # keywords of the markers, the outermost first
     number: int = 0
     attempt: int = 1  # at this test, where it is run again
@@ -89,7 +89,7 @@ class Auditor:
         entry = SuiteEntry(
             f"{self.place.test}{number}", Verdict.REFUTED if expected == "refuted" else Verdict.NOT_REFUTED
         )
-        record = Record(
+        record = AuditOfTest(
             key=os.urandom(8).hex(),
             test=self.place.test,
             attempt=self.attempt,
@@ -155,7 +155,7 @@ class Auditor:
             options += f" --dpaudit-runs {result.spec['runs']}"
         return f"{self.place.command}{options}"
 
-    def _stored(self, entry: SuiteEntry, record: Record, ledger: str | None) -> Record:
+    def _stored(self, entry: SuiteEntry, record: AuditOfTest, ledger: str | None) -> AuditOfTest:
         """The record of a result, which is written at once where a report or a ledger is wanted."""
         result = entry.result
         assert result is not None
@@ -184,7 +184,7 @@ class Auditor:
             return replace(record, problem=f"the result could not be written: {error.strerror or error}")
         return replace(record, file=file, problem=problem)
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: AuditOfTest) -> None:
         self.audited.append(record.to_dict())
 
 

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpaudit.pytest_plugin.profiles import Plan
-from dpaudit.pytest_plugin.records import Record, Records
+from dpaudit.pytest_plugin.profiles import Spending
+from dpaudit.pytest_plugin.records import AuditOfTest, Records
 
 if TYPE_CHECKING:
     from dpaudit.results.suite import SuiteEntry, SuiteResult
@@ -42,7 +42,7 @@ def suite_of(records: Records, folder: Path, baseline: Path | None) -> SuiteResu
     return SuiteResult(tuple(entries), max(0.0, 1.0 - records.spent), reviewed)
 
 
-def _entry(record: Record, folder: Path) -> SuiteEntry:
+def _entry(record: AuditOfTest, folder: Path) -> SuiteEntry:
     from dpaudit.api import load
     from dpaudit.errors import DpAuditError
     from dpaudit.results.suite import SuiteEntry
@@ -75,7 +75,7 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
     from dpaudit.errors import DpAuditError
     from dpaudit.ledger.baseline import read_baseline
     from dpaudit.results.acceptance import Reviewed
-    from dpaudit.results.wording.acceptances import reviewed_line
+    from dpaudit.results.wording.suites import reviewed_line
 
     try:
         kept = read_baseline(baseline)
@@ -85,7 +85,7 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
     return tuple(reviewed_line(Reviewed(each, True, False)) for each in kept if each.expired(today))
 
 
-def summary_lines(kept_records: Records, plan: Plan, folder: Path | None, problems: Sequence[str]) -> list[str]:
+def summary_lines(kept_records: Records, plan: Spending, folder: Path | None, problems: Sequence[str]) -> list[str]:
     """What the terminal summary says of the audits of a session."""
     from dpaudit.results.wording.numerals import counted, p_text
 
@@ -119,7 +119,7 @@ def summary_lines(kept_records: Records, plan: Plan, folder: Path | None, proble
     return lines
 
 
-def _found(record: Record) -> str:
+def _found(record: AuditOfTest) -> str:
     """What an audit came to, for a line of the summary."""
     if record.verdict is None:
         return "no verdict"

@@ -27,7 +27,7 @@ DEFAULT = "dev"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Spending:
     """What the audits of a session are given, where their test does not say: the outcome of all settings.
 
     `runs` and `seed` go before what a test says; they are those of the command line, None where it names none.
@@ -49,7 +49,7 @@ class Plan:
     def settle(self, said: dict[str, Any]) -> dict[str, Any]:
         """The keywords of an audit: the command line's, then what its test says, then the usual ones.
 
-        >>> Plan(PROFILES["dev"], {"runs": 20_000, "seed": 0}, seed=7).settle({"runs": 500, "seed": 1})
+        >>> Spending(PROFILES["dev"], {"runs": 20_000, "seed": 0}, seed=7).settle({"runs": 500, "seed": 1})
         {'runs': 500, 'seed': 7}
         """
         settled = {**self.usual, **({} if said.get("max_time_s") is None else {"runs": None}), **said}
@@ -62,7 +62,7 @@ class Plan:
 
 def plan(
     *, profile: str | None, runs: int | None, seed: int | None, settings: dict[str, Any], fresh: int | None = None
-) -> Plan:
+) -> Spending:
     """The plan of a session: the command line, then [tool.dpaudit], then the default profile.
 
     A profile that the command line names goes before the settings. `fresh` is the new seed that a session which
@@ -79,7 +79,7 @@ def plan(
         usual["seed"] = secrets.randbits(32) if fresh is None else fresh
     if profile is None:
         usual.update({key: value for key, value in settings.items() if key in usual})
-    return Plan(chosen, usual, runs, seed)
+    return Spending(chosen, usual, runs, seed)
 
 
 def settings_of(root: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class AuditOfTest:
     """One audit of a test: what was asked and what came out; `verdict` is None where there is none.
 
     `key` is its own, `attempt` counts the tries of a test that is run again, and `number` the audits of one try.
@@ -48,14 +48,14 @@ class Records:
     """The audits of a session in the order in which they ended, each once; no try of a test replaces another."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Record] = {}
+        self._held: dict[str, AuditOfTest] = {}
         self._failed: set[str] = set()
         self._last: dict[str, int] = {}  # attempt of a test
 
     def add(self, stored: Iterable[dict[str, Any]], outcome: str) -> None:
         """Takes in what a test, here or in another process, has audited up to a report of this outcome."""
         for each in stored:
-            record = Record(**each)
+            record = AuditOfTest(**each)
             self._held[record.key] = record
             self._last[record.test] = max(record.attempt, self._last.get(record.test, 0))
             if outcome == "failed":
@@ -68,20 +68,20 @@ class Records:
         self._held = dict(sorted(self._held.items(), key=lambda each: (each[1].test, each[1].attempt, each[1].number)))
 
     @property
-    def swallowed(self) -> tuple[Record, ...]:
+    def swallowed(self) -> tuple[AuditOfTest, ...]:
         """What should have failed a test that did not fail: the error was caught, or the failure expected by a mark."""
         return tuple(each for each in self.all if each.unmet and each.key not in self._failed and not self._again(each))
 
     @property
-    def retried(self) -> tuple[Record, ...]:
+    def retried(self) -> tuple[AuditOfTest, ...]:
         """What should have failed a test that was then run again, and did not fail."""
         return tuple(each for each in self.all if each.unmet and each.key not in self._failed and self._again(each))
 
-    def _again(self, record: Record) -> bool:
+    def _again(self, record: AuditOfTest) -> bool:
         return self._last[record.test] > record.attempt
 
     @property
-    def all(self) -> tuple[Record, ...]:
+    def all(self) -> tuple[AuditOfTest, ...]:
         """Every record."""
         return tuple(self._held.values())
 

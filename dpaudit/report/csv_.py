@@ -14,8 +14,8 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.cells import cell
 from dpaudit.results.wording.endings import meaning
+from dpaudit.results.wording.quoting import cell
 from dpaudit.results.wording.statements import verdict_text
 
 COLUMNS = {

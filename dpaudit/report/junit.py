@@ -17,11 +17,19 @@ from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.acceptances import reviewed_line
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.rules import BROKEN_REPORT, EXPIRED, MISSED, NO_VERDICT, POWERLESS, REFUTED, Rule, flat
+from dpaudit.results.wording.rules import (
+    BROKEN_REPORT,
+    EXPIRED,
+    MISSED,
+    NO_VERDICT,
+    POWERLESS,
+    REFUTED,
+    FindingRule,
+    flat,
+)
 from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.suites import suite_headline, suite_line
+from dpaudit.results.wording.suites import reviewed_line, suite_headline, suite_line
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -78,7 +86,7 @@ def _case(entry: SuiteEntry) -> Element:
     return case
 
 
-def _ending(case: Element, kind: str, rule: Rule, message: str, whole: str) -> None:
+def _ending(case: Element, kind: str, rule: FindingRule, message: str, whole: str) -> None:
     from xml.etree.ElementTree import SubElement
 
     SubElement(case, kind, {"type": f"{rule.id} {rule.name}", "message": message}).text = whole

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.acceptances import reviewed_lines, until_text
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.officer import page_one
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, review
 from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline, limits, verdict_text
-from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
+from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question, until_text
 
 HEADER = ("audit", "claimed", "certified", "p-value", "Holm", "verdict", "expected")
 ACCOUNT, REVIEW, EVERY = "The account", "For the reviewer", "Of every audit here"

@@ -24,12 +24,11 @@ from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.acceptances import acceptance_line
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.rules import EXIT_CODES, NO_VERDICT, NOTE, RULES, Reported, Rule, reported
+from dpaudit.results.wording.rules import EXIT_CODES, NO_VERDICT, NOTE, RULES, FindingRule, Reported, reported
 from dpaudit.results.wording.statements import certified, claimed, verdict_text
-from dpaudit.results.wording.suites import suite_headline
+from dpaudit.results.wording.suites import acceptance_line, suite_headline
 from dpaudit.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -69,7 +68,7 @@ def _driver(suite: SuiteResult) -> dict[str, Any]:
     }
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: FindingRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": rule.name,

@@ -13,13 +13,12 @@ from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.acceptances import reviewed_lines
 from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.rules import NOTE, flat, reported
 from dpaudit.results.wording.sections import evidence_lines, sections
 from dpaudit.results.wording.statements import NOT_PRIVATE, certified, claimed, headline
-from dpaudit.results.wording.suites import suite_headline
+from dpaudit.results.wording.suites import reviewed_lines, suite_headline
 
 HEADER = ("audit", "what", "claimed", "certified", "p-value")
 MOST_ROWS, MOST_WITNESSES, MOST_ACCEPTED = 20, 3, 3

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
-from dpaudit.results.wording.acceptances import reviewed_lines
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.sections import Section, columns, full_text
 from dpaudit.results.wording.statements import limits
-from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
+from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
 
 
 def render_result(result: AuditResult) -> str:

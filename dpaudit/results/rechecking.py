@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpaudit.certify import Certificate
 from dpaudit.certify.certificate import divided
-from dpaudit.results.answer import Finding
+from dpaudit.results.audited import Finding
 from dpaudit.results.certification import (
     Evidence,
     anytime_certificate,

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Self
 
 from dpaudit.errors import ClaimRefuted
-from dpaudit.results.answer import Answer
+from dpaudit.results.audited import Audited
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.sections import full_text
 
 
 @dataclass(frozen=True, slots=True)
-class AuditResult(Answer):
-    """What an audit was asked and what it found; its fields and all that follows from them are those of `Answer`."""
+class AuditResult(Audited):
+    """What an audit was asked and what it found; its fields and all that follows from them are those of `Audited`."""
 
     def raise_if_refuted(self) -> Self:
         """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""

@@ -11,7 +11,7 @@ from dpaudit.certify.coin_flip import METHOD
 from dpaudit.claims import HalfPlane, PureDP
 from dpaudit.events import event_from_dict
 from dpaudit.results.acceptance import Acceptance, Reviewed
-from dpaudit.results.answer import Explored
+from dpaudit.results.audited import Explored
 from dpaudit.results.health import Check, Health
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.result import AuditResult

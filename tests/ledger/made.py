@@ -8,7 +8,7 @@ from typing import Any
 from dpaudit.certify import CoinFlip
 from dpaudit.claims import PureDP
 from dpaudit.events import event_from_dict
-from dpaudit.results.answer import Finding
+from dpaudit.results.audited import Finding
 from dpaudit.results.certification import ceiling_of
 from dpaudit.results.change import Half
 from dpaudit.results.rechecking import recompute

@@ -16,7 +16,7 @@ from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.acceptances import reviewed_lines
+from dpaudit.results.wording.suites import reviewed_lines
 from tests.golden import example
 from tests.ledger import made
 from tests.report import hostile

@@ -19,13 +19,13 @@ from dpaudit.ledger import baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.outputs import Pilot, Token
 from dpaudit.pytest_plugin.auditor import Auditor, Place
-from dpaudit.pytest_plugin.profiles import Plan, plan
+from dpaudit.pytest_plugin.profiles import Spending, plan
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling.encode import encode_objects
 from tests.golden.example import kept, result
 
 Answering = Callable[..., Auditor]
-PLAN: Plan = plan(profile=None, runs=None, seed=None, settings={})
+PLAN: Spending = plan(profile=None, runs=None, seed=None, settings={})
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from dpaudit.mechanisms import wrap
 from dpaudit.pytest_plugin.auditor import _arguments, _described, _expected, _merged
 from dpaudit.pytest_plugin.carrying import by_value, check_patches
 from dpaudit.pytest_plugin.ending import expired, suite_of, summary_lines, write_report
-from dpaudit.pytest_plugin.profiles import PROFILES, Plan, plan, settings_of
-from dpaudit.pytest_plugin.records import Record, Records
+from dpaudit.pytest_plugin.profiles import PROFILES, Spending, plan, settings_of
+from dpaudit.pytest_plugin.records import AuditOfTest, Records
 from tests.golden.example import kept, result
 
 LIGHT = """
@@ -200,8 +200,8 @@ def test_others_belong_to_their_audit_alone(number: int) -> None:
 # --- records -------------------------------------------------------------------------------------------------------
 
 
-def record(**changes: Any) -> Record:
-    usual = Record("", "t.py::test_it", 1, 1, "t.py::test_it", "not-refuted", 1 - 1e-6, "NOT_REFUTED", True)
+def record(**changes: Any) -> AuditOfTest:
+    usual = AuditOfTest("", "t.py::test_it", 1, 1, "t.py::test_it", "not-refuted", 1 - 1e-6, "NOT_REFUTED", True)
     made = replace(usual, **changes)
     return made if made.key else replace(made, key=f"{made.test} {made.attempt} {made.number}")
 
@@ -230,7 +230,7 @@ def test_what_did_not_fail_its_test_is_told() -> None:
     records.add([untold.to_dict()], "passed")  # the report of its first try was thrown away
     assert [each.test for each in records.swallowed] == ["caught", "marked", "weak", "lost"]
     assert [(each.test, each.attempt) for each in records.retried] == [("told", 1), ("untold", 1)]
-    lines = summary_lines(records, Plan(PROFILES["ci"], {"runs": 200_000, "seed": 0}), None, [])
+    lines = summary_lines(records, Spending(PROFILES["ci"], {"runs": 200_000, "seed": 0}), None, [])
     assert lines[2:] == [
         "caught: refuted, but its test did not fail",
         "marked: refuted, but its test did not fail",
@@ -252,7 +252,7 @@ def test_a_summary_tells_what_is_wrong() -> None:
         ],
         "failed",
     )
-    lines = summary_lines(records, Plan(PROFILES["ci"], {"runs": 200_000, "seed": 0}), None, ["expired: x"])
+    lines = summary_lines(records, Spending(PROFILES["ci"], {"runs": 200_000, "seed": 0}), None, ["expired: x"])
     assert lines == [
         "4 audits: 2 refuted, 1 not refuted, 1 without verdict; 1 verdict not as expected",
         "chance of a false alarm: at most 0.51 for all of them together; profile ci, 200,000 runs an audit, seed 0",

@@ -24,7 +24,7 @@ from dpaudit.events.scores import LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary
 from dpaudit.report.single import alone, together
 from dpaudit.results.acceptance import Reviewed
-from dpaudit.results.answer import Finding
+from dpaudit.results.audited import Finding
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import SuiteEntry, SuiteResult

@@ -19,8 +19,7 @@ from markdown_it import MarkdownIt
 
 from dpaudit.report import FORMATS, csv_, html, json_, junit, markdown, sarif, summary, text
 from dpaudit.results.stored import load, load_suite
-from dpaudit.results.wording.cells import FORMULA
-from dpaudit.results.wording.quoting import clean
+from dpaudit.results.wording.quoting import FORMULA, clean
 from tests.report import hostile
 
 SCHEMAS = Path(__file__).parent / "schemas"

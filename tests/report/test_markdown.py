@@ -9,10 +9,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from dpaudit.report import markdown, record_names
-from dpaudit.results.wording.acceptances import reviewed_lines
 from dpaudit.results.wording.officer import page_one
 from dpaudit.results.wording.review import CHECKLIST, review
 from dpaudit.results.wording.statements import LIMITS
+from dpaudit.results.wording.suites import reviewed_lines
 from tests.golden import example
 
 PARSER = MarkdownIt("commonmark").enable("table").enable("strikethrough")

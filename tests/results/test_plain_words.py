@@ -18,7 +18,7 @@ import dpaudit
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import Claim, Relation, claim_from_dict
 from dpaudit.results.acceptance import Acceptance
-from dpaudit.results.answer import Finding
+from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict

@@ -9,7 +9,7 @@ import pytest
 from dpaudit.results.acceptance import Reviewed
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.cells import cell
+from dpaudit.results.wording.quoting import cell
 from dpaudit.results.wording.rules import EXIT_CODES, reported
 from dpaudit.results.wording.suites import joint_confidence, suite_headline, suite_line, suite_question
 from tests.golden import example

@@ -11,7 +11,7 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.events.search import Goal
-from dpaudit.results.answer import Explored
+from dpaudit.results.audited import Explored
 from dpaudit.results.question import screening_share
 from dpaudit.sampling import Progress, Session
 

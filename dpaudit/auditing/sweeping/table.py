@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpaudit.results.wording.cells import cell
+from dpaudit.results.wording.quoting import cell
 
 LONGEST_CELL = 1_000  # characters of a text
 

@@ -9,7 +9,7 @@ from dpaudit.certify.power import MASSES
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, plain_panel
 from dpaudit.report.figures.scales import Scale, padded
-from dpaudit.results.answer import POWER
+from dpaudit.results.audited import POWER
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import decimals, exact, up
 from dpaudit.results.wording.power import KNOWN

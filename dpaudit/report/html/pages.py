@@ -10,13 +10,12 @@ from dpaudit.report.html.templating import render
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.acceptances import reviewed_lines
 from dpaudit.results.wording.officer import NOT_SHOWN, RECORD, VERDICT, page_one
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.review import CHECKLIST, LAYERS, layers, review
 from dpaudit.results.wording.sections import sections
 from dpaudit.results.wording.statements import NOT_PRIVATE, headline, limits, verdict_text
-from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
+from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
 from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
-from dpaudit.results.answer import SCHEMA, Ending, Explored, Finding
+from dpaudit.results.audited import SCHEMA, Ending, Explored, Finding
 from dpaudit.results.certification import Evidence, ceiling_of
 from dpaudit.results.control import Control
 from dpaudit.results.health import Health
@@ -30,7 +30,6 @@ from dpaudit.results.histogram import Histogram
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.results.result import AuditResult
-from dpaudit.results.stored.agreement import CURE, agree
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper
 from dpaudit.results.strict_json import parsed
 from dpaudit.results.upper import UpperBound
@@ -38,6 +37,8 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
 from dpaudit.results.wording.quoting import clean
 
+TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
+CURE = "restore the file, or audit again"
 GIVE = "give the path of a result that dpaudit saved"
 _values = partial(msgspec.convert, strict=False, from_attributes=True)  # of a model, as ours; "inf" is infinity
 
@@ -245,6 +246,22 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     agree("cross_check.epsilon_lower", mine, crossed)
     modelled = None if model.model_based is None else float(model.model_based.epsilon)
     agree("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])
+
+
+def agree(place: str, stored: Any, again: Any, source: str = "the counts give") -> None:
+    """Raises `InvalidSpec` naming both where what is stored is not what `source` gives.
+
+    >>> agree("runs", 1.0, 1.0 + 1e-9)
+    >>> agree("verdict", "REFUTED", "NOT_REFUTED")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    dpaudit.errors.InvalidSpec: verdict is 'REFUTED', but the counts give 'NOT_REFUTED'; restore ...
+    """
+    if isinstance(stored, float) and isinstance(again, float):
+        if math.isclose(stored, again, rel_tol=TOLERANCE, abs_tol=1e-300):
+            return
+    elif stored == again:
+        return
+    raise InvalidSpec(f"{place} is {clean(repr(stored))}, but {source} {clean(repr(again))}; {CURE}")
 
 
 def _same_certificate(place: str, stored: Certificate, again: Certificate) -> None:

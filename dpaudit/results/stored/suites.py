@@ -17,12 +17,11 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.acceptance import Acceptance, Reviewed
-from dpaudit.results.answer import SCHEMA
+from dpaudit.results.audited import SCHEMA
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
-from dpaudit.results.stored.agreement import CURE, TOLERANCE, agree
 from dpaudit.results.stored.models import Probability, Stored, StoredResult
-from dpaudit.results.stored.reading import check_schema, named, read, result_of
+from dpaudit.results.stored.reading import CURE, TOLERANCE, agree, check_schema, named, read, result_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 

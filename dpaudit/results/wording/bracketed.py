@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.results.bounds import EXACT, Bounds, BracketVerdict, LowerBound
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from dpaudit.results.wording.quoting import visible
 
 DIGITS = 6
 WIDTH = 12  # of the column of titles
@@ -36,7 +37,7 @@ def headline(bracket: Bounds) -> str:
     """
     claimed = "" if bracket.claim is None else f", claimed {claimed_text(bracket)}"
     way = "" if bracket.one_way is None else f" (one way: {bracket.one_way})"
-    return in_a_line(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
+    return visible(f"{bracket.verdict.value}  {bracket.name}: {ends_text(bracket)}{claimed}{way}")
 
 
 def columns(bracket: Bounds) -> list[str]:
@@ -48,7 +49,7 @@ def columns(bracket: Bounds) -> list[str]:
     parts += [("nothing from", reason) for reason in bracket.reasons]
     if bracket.contradictory:
         parts.append(("beware", contradiction(bracket)))
-    return [f"{title:<{WIDTH + 1}}{in_a_line(line)}" for title, line in parts]
+    return [f"{title:<{WIDTH + 1}}{visible(line)}" for title, line in parts]
 
 
 def sentences(bracket: Bounds) -> tuple[str, ...]:
@@ -62,15 +63,6 @@ def contradiction(bracket: Bounds) -> str:
     """What may be the matter where a lower bound exceeds an upper one."""
     audited = bracket.lower is not None and bracket.lower.epsilon_lower == bracket.ends[0]
     return AUDIT_CONTRADICTS if audited else BOUNDS_CONTRADICT
-
-
-def in_a_line(text: str) -> str:
-    r"""The text without line breaks or hidden characters, which are told as escapes: names and scopes are users'.
-
-    >>> in_a_line("a\nPROVED")
-    'a\\nPROVED'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def ends_text(bracket: Bounds) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dpaudit.results.answer import VALUE, Answer, Ending
+from dpaudit.results.audited import VALUE, Audited, Ending
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}
 LONGEST_NOTE = 240
 
 
-def meaning(result: Answer) -> str:
+def meaning(result: Audited) -> str:
     """What the event comes to, ` (that is: the run raises ValueError)`; empty where the event says it itself."""
     held = [each for each in result.endings if sum(each.runs)]
     inside = [each for each in held if each.hits == each.runs]
@@ -18,7 +18,7 @@ def meaning(result: Answer) -> str:
     return ""
 
 
-def ending_lines(result: Answer) -> tuple[str, ...]:
+def ending_lines(result: Audited) -> tuple[str, ...]:
     """How often search runs gave no value, with the first message and line of each exception; none where all did."""
     if not result.endings:
         return ()
@@ -35,11 +35,11 @@ def ending_lines(result: Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _held(result: Answer) -> str:
+def _held(result: Audited) -> str:
     return "held runs" if result.blocks else "search runs"
 
 
-def of_endings(result: Answer) -> bool:
+def of_endings(result: Audited) -> bool:
     """Whether the event is, or is mostly, about how runs end and not about the values that they give."""
     return bool(meaning(result)) or _mostly(result.endings)
 

@@ -1,4 +1,4 @@
-"""What stands beside the main finding: other pairs, the bets of an anytime audit, bits of floats, the health checks."""
+"""What stands beside the main finding: other pairs, bets, an upper bound, bits of floats, the health checks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import math
 
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
-from dpaudit.results.answer import Answer, Finding
+from dpaudit.results.audited import Audited, Finding
+from dpaudit.results.wording.bracketed import sentences, upper_text
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, level_text, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import bits_looked_at, certified_bound
 
+APART = "that is a bound for neighbours, and these datasets are {} steps apart: the two are not joined"
 WHY_BITS = (
     "a sum of an answer and noise is rounded to the floats near the sum, the noise was rounded to the floats near the "
     "noise: which last bits can occur depends on the answer (Mironov 2012)"
@@ -21,7 +23,7 @@ CURE_BITS = (
 )
 
 
-def other_lines(result: Answer) -> tuple[str, ...]:
+def other_lines(result: Audited) -> tuple[str, ...]:
     """The further witnesses that were certified, and how the error probability was shared."""
     if not result.others:
         return ()
@@ -39,7 +41,7 @@ def other_lines(result: Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def bet_lines(result: Answer) -> tuple[str, ...]:
+def bet_lines(result: Audited) -> tuple[str, ...]:
     """What the blocks of an anytime audit came to; empty for a fixed one."""
     if result.spec["stopping"] != "anytime":
         return ()
@@ -59,12 +61,12 @@ def bet_lines(result: Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _wealth(result: Answer) -> str:
+def _wealth(result: Audited) -> str:
     log = -math.log(max(result.bets_p_value, 1e-300))
     return f"{math.exp(log):,.3g}" if log < 30.0 else f"e^{log:.1f}"
 
 
-def representation_lines(result: Answer) -> tuple[str, ...]:
+def representation_lines(result: Audited) -> tuple[str, ...]:
     """The finding on the bits of floating-point outputs; empty where the spec does not ask for it."""
     if not result.spec["representation"]:
         return ()
@@ -101,7 +103,16 @@ def _counts(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def health_lines(result: Answer) -> tuple[str, ...]:
+def bracket_lines(result: Audited) -> tuple[str, ...]:
+    """The bracket of the pair, or of all inputs where the upper bound holds for them; empty where there is none."""
+    if result.upper is None:
+        return ()
+    joined = result.bracket
+    lines = (upper_text(result.upper), APART.format(result.distance)) if joined is None else sentences(joined)
+    return tuple(clean(line, 2 * LONGEST_DATA) for line in lines)
+
+
+def health_lines(result: Audited) -> tuple[str, ...]:
     """The checks of the experiment: that none alarmed, the least p-value, and notes."""
     checks = result.health.checks
     level = sum(check.level for check in checks)

@@ -77,6 +77,15 @@ def p_text(p: float) -> str:
     return f"{_trimmed(mantissa)}e{int(power)}"
 
 
+def least_text(value: float) -> str:
+    """The least loss that is caught: three significant digits, rounded up.
+
+    >>> least_text(1.2345), least_text(0.0), least_text(math.inf)
+    ('1.24', '0', 'inf')
+    """
+    return up(value, decimals(value, 3)) if 0.0 < value < math.inf else exact(value)
+
+
 def level_text(level: float) -> str:
     """What a p-value is held against: as it is where that is short, otherwise six digits, rounded down.
 

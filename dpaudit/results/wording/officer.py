@@ -9,28 +9,29 @@ from decimal import ROUND_FLOOR, Decimal
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
-from dpaudit.results.answer import POWER
+from dpaudit.results.audited import POWER
+from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.acceptances import STILL_REFUTED, acceptance_line
 from dpaudit.results.wording.endings import ending_lines
-from dpaudit.results.wording.numerals import confidence_text, counted, decimals, down, exact, up
+from dpaudit.results.wording.numerals import confidence_text, counted, exact, least_text
 from dpaudit.results.wording.promises import LARGEST_LOSS, implied_promise, promise, ratio_text, unit
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import (
-    LONGEST_DELTA,
     NOT_PRIVATE,
     ON_TRUST,
     certified,
     claimed,
     confidence,
+    delta_text,
     limits,
     unseen,
     verdict_text,
 )
+from dpaudit.results.wording.suites import STILL_REFUTED, acceptance_line
 
 VERDICT, MEANING, SURE, UNIT = "Verdict", "What that means", "How sure this is", "Who is protected"
 SEEN, NOT_SHOWN, RECORD = "What it could have seen", "What this does not show", "The record"
@@ -132,7 +133,7 @@ def _found(result: AuditResult) -> tuple[str, ...]:
     if told is None or not 0.0 < told <= LARGEST_LOSS:
         return ()
     times = ratio_text(math.exp(told) * (1.0 - 1e-12))
-    off = "" if made.delta <= 0.0 else f", after {_less(made.delta)} is taken off its probability"
+    off = "" if made.delta <= 0.0 else f", after {delta_text(made.delta)} is taken off its probability"
     if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
         return (
             f"Found: some set of outputs is at least {times} times as probable with one dataset as with the "
@@ -144,12 +145,6 @@ def _found(result: AuditResult) -> tuple[str, ...]:
         f"{side} dataset as with the {other}{off}.",
         *(f"{line[0].upper()}{line[1:]}." for line in ending_lines(result)),
     )
-
-
-def _less(delta: float) -> str:
-    """A delta, rounded down where it has many digits: what holds at one holds at every smaller one."""
-    told = exact(delta)
-    return told if len(told) <= LONGEST_DELTA else down(delta, decimals(delta, 5))
 
 
 def _sure(result: AuditResult) -> tuple[str, ...]:
@@ -178,9 +173,8 @@ def _seen(result: AuditResult) -> tuple[str, ...]:
         )
     told: list[str] = []
     for mass, least in list(finite.items())[:3]:
-        shown = up(least, decimals(least, 3)) if least > 0.0 else "0"
         shows = "they come" if told else "the outputs that show it come"
-        told.append(f"{shown} or more where {shows} once in {round(1 / mass):,} runs")
+        told.append(f"{least_text(least)} or more where {shows} once in {round(1 / mass):,} runs")
     return (
         f"A true {result.claim.parameter} of {'; of '.join(told)}: that much is refuted with probability "
         f"{exact(POWER)}, at least.",
@@ -217,7 +211,9 @@ def _record(result: AuditResult) -> tuple[str, ...]:
         lines.append(
             f"Started {clean(made['started'])}, by dpaudit {clean(made.get('version', 'of no known version'))}."
         )
-    lines.append(f"The question has the hash {spec_hash(result.spec)}, the finding the fingerprint {_finding(result)}.")
+    lines.append(
+        f"The question has the hash {spec_hash(result.spec)}, the finding the fingerprint {fingerprint(result)}."
+    )
     lines.append(f"The record, the JSON file that this version writes, has the SHA-256 digest {record_digest(result)}.")
     return (*lines, "A digest shows a change only to somebody who keeps it elsewhere.", NOBODY)
 
@@ -231,15 +227,6 @@ def _source(result: AuditResult) -> str:
     return f", in {clean(made['file'], LONGEST_DATA)}{line}{of_source}"
 
 
-def _finding(result: AuditResult) -> str:
-    from dpaudit.results.fingerprint import fingerprint
-
-    return fingerprint(result)
-
-
 def record_digest(result: AuditResult) -> str:
     """The SHA-256 digest of the file that `AuditResult.save` writes, as `sha256sum` prints it."""
     return hashlib.sha256(result.to_json().encode()).hexdigest()
-
-
-__all__ = ["expectation", "not_shown", "odds", "page_one", "record_digest"]

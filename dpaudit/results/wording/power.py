@@ -6,15 +6,15 @@ import math
 
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
-from dpaudit.results.answer import POWER, Answer
+from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.control import Control, smallest_seen
-from dpaudit.results.wording.numerals import counted, decimals, exact, up
+from dpaudit.results.wording.numerals import counted, exact, least_text, up
 from dpaudit.results.wording.statements import at_delta, at_order, unseen
 
 KNOWN = "for an event that is known"  # the search has to find one
 
 
-def could_see(result: Answer) -> tuple[str, ...]:
+def could_see(result: Audited) -> tuple[str, ...]:
     """What an audit of this size could have certified, and the losses it would have refuted."""
     name = result.claim.parameter
     if result.evidence.runs == 0:
@@ -37,7 +37,7 @@ def could_see(result: Answer) -> tuple[str, ...]:
     return (*lines, *_of_witness(result), *_demanded(result))
 
 
-def _of_witness(result: Answer) -> tuple[str, ...]:
+def _of_witness(result: Audited) -> tuple[str, ...]:
     e = result.evidence
     if isinstance(e, Binned) or not e.runs_p or not e.hits_p:
         return ()
@@ -48,7 +48,7 @@ def _of_witness(result: Answer) -> tuple[str, ...]:
     return (f"on an event as probable as the witness ({mass:.3g}): {result.claim.parameter} from {least_text(least)}",)
 
 
-def _demanded(result: Answer) -> tuple[str, ...]:
+def _demanded(result: Audited) -> tuple[str, ...]:
     if result.power_reached is None:
         return ()
     wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
@@ -56,7 +56,7 @@ def _demanded(result: Answer) -> tuple[str, ...]:
     return (f"the power that the spec demands ({wanted}), {KNOWN}, was {reached}",)
 
 
-def control_lines(result: Answer) -> tuple[str, ...]:
+def control_lines(result: Audited) -> tuple[str, ...]:
     """What became of the spiked controls; empty where there were none."""
     if not result.controls:
         return ()
@@ -77,7 +77,7 @@ def control_lines(result: Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _control(result: Answer, control: Control) -> str:
+def _control(result: Audited, control: Control) -> str:
     loss = f"{result.claim.parameter} {control.loss:.4g}"
     given_up = "" if control.seen or control.repeats == result.spec["controls"] else ", then given up"
     return (
@@ -89,7 +89,3 @@ def _control(result: Answer, control: Control) -> str:
 def _either(words: list[str]) -> str:
     """`a`, `a or b`, `a, b or c`."""
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def least_text(value: float) -> str:
-    return up(value, decimals(value, 3)) if value > 0.0 else "0"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import re
 from typing import Any
 
 LONGEST_NAME = 80  # characters of a user's text that a sentence quotes
 LONGEST_DATA = 200
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four: full width
+INNER = re.compile(r"(;\s*)(?=[=+@\-\uff1d\uff0b\uff0d\uff20])")  # where a semicolon parts cells
 
 
 def clean(text: object, longest: int = LONGEST_NAME) -> str:
@@ -20,9 +24,16 @@ def clean(text: object, longest: int = LONGEST_NAME) -> str:
     if len(raw) > longest:
         tail = longest // 4
         raw = f"{raw[: longest - tail - 3]}...{raw[-tail:]}"
-    if raw.isprintable():
-        return raw
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in raw)
+    return visible(raw)
+
+
+def visible(text: str) -> str:
+    r"""The text with line breaks and hidden characters as escapes.
+
+    >>> visible("a\nPROVED")
+    'a\\nPROVED'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def data_text(stored: dict[str, Any], longest: int = LONGEST_DATA) -> str:
@@ -52,3 +63,25 @@ def literal(value: Any) -> str:
     groups = [(item, len(list(same))) for item, same in itertools.groupby(repr(item) for item in value)]
     short = " + ".join(f"[{item}] * {times}" if times > 1 else f"[{item}]" for item, times in groups)
     return short if len(short) < len(text) else text
+
+
+def cell(value: object, longest: int = LONGEST_DATA) -> str | int | float:
+    """A value as a cell: numbers as they are, infinity as text, other text on one line and never a formula.
+
+    A text that a spreadsheet would compute gets an apostrophe before it, which is how a spreadsheet marks text; so does
+    what follows a semicolon, which parts cells in half of Europe.
+
+    >>> cell("=1+1"), cell("noisy count"), cell(0.5), cell(None), cell(float("inf")), cell("a;=1+1")
+    ("'=1+1", 'noisy count', 0.5, '', 'inf', "a;'=1+1")
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raw = str(value)
+    text = INNER.sub(r"\1'", clean(raw, longest))
+    return f"'{text}" if raw.lstrip(" ").startswith(FORMULA) and not isinstance(value, float) else text

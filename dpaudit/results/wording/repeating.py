@@ -6,7 +6,7 @@ from typing import Any
 
 from dpaudit.certify import suited
 from dpaudit.claims import claim_from_dict
-from dpaudit.results.answer import Answer
+from dpaudit.results.audited import Audited
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.quoting import clean, literal, plain_text
 
@@ -22,13 +22,13 @@ USUAL: dict[str, Any] = {
 }
 
 
-def repeat(result: Answer) -> tuple[str, ...]:
+def repeat(result: Audited) -> tuple[str, ...]:
     """How to repeat the audit: the command that was recorded, or the Python form."""
     command = result.provenance.get("command")
     return (clean(command, len(command)),) if command else python_form(result)
 
 
-def python_form(result: Answer) -> tuple[str, ...]:
+def python_form(result: Audited) -> tuple[str, ...]:
     """The audit as a call of `dpaudit.audit`; what only its author has is named by a comment."""
     spec = result.spec
     head, mechanism = _mechanism_form(spec["mechanism"])

@@ -9,7 +9,6 @@ import itertools
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.lower_profile import LowerProfile
@@ -83,7 +82,7 @@ def review(result: AuditResult) -> tuple[Section, ...]:
         Section(BESIDE, _beside(result)),
         Section(RELEASE, _release(result)),
         Section(RUNNING, _running(result)),
-        Section(REPEATED, _interruptions(result)),
+        Section(REPEATED, (_interrupted(result),)),
         Section(
             LAYERS, tuple(f"{each.covered.value}: {each.part} ({each.level}): {each.why}" for each in layers(result))
         ),
@@ -93,51 +92,39 @@ def review(result: AuditResult) -> tuple[Section, ...]:
 
 def layers(result: AuditResult) -> tuple[Layer, ...]:
     """What the audit says about the levels of the pyramid of NIST SP 800-226; the parts are named in our own words."""
-    top, middle, bottom = "top level", "middle level", "bottom level"
-    above = result.bracket is not None
     bits = bits_looked_at(result)
-    return (
-        Layer(
-            top,
-            "the privacy parameter",
-            Covered.PARTLY,
-            "a certified lower bound for the pairs that were run"
-            + (", and an upper bound beside it" if above else ", and no upper bound"),
+    beside = ", and an upper bound beside it" if result.bracket is not None else ", and no upper bound"
+    not_bits = "" if bits else "not "
+    where = ", on this hardware" if bits else ""
+    partly, nowhere, bit_level = Covered.PARTLY, Covered.NOT, Covered.PARTLY if bits else Covered.NOT
+    parts: dict[str, tuple[tuple[str, Covered, str], ...]] = {
+        "top level": (
+            ("the privacy parameter", partly, f"a certified lower bound for the pairs that were run{beside}"),
+            ("the unit of privacy", partly, "taken from the claim; whether it is the right one is not asked"),
         ),
-        Layer(
-            top, "the unit of privacy", Covered.PARTLY, "taken from the claim; whether it is the right one is not asked"
+        "middle level": (
+            (
+                "the algorithm and its code",
+                partly,
+                "run as it is, on some datasets; a violation can be shown, its absence cannot",
+            ),
+            ("floating-point arithmetic", bit_level, f"the low bits of outputs were {not_bits}searched{where}"),
+            (
+                "the random numbers",
+                partly,
+                "checks that runs are independent; not whether the generator is one for cryptography",
+            ),
+            ("usefulness and bias of the outputs", nowhere, "an audit of privacy says nothing about them"),
+            ("time, memory and other side channels", nowhere, "only what the mechanism returns was looked at"),
+            ("security and access control", nowhere, "the mechanism was run by itself, outside its system"),
+            ("the budget over several releases", nowhere, "one run is one release"),
         ),
-        Layer(
-            middle,
-            "the algorithm and its code",
-            Covered.PARTLY,
-            "run as it is, on some datasets; a violation can be shown, its absence cannot",
+        "bottom level": (
+            ("the trust model", nowhere, "taken from the claim"),
+            ("the collection of the data", nowhere, "no data were collected for an audit"),
         ),
-        Layer(
-            middle,
-            "floating-point arithmetic",
-            Covered.PARTLY if bits else Covered.NOT,
-            "the low bits of outputs were searched, on this hardware"
-            if bits
-            else "the low bits of outputs were not searched",
-        ),
-        Layer(
-            middle,
-            "the random numbers",
-            Covered.PARTLY,
-            "checks that runs are independent; not whether the generator is one for cryptography",
-        ),
-        Layer(middle, "usefulness and bias of the outputs", Covered.NOT, "an audit of privacy says nothing about them"),
-        Layer(
-            middle, "time, memory and other side channels", Covered.NOT, "only what the mechanism returns was looked at"
-        ),
-        Layer(
-            middle, "security and access control", Covered.NOT, "the mechanism was run by itself, outside its system"
-        ),
-        Layer(middle, "the budget over several releases", Covered.NOT, "one run is one release"),
-        Layer(bottom, "the trust model", Covered.NOT, "taken from the claim"),
-        Layer(bottom, "the collection of the data", Covered.NOT, "no data were collected for an audit"),
-    )
+    }
+    return tuple(Layer(level, *part) for level, several in parts.items() for part in several)
 
 
 def _rule(result: AuditResult) -> tuple[str, ...]:
@@ -312,12 +299,8 @@ def _running(result: AuditResult) -> tuple[str, ...]:
     )
 
 
-def _interruptions(result: AuditResult) -> tuple[str, ...]:
-    return (_interrupted(result.provenance),)
-
-
-def _interrupted(made: dict[str, Any]) -> str:
-    count = made.get("interruptions")
+def _interrupted(result: AuditResult) -> str:
+    count = result.provenance.get("interruptions")
     if not isinstance(count, int):
         return "Whether the audit was interrupted is not recorded."
     if not count:
@@ -326,6 +309,3 @@ def _interrupted(made: dict[str, Any]) -> str:
         f"The audit was interrupted {'once' if count == 1 else f'{count:,} times'} and went on from stored shards; "
         "each shard counts once, so the counts are those of an audit without a break."
     )
-
-
-__all__ = ["CHECKLIST", "LAYERS", "Covered", "Layer", "layers", "review"]

@@ -14,17 +14,16 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.acceptances import reviewed_line
 from dpaudit.results.wording.findings import representation_lines
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import headline
-from dpaudit.results.wording.suites import suite_line, suite_question
+from dpaudit.results.wording.suites import reviewed_line, suite_line, suite_question
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FindingRule:
     """A kind of finding: its id, its level (`ERROR`, `WARNING` or `NOTE`), one line, what it means, what to do."""
 
     id: str
@@ -39,14 +38,14 @@ class Rule:
 class Reported:
     """A finding of a rule: its sentence, the number of its entry in the suite, its fingerprint, who accepted it."""
 
-    rule: Rule
+    rule: FindingRule
     sentence: str
     entry: int | None = None
     fingerprint: str | None = None
     accepted: Reviewed | None = None
 
 
-REFUTED = Rule(
+REFUTED = FindingRule(
     "DPA001",
     "ClaimRefuted",
     ERROR,
@@ -57,7 +56,7 @@ REFUTED = Rule(
     "repair the mechanism or state the claim that it keeps. A refutation that somebody answers for is accepted with "
     "dpaudit accept.",
 )
-REPRESENTATION = Rule(
+REPRESENTATION = FindingRule(
     "DPA002",
     "RepresentationFinding",
     WARNING,
@@ -67,7 +66,7 @@ REPRESENTATION = Rule(
     "Release integers from discrete noise, or snap the output to a fixed power-of-two grid that is not finer than the "
     "scale of the noise.",
 )
-NO_VERDICT = Rule(
+NO_VERDICT = FindingRule(
     "DPA003",
     "NoVerdict",
     ERROR,
@@ -77,7 +76,7 @@ NO_VERDICT = Rule(
     "Read the reason, remove it and run the audit again. Never count an audit without a verdict as one that found "
     "nothing.",
 )
-MISSED = Rule(
+MISSED = FindingRule(
     "DPA004",
     "KnownViolationNotFound",
     ERROR,
@@ -86,7 +85,7 @@ MISSED = Rule(
     "looks in the wrong place, or the mechanism was repaired.",
     "Give the audit more runs or a better pair. Where the mechanism was repaired, expect not-refuted from now on.",
 )
-POWERLESS = Rule(
+POWERLESS = FindingRule(
     "DPA005",
     "PowerNotReached",
     ERROR,
@@ -94,7 +93,7 @@ POWERLESS = Rule(
     "It finished, but a violation of the size that the spec names (detect) could have gone unseen.",
     "Give it more runs; dpaudit plan says how many.",
 )
-EXPIRED = Rule(
+EXPIRED = FindingRule(
     "DPA006",
     "AcceptanceExpired",
     ERROR,
@@ -102,7 +101,7 @@ EXPIRED = Rule(
     "Somebody answered for a finding until a day that is over.",
     "Review the finding again with dpaudit accept, or repair what it excuses and remove it from the file.",
 )
-UNMATCHED = Rule(
+UNMATCHED = FindingRule(
     "DPA007",
     "AcceptedFindingNotFound",
     NOTE,
@@ -110,7 +109,7 @@ UNMATCHED = Rule(
     "The mechanism was repaired or renamed, or its audit is not part of this suite.",
     "Remove it from the file if these audits are all that it is about.",
 )
-BROKEN_REPORT = Rule(
+BROKEN_REPORT = FindingRule(
     "DPA008",
     "ErrorBesideVerdict",
     ERROR,

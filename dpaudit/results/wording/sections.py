@@ -11,12 +11,17 @@ from typing import Any
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
-from dpaudit.results.answer import Answer
+from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.brackets import bracket_lines
 from dpaudit.results.wording.endings import ending_lines, meaning
-from dpaudit.results.wording.findings import bet_lines, health_lines, other_lines, representation_lines
+from dpaudit.results.wording.findings import (
+    bet_lines,
+    bracket_lines,
+    health_lines,
+    other_lines,
+    representation_lines,
+)
 from dpaudit.results.wording.numerals import bound, counted, exact, level_text, p_text
 from dpaudit.results.wording.power import control_lines, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text
@@ -46,7 +51,7 @@ class Section:
     code: tuple[str, ...] = ()
 
 
-def full_text(result: Answer) -> str:
+def full_text(result: Audited) -> str:
     """What `print(result)` shows: the verdict, the arithmetic behind it, its limits and how to repeat it."""
     return "\n".join([headline(result), "", *columns([*sections(result), Section("not shown", limits(result))])])
 
@@ -62,7 +67,7 @@ def columns(parts: Iterable[Section]) -> list[str]:
     return lines
 
 
-def sections(result: Answer) -> list[Section]:
+def sections(result: Audited) -> list[Section]:
     """The account of a result, part by part, in the order in which a reviewer asks."""
     parts = [
         Section("verdict", _verdict(result)),
@@ -86,7 +91,7 @@ def sections(result: Answer) -> list[Section]:
     return [part for part in parts if part.lines or part.code]
 
 
-def _verdict(result: Answer) -> tuple[str, ...]:
+def _verdict(result: Audited) -> tuple[str, ...]:
     certificate = result.certificate
     limit, error = level_text(error_probability(certificate.confidence)), p_text(error_probability(confidence(result)))
     first = (
@@ -97,7 +102,7 @@ def _verdict(result: Answer) -> tuple[str, ...]:
     return (first, NOT_PRIVATE)
 
 
-def _claim(result: Answer) -> tuple[str, ...]:
+def _claim(result: Audited) -> tuple[str, ...]:
     stated = result.spec["claim"]
     relation = f"relation {stated['relation']}" if stated["relation"] else "no relation stated"
     lines = [f"{_claim_words(stated)}; {relation}"]
@@ -123,7 +128,7 @@ def _curve(points: list[list[float]]) -> str:
     return f"[{', '.join(told[:half])}, ..., {', '.join(told[-half:])}: {len(told):,} points]"
 
 
-def _mechanism(result: Answer) -> tuple[str, ...]:
+def _mechanism(result: Audited) -> tuple[str, ...]:
     stored, made = result.spec["mechanism"], result.provenance
     lines = [f"{clean(stored['name'])} ({clean(stored['kind'])})"]
     if stored["reference"]:
@@ -137,7 +142,7 @@ def _mechanism(result: Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _witness(result: Answer) -> tuple[str, ...]:
+def _witness(result: Audited) -> tuple[str, ...]:
     pair = result.spec["pairs"][result.witness.pair]
     event = result.witness.event
     what = "the partition into" if isinstance(event, Partition) else "the event"
@@ -150,7 +155,7 @@ def _witness(result: Answer) -> tuple[str, ...]:
     )
 
 
-def leaning(result: Answer) -> str:
+def leaning(result: Audited) -> str:
     """What the counts say of the side on which search took the event to be likelier: never more than they show."""
     e, made = result.evidence, result.certificate
     name = clean(result.spec["pairs"][result.witness.pair]["name"])
@@ -164,7 +169,7 @@ def leaning(result: Answer) -> str:
     return f"came {'more often' if more else 'no more often'} on {where}{', which may be chance' if more else ''}"
 
 
-def evidence_lines(result: Answer) -> tuple[str, ...]:
+def evidence_lines(result: Audited) -> tuple[str, ...]:
     """The counts of either side."""
     e = result.evidence
     if isinstance(e, Binned):
@@ -185,7 +190,7 @@ def evidence_lines(result: Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _bins(result: Answer, e: Binned) -> tuple[str, ...]:
+def _bins(result: Audited, e: Binned) -> tuple[str, ...]:
     sides = [(e.counts_p, e.runs_p), (e.counts_q, e.runs_q)]
     if result.witness.p_side == "second":
         sides.reverse()
@@ -195,7 +200,7 @@ def _bins(result: Answer, e: Binned) -> tuple[str, ...]:
     )
 
 
-def _bound(result: Answer) -> tuple[str, ...]:
+def _bound(result: Audited) -> tuple[str, ...]:
     return (
         statement(result, digits=6),
         *implied(result.claim, result.certificate),
@@ -204,7 +209,7 @@ def _bound(result: Answer) -> tuple[str, ...]:
     )
 
 
-def _fresh(result: Answer) -> str:
+def _fresh(result: Audited) -> str:
     if not result.blocks:
         return "fresh runs of a frozen witness"
     return (
@@ -212,7 +217,7 @@ def _fresh(result: Answer) -> str:
     )
 
 
-def _model_based(result: Answer) -> tuple[str, ...]:
+def _model_based(result: Audited) -> tuple[str, ...]:
     found = result.model_based
     if found is None:
         return ()
@@ -220,14 +225,14 @@ def _model_based(result: Answer) -> tuple[str, ...]:
     return (f"model-based, no bound: if {found['model']}, mu_lower would mean epsilon {epsilon:.4g} at delta {delta}",)
 
 
-def _cross_check(result: Answer) -> tuple[str, ...]:
+def _cross_check(result: Audited) -> tuple[str, ...]:
     if result.cross_check is None or not result.evidence.runs:  # there is nothing to check in no runs
         return ()
     lower = bound(result.cross_check, digits=6)
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
 
 
-def _search(result: Answer) -> tuple[str, ...]:
+def _search(result: Audited) -> tuple[str, ...]:
     witnesses = counted(len(result.others) + 1, "witness", "witnesses")
     runs, pairs = counted(result.spec["runs"], "run"), counted(len(result.spec["pairs"]), "pair")
     lines = [
@@ -244,7 +249,7 @@ def _search(result: Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _certifying(result: Answer) -> str:
+def _certifying(result: Audited) -> str:
     fixed = result.evidence.runs + sum(finding.evidence.runs for finding in result.others)
     bets = sum(block.evidence.runs for block in result.blocks)
     if not bets:
@@ -253,7 +258,7 @@ def _certifying(result: Answer) -> str:
     return f"{bets:,} of them to bet on and certify{last}"
 
 
-def _made_with(result: Answer) -> tuple[str, ...]:
+def _made_with(result: Audited) -> tuple[str, ...]:
     made = result.provenance
     versions = [f"{name} {clean(made[key])}" for key, name in _VERSIONS.items() if made.get(key)]
     lines = [", ".join(versions)] if versions else []
@@ -276,7 +281,7 @@ def _spent(made: dict[str, Any]) -> str:
     return ", ".join([*spent, *workers])
 
 
-def _reproducible(result: Answer) -> tuple[str, ...]:
+def _reproducible(result: Audited) -> tuple[str, ...]:
     seed = f"spec hash {spec_hash(result.spec)}, seed {result.spec['seed']}"
     if result.cut_short:
         return (f"max_time_s took runs off: the same spec and seed make all of them, and give other counts ({seed})",)

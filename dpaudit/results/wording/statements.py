@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim
-from dpaudit.results.answer import Answer
+from dpaudit.results.audited import Audited
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, up
 from dpaudit.results.wording.quoting import clean
@@ -22,13 +22,13 @@ LIMITS = (
 NO_BITS = "The low bits of floating-point outputs (representation) were not looked at as such."
 
 
-def limits(*results: Answer) -> tuple[str, ...]:
+def limits(*results: Audited) -> tuple[str, ...]:
     """What the results do not show; the bits of floats are among that unless every audit looked at them."""
     looked = bool(results) and all(bits_looked_at(result) for result in results)
     return LIMITS if looked else (*LIMITS[:-1], NO_BITS, LIMITS[-1])
 
 
-def bits_looked_at(result: Answer) -> bool:
+def bits_looked_at(result: Audited) -> bool:
     """Whether the event on bits was searched for; bets do not, nor do runs of which each has a process of its own."""
     return result.representation is not None or any(entry.what == "representation" for entry in result.explored)
 
@@ -38,14 +38,14 @@ def verdict_text(verdict: Verdict) -> str:
     return "REFUTED" if verdict is Verdict.REFUTED else "not refuted"
 
 
-def claimed(result: Answer) -> str:
+def claimed(result: Audited) -> str:
     """What the claim promises for the witness's pair, in its own parameter; at the frozen delta for a curve."""
     claim = result.claim
     own = getattr(claim, claim.parameter, None)
     return exact(float(own)) if own is not None else exact(float(up(claim.promised(result.certificate.delta), 4)))
 
 
-def certified(result: Answer, *, digits: int = 3) -> str:
+def certified(result: Audited, *, digits: int = 3) -> str:
     """The bound in the claim's own parameter: `epsilon >= 1.98 at delta 1e-06`, `mu >= 1.2`."""
     return certified_bound(result.claim, result.certificate, digits=digits)
 
@@ -72,7 +72,7 @@ def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
     return (f"whatever the mechanism is: epsilon >= {lower}{at_delta(certificate.delta)}",)
 
 
-def statement(result: Answer, *, digits: int = 3) -> str:
+def statement(result: Audited, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
     told = confidence_text(confidence(result))
     trust = f"; {ON_TRUST}" if result.on_trust else ""
@@ -80,19 +80,19 @@ def statement(result: Answer, *, digits: int = 3) -> str:
     return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
 
 
-def unseen(result: Answer) -> str:
+def unseen(result: Audited) -> str:
     """The entries of outputs that no event was looked for in, or none of several: of any output, the most."""
     parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at one by one only")]
     told = [(counted(many, "entry", "entries") + " of an output", f"{many:,}", how) for many, how in parts if many]
     return ", ".join(f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told))
 
 
-def confidence(result: Answer) -> float:
+def confidence(result: Audited) -> float:
     """The confidence of what is said of a result: of all its witnesses together, for the best of them is told."""
     return float(result.spec["confidence"])
 
 
-def headline(result: Answer) -> str:
+def headline(result: Audited) -> str:
     """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
     line = f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
     return f"{line}; and a representation finding" if result.representation_refuted else line
@@ -108,7 +108,10 @@ def at_delta(delta: float) -> str:
 
     A lower bound at a delta holds at every smaller one too, and at no greater one.
     """
-    if delta <= 0.0:
-        return ""
+    return f" at delta {delta_text(delta)}" if delta > 0.0 else ""
+
+
+def delta_text(delta: float) -> str:
+    """A delta, rounded down where it has many digits."""
     told = exact(delta)
-    return f" at delta {told if len(told) <= LONGEST_DELTA else down(delta, decimals(delta, 5))}"
+    return told if len(told) <= LONGEST_DELTA else down(delta, decimals(delta, 5))

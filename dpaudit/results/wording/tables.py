@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass
 
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
-from dpaudit.results.answer import Finding
+from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.endings import meaning
-from dpaudit.results.wording.numerals import confidence_text, decimals, exact, level_text, p_text, up
+from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
 from dpaudit.results.wording.power import KNOWN, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, verdict_text
@@ -42,17 +40,8 @@ class Table:
 
 def tables(result: AuditResult) -> tuple[Table, ...]:
     """The tables of a result; those that would be empty are left out."""
-    made = (
-        _counts(result),
-        _certificates(result),
-        _bins(result),
-        _bets(result),
-        _power(result),
-        _checks(result),
-        _controls(result),
-        _tried(result),
-    )
-    return tuple(table for table in made if table.rows)
+    made = (_counts, _certificates, _bins, _bets, _power, _checks, _controls, _tried)
+    return tuple(table for table in (make(result) for make in made) if table.rows)
 
 
 def audits_table(suite: SuiteResult) -> Table:
@@ -76,10 +65,8 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
 def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
     """Every certified finding with its number and its Holm-adjusted p-value; the one on bits comes last, without."""
     main = Finding(result.claim, result.witness, result.evidence, result.certificate)
-    # the adjusted p-value of one finding alone is its own, and statsmodels is slow to say so
-    adjusted = result.holm if result.others else (result.certificate.p_value,)
-    numbered = zip(itertools.count(1), (main, *result.others), adjusted, strict=False)
-    found = [(str(number), each, p_text(p_value)) for number, each, p_value in numbered]
+    numbered = enumerate(zip((main, *result.others), result.holm, strict=True), start=1)
+    found = [(str(number), each, p_text(p_value)) for number, (each, p_value) in numbered]
     return [*found, ("on bits", result.representation, "")] if result.representation is not None else found
 
 
@@ -148,7 +135,7 @@ def _power(result: AuditResult) -> Table:
     name, rows = result.claim.parameter, []
     for mass in MASSES:
         least = result.least_caught(mass)
-        told = "nothing" if least is None else up(least, decimals(least, 3)) if 0.0 < least < math.inf else exact(least)
+        told = "nothing" if least is None else least_text(least)
         rows.append((exact(mass), told))
     head = ("probability of the event", f"least true {name} that is refuted with power 0.95, {KNOWN}")
     return Table(POWER_TABLE, head, tuple(rows), frozenset({0, 1}), could_see(result)[0])
@@ -162,18 +149,11 @@ def _checks(result: AuditResult) -> Table:
 
 def _controls(result: AuditResult) -> Table:
     head = ("probability", "rarer", f"leak in {result.claim.parameter}", "caught", "of audits", "needed")
-    rows = tuple(
-        (
-            exact(each.mass),
-            f"{each.rarer:.3g}",
-            f"{each.loss:.4g}",
-            str(each.caught),
-            str(each.repeats),
-            str(each.needed),
-        )
+    rows = [
+        (exact(each.mass), f"{each.rarer:.3g}", f"{each.loss:.4g}", *map(str, (each.caught, each.repeats, each.needed)))
         for each in result.controls
-    )
-    return Table(CONTROLS, head, rows, frozenset(range(6)))
+    ]
+    return Table(CONTROLS, head, tuple(rows), frozenset(range(6)))
 
 
 def _tried(result: AuditResult) -> Table:
@@ -195,6 +175,3 @@ def _cut(table: Table) -> Table:
     """The table with as many rows as a page can hold."""
     left = max(0, len(table.rows) - MOST_ROWS)
     return Table(table.title, table.head, table.rows[:MOST_ROWS], table.numbers, table.note, left)
-
-
-__all__ = ["AUDITS", "CERTIFICATES", "COUNTS", "Table", "audits_table", "tables"]

@@ -75,7 +75,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Audited:
     """What was asked, what was found, and the arithmetic between them.
 
     `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,

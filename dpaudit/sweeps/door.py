@@ -77,12 +77,12 @@ class Sweep:
 
         Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
         """
-        from dpaudit.report.figures import study
+        from dpaudit.report.figures import save, study
 
         validate.one_of("kind", kind, KINDS)
         drawn = getattr(study, kind)(self.rows)
         if path is not None:
-            study.save(drawn, path)
+            save(drawn, path)
         return drawn
 
     def write(

@@ -1,11 +1,9 @@
-"""Figures of results, suites, histories and studies: matplotlib, as SVG that stands inside a page."""
+"""Figures of results, suites, histories and studies: SVG that stands inside a page, and files of either kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from dpaudit.report.figures.canvas import plain_style
 from dpaudit.report.figures.colours import DARK, LIGHT, STYLE
 from dpaudit.report.figures.distributions import distributions
 from dpaudit.report.figures.drawing import Drawing, save
@@ -24,6 +22,4 @@ KINDS: tuple[Callable[[AuditResult], Drawing | None], ...] = (distributions, tra
 
 def drawings(result: AuditResult) -> tuple[Drawing, ...]:
     """The figures of a result, those it has numbers for: distributions, trade-off, profile, growth, power."""
-    with plain_style():
-        found = (partial(kind, result)() for kind in KINDS)
-        return tuple(drawing for drawing in found if drawing is not None)
+    return tuple(drawing for kind in KINDS if (drawing := kind(result)) is not None)

@@ -1,7 +1,7 @@
 """The colours of figures: a name for each role, a value in light and one in dark.
 
-Figures are drawn in the light values; in SVG each becomes a variable of its name, so a page decides. Lines and text
-reach a contrast of at least 4.5 to the ground in both; nothing is told by colour alone.
+In SVG each is a variable of its name, so a page decides; a PNG has the light values. Lines and text reach a contrast of
+at least 4.5 to the ground in both; nothing is told by colour alone.
 """
 
 from __future__ import annotations
@@ -40,15 +40,3 @@ def _variables(values: dict[str, str]) -> str:
 
 STYLE = f":root{{{_variables(LIGHT)}}} @media (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}"
 PRINTED = f"@media print{{:root{{{_variables(LIGHT)}}}}}"
-
-
-def variable(colour: str) -> str | None:
-    """The CSS variable that stands for a colour of `LIGHT`, written as six hexadecimal digits; None for another.
-
-    >>> variable("#0A5EA8"), variable("#123456")
-    ('var(--dp-first)', None)
-    """
-    return _NAMES.get(colour.lower())
-
-
-_NAMES = {value: f"var(--dp-{name})" for name, value in LIGHT.items()}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from dpaudit.events import Event, Partition
-from dpaudit.report.figures.canvas import SMALL, Sheet
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import BELOW, LEFT, RIGHT, Key, Panel, key, key_height
+from dpaudit.report.figures.panel import BELOW, SMALL, Key, Panel
 from dpaudit.report.figures.scales import Scale, number
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.result import AuditResult
@@ -19,43 +21,44 @@ from dpaudit.results.wording.quoting import clean
 TITLE = "Both output distributions, from search runs"
 BETS_TITLE = "Both output distributions, from the first runs of the blocks"
 COLUMNS = ("output", "runs on the first dataset", "runs on the second dataset", "in the witness event")
-PANEL = 180.0  # units high
+HIGH = 180.0
 TOKEN = 17.0  # of a row of tokens
+BARS, MOST = 170.0, 240.0  # where those of tokens begin, and how long they are at the most
 RARE = 0.02  # an event of a smaller share is seen on a logarithmic scale alone
 MOST_TICKS = 10  # of single values
 
 Span = tuple[float, float]
+Shares = tuple[list[float], list[float]]
 
 
 def distributions(result: AuditResult) -> Drawing | None:
     """The histogram of a result; None where it has none."""
-    held = result.histogram
+    held, event = result.histogram, result.witness.event
     if held is None or not (held.runs_first and held.runs_second):
         return None
     numbers = bool(held.edges or held.values)
+    spans = event.intervals if isinstance(event, Event) else ()
+    tokens = event.tokens if isinstance(event, Event) else ()
+    labels = {label for token in tokens for label in (token.label, f"token {token.code:x}")}
     keys: list[Key] = [("line", "first", "first dataset"), ("dash", "second", "second dataset")]
-    spans, tokens = _spans(result), _tokens(result)
-    cuts = _cuts(result)
+    cuts = _cuts(event) if isinstance(event, Partition) else []
     if cuts:
         keys.append(("line", "certified", "bins of the witness"))
-    elif spans and numbers or tokens & set(held.labels):
-        told = "event of the witness, further out" if _further_out(held, spans) else "event of the witness"
-        keys.append(("area", "event", told))
-    rows = TOKEN * len(held.labels) + (24.0 if held.labels else 0.0)
-    sheet = Sheet(key_height(keys) + 16.0 + (PANEL + BELOW if numbers else 0.0) + rows + (8.0 if held.labels else 0.0))
-    top = key(sheet, keys, left=12.0, top=6.0, width=sheet.width - 24.0) + 8.0
-    if numbers:
-        box = LEFT, top, sheet.width - LEFT - RIGHT, PANEL
-        rare = _rare(held, spans)
-        if held.edges:
-            _binned(sheet, box, held, spans, cuts, rare)
-        else:
-            _single(sheet, box, held, spans, cuts, rare)
-        top += PANEL + BELOW
+    elif spans and numbers or labels & set(held.labels):
+        ends = held.edges
+        beyond = ends and spans and all(low >= ends[-1] or high <= ends[0] for low, high in spans)
+        keys.append(("area", "event", "event of the witness, further out" if beyond else "event of the witness"))
+    below = (BELOW if numbers else 0.0) + (TOKEN * len(held.labels) + 32.0 if held.labels else 0.0)
+    if held.edges:
+        panel = _binned(held, spans, cuts, keys, below)
+    elif held.values:
+        panel = _single(held, spans, cuts, keys, below)
+    else:
+        panel = Panel(keys, Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0, below=below)
     if held.labels:
-        _words(sheet, top, held, tokens)
+        _tokens(panel, held, labels)
     title = BETS_TITLE if result.blocks else TITLE
-    return sheet.drawing("distributions", title, _described(result, held), COLUMNS, _table(held, spans, tokens))
+    return Drawing.of(panel, "distributions", title, _described(result, held), COLUMNS, _table(held, spans, labels))
 
 
 def _described(result: AuditResult, held: Histogram) -> str:
@@ -70,42 +73,96 @@ def _described(result: AuditResult, held: Histogram) -> str:
     )
 
 
-def _spans(result: AuditResult) -> tuple[Span, ...]:
-    event = result.witness.event
-    return event.intervals if isinstance(event, Event) else ()
-
-
-def _further_out(held: Histogram, spans: Sequence[Span]) -> bool:
-    """Whether the whole event lies beyond the edges, where the outermost steps hold all there is."""
-    ends = held.edges
-    return bool(ends and spans) and all(low >= ends[-1] or high <= ends[0] for low, high in spans)
-
-
-def _tokens(result: AuditResult) -> set[str]:
-    event = result.witness.event
-    if not isinstance(event, Event):
-        return set()
-    return {label for token in event.tokens for label in (token.label, f"token {token.code:x}")}
-
-
-def _cuts(result: AuditResult) -> tuple[float, ...]:
-    event = result.witness.event
-    if not isinstance(event, Partition):
-        return ()
+def _cuts(event: Partition) -> list[float]:
     ends = {end for each in event.bins for span in each.intervals for end in span}
-    return tuple(sorted(end for end in ends if math.isfinite(end)))
+    return sorted(filter(math.isfinite, ends))
 
 
-def _rare(held: Histogram, spans: Sequence[Span]) -> bool:
-    """Whether the event is so rare on both sides that straight axes would hide it."""
-    if not spans:
-        return False
+def _heights(held: Histogram, shares: Shares, spans: Sequence[Span]) -> Scale:
+    """Logarithmic where the event is so rare on both sides that straight axes would hide it."""
     inside = [_inside(low, high, spans) for low, high in _cells(held)]
-    shares = [
-        sum(count for count, within in zip(side, inside, strict=True) if within) / runs
-        for side, runs in ((held.first, held.runs_first), (held.second, held.runs_second))
-    ]
-    return max(shares) < RARE
+    hits = [sum(itertools.compress(counts, inside)) for counts in (held.first, held.second)]
+    top = max([*shares[0], *shares[1], 1e-12])
+    if spans and max(hits[0] / held.runs_first, hits[1] / held.runs_second) < RARE:
+        return Scale(0.4 / max(held.runs_first, held.runs_second), top * 2.0, log=True)
+    return Scale(0.0, top * 1.06)
+
+
+def _shares(held: Histogram) -> Shares:
+    return [count / held.runs_first for count in held.first], [count / held.runs_second for count in held.second]
+
+
+def _binned(held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float) -> Panel:
+    """Steps whose area is the share of the runs; what lies beyond the edges is a step of usual width at either end."""
+    edges = held.edges
+    usual = (edges[-1] - edges[0]) / max(1, len(edges) - 1) or abs(edges[0]) or 1.0
+    ends = [edges[0] - usual, *edges, edges[-1] + usual]
+    widths = np.diff(ends) / usual
+    sides = [(np.array(side) / widths).tolist() for side in _shares(held)]
+    x = Scale(ends[0] - 0.5 * usual, ends[-1] + 0.5 * usual)
+    panel = Panel(keys, x, _heights(held, (sides[0], sides[1]), spans), high=HIGH, below=below)
+    first, last = edges[0] - 0.5 * usual, edges[-1] + 0.5 * usual  # an event beyond is shown at the rim
+    _event(panel, [(max(x.low, min(low, last)), min(x.high, max(high, first))) for low, high in spans])
+    ticks = [(at, text) for at, text in x.ticks() if edges[0] <= at <= edges[-1]]
+    panel.frame(held.feature, "share of the runs", x_ticks=ticks)
+    _upright(panel, cuts)
+    least = panel.y.low
+    panel.line(panel.at(np.repeat(ends, 2), [least, *np.repeat(sides[0], 2), least]), colour="first")
+    panel.line(panel.at(np.repeat(ends, 2), [least, *np.repeat(sides[1], 2), least]), colour="second", dash="dash")
+    return panel
+
+
+def _single(held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float) -> Panel:
+    """Two bars for each of a few different values, which stand side by side whatever lies between them."""
+    shares, values = _shares(held), held.values
+    panel = Panel(keys, Scale(-0.6, len(values) - 0.4), _heights(held, shares, spans), high=HIGH, below=below)
+
+    def after(value: float) -> float:
+        """The place between the values up to this one and those above it."""
+        return bisect.bisect_right(values, value) - 0.5
+
+    _event(panel, [(after(low), after(high)) for low, high in spans if after(low) < after(high)])
+    apart = math.ceil(len(values) / MOST_TICKS)
+    panel.frame(
+        held.feature, "share of the runs", x_ticks=[(k, number(values[k])) for k in range(0, len(values), apart)]
+    )
+    _upright(panel, [after(cut) for cut in cuts])
+    for side, colour, left, right in ((shares[0], "first", -0.36, -0.03), (shares[1], "second", 0.03, 0.36)):
+        bars = [
+            panel.at((k + left, k + right, k + right, k + left), (panel.y.low, panel.y.low, share, share))
+            for k, share in enumerate(side)
+        ]
+        panel.area(*bars, colour=colour)
+    return panel
+
+
+def _event(panel: Panel, spans: Sequence[Span]) -> None:
+    low, high = panel.y.low, panel.y.high
+    panel.area(*(panel.at((a, b, b, a), (low, low, high, high)) for a, b in spans), colour="event", least=1.5)
+
+
+def _upright(panel: Panel, places: Sequence[float]) -> None:
+    ends = panel.y.low, panel.y.high
+    panel.line(*(panel.at(place, ends) for place in places), colour="certified", width=0.8)
+
+
+def _tokens(panel: Panel, held: Histogram, inside: set[str]) -> None:
+    """What is no number: a row for each, its share on both sides as a bar."""
+    top = panel.height - TOKEN * len(held.labels) - 12.0
+    panel.words(12.0, top - 8.0, "no number", "muted", size=SMALL)
+    first = [hits / held.runs_first for hits in held.tokens_first]
+    second = [hits / held.runs_second for hits in held.tokens_second]
+    most = max(*first, *second, 1.0 / min(held.runs_first, held.runs_second))
+    for k, label in enumerate(held.labels):
+        y, base = top + TOKEN * k, top + TOKEN * (k + 0.5) + 0.35 * SMALL
+        if label in inside:
+            panel.box(8.0, y, panel.width - 16.0, TOKEN, "event")
+        panel.box(BARS, y + 2.0, MOST * first[k] / most, 6.0, "first")
+        panel.box(BARS, y + 8.5, MOST * second[k] / most, 6.0, "second")
+        larger = max(first[k], second[k])
+        panel.words(BARS - 8.0, base, label, size=SMALL, to="right", room=BARS - 24.0)
+        told = f"{number(100.0 * larger)} %"
+        panel.words(BARS + MOST * larger / most + 6.0, base, told, "muted", size=SMALL)
 
 
 def _cells(held: Histogram) -> list[Span]:
@@ -119,89 +176,6 @@ def _cells(held: Histogram) -> list[Span]:
 def _inside(low: float, high: float, spans: Sequence[Span]) -> bool:
     """Whether a cell lies in one of the spans (a, b]."""
     return any(a < high <= b if low == high else a <= low and high <= b for a, b in spans)
-
-
-def _shares(held: Histogram) -> tuple[list[float], list[float]]:
-    first = [count / held.runs_first for count in held.first]
-    return first, [count / held.runs_second for count in held.second]
-
-
-def _heights(values: Sequence[float], rare: bool, runs: int) -> Scale:
-    top = max([*values, 1e-12])
-    return Scale(0.4 / runs, top * 2.0, log=True) if rare else Scale(0.0, top * 1.06)
-
-
-def _binned(
-    sheet: Sheet,
-    box: tuple[float, float, float, float],
-    held: Histogram,
-    spans: Sequence[Span],
-    cuts: Sequence[float],
-    rare: bool,
-) -> None:
-    """Steps whose area is the share of the runs; what lies beyond the edges is a step of usual width at either end."""
-    edges = held.edges
-    usual = (edges[-1] - edges[0]) / max(1, len(edges) - 1) or abs(edges[0]) or 1.0
-    ends = [edges[0] - usual, *edges, edges[-1] + usual]
-    widths = [(high - low) / usual for low, high in itertools.pairwise(ends)]
-    sides = [[share / width for share, width in zip(side, widths, strict=True)] for side in _shares(held)]
-    heights = _heights([*sides[0], *sides[1]], rare, max(held.runs_first, held.runs_second))
-    panel = Panel(sheet, box, Scale(ends[0] - 0.5 * usual, ends[-1] + 0.5 * usual), heights)
-    low, high = panel.x.low, panel.x.high
-    inner = edges[0] - 0.5 * usual, edges[-1] + 0.5 * usual  # an event beyond is shown at the rim
-    panel.bands([(max(low, min(a, inner[1])), min(high, max(b, inner[0]))) for a, b in spans], "event")
-    across = [(at, text) for at, text in panel.x.ticks() if edges[0] <= at <= edges[-1]]
-    panel.frame(held.feature, "share of the runs", x_ticks=across)
-    for at in cuts:
-        panel.line([at, at], [heights.low, heights.high], "certified", width=0.8)
-    x = [ends[0], *(end for end in ends[1:-1] for _ in (0, 1)), ends[-1]]
-    for side, colour, kind in zip(sides, ("first", "second"), ("line", "dash"), strict=True):
-        y = [height for height in side for _ in (0, 1)]
-        panel.line([x[0], *x, x[-1]], [heights.low, *y, heights.low], colour, kind=kind)
-
-
-def _single(
-    sheet: Sheet,
-    box: tuple[float, float, float, float],
-    held: Histogram,
-    spans: Sequence[Span],
-    cuts: Sequence[float],
-    rare: bool,
-) -> None:
-    """Two bars for each of a few different values, which stand side by side whatever lies between them."""
-    shares = _shares(held)
-    heights = _heights([*shares[0], *shares[1]], rare, max(held.runs_first, held.runs_second))
-    values = held.values
-    panel = Panel(sheet, box, Scale(-0.6, len(values) - 0.4), heights)
-    places = [place for place, value in enumerate(values) if _inside(value, value, spans)]
-    panel.bands([(place - 0.5, place + 0.5) for place in places], "event")
-    apart = math.ceil(len(values) / MOST_TICKS)
-    across = [(float(place), number(value)) for place, value in enumerate(values) if place % apart == 0]
-    panel.frame(held.feature, "share of the runs", x_ticks=across)
-    for at in cuts:
-        place = sum(value <= at for value in values) - 0.5
-        panel.line([place, place], [heights.low, heights.high], "certified", width=0.8)
-    for side, colour, low, high in ((shares[0], "first", -0.36, -0.03), (shares[1], "second", 0.03, 0.36)):
-        panel.boxes([(k + low, k + high, heights.low, share) for k, share in enumerate(side)], colour)
-
-
-def _words(sheet: Sheet, top: float, held: Histogram, inside: set[str]) -> None:
-    """What is no number: a row for each, its share on both sides as a bar."""
-    left, full = 170.0, sheet.width - 170.0 - 60.0
-    sheet.words(12.0, top + 12.0, "no number", "muted", size=SMALL)
-    most = max((*held.tokens_first, *held.tokens_second, 1)) / min(held.runs_first, held.runs_second)
-    top += 20.0
-    sides = ((held.tokens_first, held.runs_first, "first", 2.0), (held.tokens_second, held.runs_second, "second", 8.5))
-    marked = [place for place, label in enumerate(held.labels) if label in inside]
-    sheet.boxes([(8.0, top + TOKEN * place, sheet.width - 16.0, TOKEN) for place in marked], "event")
-    for counts, runs, colour, down in sides:
-        bars = [(left, top + TOKEN * k + down, full * count / runs / most, 6.0) for k, count in enumerate(counts)]
-        sheet.boxes(bars, colour)
-    for place, label in enumerate(held.labels):
-        base = top + TOKEN * place + 0.5 * TOKEN + 0.35 * SMALL
-        sheet.words(left - 8.0, base, label, size=SMALL, to="right", room=left - 24.0)
-        most_here = max(held.tokens_first[place] / held.runs_first, held.tokens_second[place] / held.runs_second)
-        sheet.words(left + full * most_here / most + 6.0, base, number(100.0 * most_here) + " %", "muted", size=SMALL)
 
 
 def _table(held: Histogram, spans: Sequence[Span], tokens: set[str]) -> list[tuple[str, ...]]:

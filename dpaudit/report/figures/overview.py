@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpaudit.report.figures.canvas import SMALL, Sheet, breadth, plain_style
+import numpy as np
+
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import BELOW, Key, Panel, key, key_height
+from dpaudit.report.figures.panel import SMALL, Key, Panel, Places, breadth
 from dpaudit.report.figures.scales import Scale
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted, up
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.statements import certified, claimed, verdict_text
+from dpaudit.results.wording.statements import at_order, certified, claimed, verdict_text
 
 TITLE = "Claimed against certified, audit by audit"
 COLUMNS = ("audit", "claimed", "certified", "upper bound", "verdict")
@@ -29,13 +31,28 @@ NO_VERDICT = "no verdict"
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The numbers of one audit; None where there is none."""
+    """The numbers of one audit that came to a verdict, and where in the suite it stands."""
 
-    entry: SuiteEntry
-    claimed: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-    refuted: bool = False
+    place: int
+    claimed: float
+    lower: float
+    upper: float | None
+    refuted: bool
+
+    @classmethod
+    def of(cls, place: int, result: AuditResult) -> _Row:
+        promised, lower = result.claim.promised(result.certificate.delta), result.certificate.lower
+        if result.certificate.refuted and getattr(result.claim, result.claim.parameter, None) is not None:
+            lower = max(lower, promised)  # bets may refute and certify no number beyond the claimed one
+        return cls(place, promised, lower, _upper(result), result.verdict is Verdict.REFUTED)
+
+
+def _upper(result: AuditResult) -> float | None:
+    """The upper bound where it is one of the parameter that is drawn, at the same delta."""
+    if result.upper is None or result.bracket is None or result.claim.parameter != "epsilon":
+        return None
+    same = result.upper.delta == result.certificate.delta and not at_order(result.claim)
+    return result.upper.epsilon_upper if same and math.isfinite(result.upper.epsilon_upper) else None
 
 
 def suite_drawing(suite: SuiteResult, links: Sequence[str | None] = ()) -> Drawing:
@@ -44,56 +61,8 @@ def suite_drawing(suite: SuiteResult, links: Sequence[str | None] = ()) -> Drawi
     `links` are addresses beside the page, one for each entry, or none at all. Where an upper bound is joined with the
     certified one, a thin line goes from one to the other.
     """
-    rows = [_row(entry) for entry in suite.entries]
-    addresses = [*links, *[None] * (len(rows) - len(links))]
-    with plain_style():
-        return _draw(suite, rows, addresses)
-
-
-def _row(entry: SuiteEntry) -> _Row:
-    result = entry.result
-    if result is None:
-        return _Row(entry)
-    promised = result.claim.promised(result.certificate.delta)
-    lower = result.certificate.lower
-    if result.certificate.refuted:  # bets may refute and certify no number beyond the claimed one
-        lower = max(lower, promised) if _own(result) else lower
-    return _Row(entry, promised, lower, _upper(result), result.verdict is Verdict.REFUTED)
-
-
-def _own(result: AuditResult) -> bool:
-    """Whether the claim has its parameter as a number of its own, as a curve has not."""
-    return getattr(result.claim, result.claim.parameter, None) is not None
-
-
-def _upper(result: AuditResult) -> float | None:
-    """The upper bound where it is one of the parameter that is drawn, at the same delta."""
-    if result.upper is None or result.bracket is None or result.claim.parameter != "epsilon":
-        return None
-    same = result.upper.delta == result.certificate.delta and not hasattr(result.claim, "order")
-    return result.upper.epsilon_upper if same and math.isfinite(result.upper.epsilon_upper) else None
-
-
-def _scale(rows: Sequence[_Row]) -> Scale:
-    values = [
-        value
-        for row in rows
-        for value in (row.claimed, row.lower, row.upper)
-        if value is not None and 0.0 < value < math.inf
-    ] or [0.1, 1.0]
-    top = max(values)
-    claims = [row.claimed for row in rows if row.claimed and math.isfinite(row.claimed)] or [top]
-    least = max(min(values), min(*claims, top) * 10.0**-DECADES / 3.0)
-    span = max(top / least, 4.0)
-    return Scale(least / span**0.06, least * span**1.06, log=True)
-
-
-def _odd(row: _Row) -> bool:
-    return row.entry.result is not None and not row.entry.as_expected
-
-
-def _draw(suite: SuiteResult, rows: Sequence[_Row], links: Sequence[str | None]) -> Drawing:
-    high = TALL if len(rows) <= MANY else HIGH
+    entries = suite.entries
+    rows = [_Row.of(place, entry.result) for place, entry in enumerate(entries) if entry.result is not None]
     keys: list[Key] = [
         ("upright", "claim", "claimed"),
         ("point", "first", "certified, not refuted"),
@@ -101,84 +70,78 @@ def _draw(suite: SuiteResult, rows: Sequence[_Row], links: Sequence[str | None])
     ]
     if any(row.upper is not None for row in rows):
         keys.append(("hollow", "ink", "upper bound"))
-    names = [f"{row.entry.name} (!)" if _odd(row) else row.entry.name for row in rows]
+    names = [f"{entry.name} (!)" if _odd(entry) else entry.name for entry in entries]
     wanted = max((breadth(clean(name), SMALL) for name in names), default=0.0) + 20.0
     room = min(MOST_ROOM, max(LEAST_ROOM, wanted))
-    width = room + ACROSS
-    sheet = Sheet(key_height(keys, width - 24.0) + 10.0 + BELOW + high * max(1, len(rows)), width)
-    top = key(sheet, keys, left=12.0, top=4.0, width=sheet.width - 24.0) + 6.0
-    panel = Panel(
-        sheet, (room, top, sheet.width - room - 20.0, high * max(1, len(rows))), _scale(rows), Scale(0.0, 1.0)
-    )
+    high = TALL if len(entries) <= MANY else HIGH
+    y = Scale(max(1.0, len(entries)), 0.0)
+    panel = Panel(keys, _scale(rows), y, high=high * y.low, width=room + ACROSS, left=room)
     panel.frame("in the parameter of each claim: epsilon, mu or rho", "", y_ticks=[])
-    for place, (row, name, link) in enumerate(zip(rows, names, links, strict=True)):
-        base = top + high * (place + 0.5) + 0.35 * SMALL
-        odd = _odd(row)
+    for k, (entry, name, link) in enumerate(itertools.zip_longest(entries, names, links)):
+        base, odd = panel.top + high * (k + 0.5) + 0.35 * SMALL, _odd(entry)
         colour = "refuted" if odd else "ink"
-        sheet.words(room - 8.0, base, name, colour, size=SMALL, to="right", bold=odd, url=link, room=room - 16.0)
-        if row.entry.result is None:
-            sheet.words(room + 6.0, base, NO_VERDICT, "muted", size=SMALL)
-    _marks(panel, rows, [top + high * (place + 0.5) for place in range(len(rows))], high)
-    return sheet.drawing("suite", TITLE, _described(suite, rows), COLUMNS, [_cells(row) for row in rows])
+        panel.words(room - 8.0, base, name, colour, size=SMALL, to="right", bold=odd, url=link, room=room - 16.0)
+        if entry.result is None:
+            panel.words(room + 6.0, base, NO_VERDICT, "muted", size=SMALL)
+    _marks(panel, rows)
+    table = [_cells(entry) for entry in entries]
+    return Drawing.of(panel, "suite", TITLE, _described(suite, rows), COLUMNS, table)
 
 
-def _marks(panel: Panel, rows: Sequence[_Row], middles: Sequence[float], high: float) -> None:
-    """All ticks of one kind in one path, all marks of one kind in one go."""
-    left, _, width, _ = panel.box
+def _odd(entry: SuiteEntry) -> bool:
+    return entry.result is not None and not entry.as_expected
 
-    def at(value: float) -> float:
-        """The place on the scale; what is beyond it stands at its end."""
-        return left + width * min(1.0, max(0.0, panel.x.at(value)))
 
-    links, ticks = [], []
-    marks: dict[str, list[tuple[float, float]]] = {"refuted": [], "kept": [], "upper": []}
-    for row, y in zip(rows, middles, strict=True):
-        if row.claimed is None or row.lower is None:
-            continue
-        ends = [at(row.claimed), at(row.lower)]
-        links.append([(min(ends), y), (max(ends), y)])
-        ticks.append([(at(row.claimed), y - 0.36 * high), (at(row.claimed), y + 0.36 * high)])
-        marks["refuted" if row.refuted else "kept"].append((at(row.lower), y))
-        if row.upper is not None:
-            links.append([(at(row.lower), y), (at(row.upper), y)])
-            marks["upper"].append((at(row.upper), y))
-    sheet = panel.sheet
-    sheet.lines(links, "muted", width=0.8)
-    sheet.lines(ticks, "claim", width=2.2)
-    for kind, colour, shape, size, filled in (
-        ("upper", "ink", "o", 6.5, False),
-        ("kept", "first", "o", 5.5, True),
-        ("refuted", "refuted", "D", 5.5, True),
-    ):
-        if marks[kind]:
-            places = [x for x, _ in marks[kind]], [y for _, y in marks[kind]]
-            sheet.points(*places, colour, shape=shape, size=size, filled=filled)
+def _scale(rows: Sequence[_Row]) -> Scale:
+    values = [value for row in rows for value in (row.claimed, row.lower, row.upper) if value and value < math.inf]
+    values = values or [0.1, 1.0]
+    top = max(values)
+    claims = [row.claimed for row in rows if 0.0 < row.claimed < math.inf]
+    least = max(min(values), min([*claims, top]) * 10.0**-DECADES / 3.0)
+    span = max(top / least, 4.0)
+    return Scale(least / span**0.06, least * span**1.06, log=True)
+
+
+def _marks(panel: Panel, rows: Sequence[_Row]) -> None:
+    """All strokes of one kind in one path, and all marks; what is beyond the scale stands at its end."""
+
+    def at(row: _Row, *values: float | None) -> Places:
+        ends = [min(panel.x.high, max(panel.x.low, value)) for value in values if value is not None]
+        return panel.at(ends, row.place + 0.5)
+
+    panel.line(*(at(row, row.claimed, row.lower, row.upper) for row in rows), colour="muted", width=0.8)
+    ticks = [at(row, row.claimed, row.claimed) for row in rows]
+    stroke = 0.36 * (panel.bottom - panel.top) / panel.y.low * np.array([(0.0, -1.0), (0.0, 1.0)])
+    panel.line(*(tick + stroke for tick in ticks), colour="claim", width=2.2)
+    upper = [at(row, row.upper) for row in rows if row.upper is not None]
+    kept = [at(row, row.lower) for row in rows if not row.refuted]
+    refuted = [at(row, row.lower) for row in rows if row.refuted]
+    panel.marks(*upper, colour="ink", size=6.5, filled=False)
+    panel.marks(*kept, colour="first", size=5.5)
+    panel.marks(*refuted, colour="refuted", shape="D", size=5.5)
 
 
 def _described(suite: SuiteResult, rows: Sequence[_Row]) -> str:
-    refuted = sum(row.refuted for row in rows)
-    missing = sum(row.entry.result is None for row in rows)
-    odd = sum(row.entry.result is not None and not row.entry.as_expected for row in rows)
+    odd = sum(map(_odd, suite.entries))
     text = (
-        f"{counted(len(rows), 'audit')}: for each what was claimed, an upright stroke, and what is certified, a mark; "
-        f"{refuted} refuted, {missing} without a verdict. A mark to the right of its stroke exceeds the claim; one to "
-        "the left does not show that the claim holds."
+        f"{counted(len(suite.entries), 'audit')}: for each what was claimed, an upright stroke, and what is certified, "
+        f"a mark; {sum(row.refuted for row in rows)} refuted, {len(suite.entries) - len(rows)} without a verdict. A "
+        "mark to the right of its stroke exceeds the claim; one to the left does not show that the claim holds."
     )
-    if any(value is not None and not 0.0 < value < math.inf for row in rows for value in (row.claimed, row.lower)):
+    if any(not 0.0 < value < math.inf for row in rows for value in (row.claimed, row.lower)):
         text += " What is 0 or without limit has no place on the logarithmic scale and stands at its end."
     return f"{text} (!) marks {counted(odd, 'verdict')} that nobody expected." if odd else text
 
 
-def _cells(row: _Row) -> tuple[str, ...]:
-    name, result = clean(row.entry.name), row.entry.result
+def _cells(entry: SuiteEntry) -> tuple[str, ...]:
+    result = entry.result
     if result is None:
-        return name, "", "", "", NO_VERDICT
-    told = "" if row.upper is None else up(row.upper, 4)
-    odd = "" if row.entry.as_expected else ", not expected"
+        return entry.name, "", "", "", NO_VERDICT
+    upper = _upper(result)
     return (
-        name,
+        entry.name,
         f"{result.claim.parameter} {claimed(result)}",
         certified(result),
-        told,
-        verdict_text(result.verdict) + odd,
+        "" if upper is None else up(upper, 4),
+        verdict_text(result.verdict) + ("" if entry.as_expected else ", not expected"),
     )

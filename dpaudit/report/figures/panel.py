@@ -1,7 +1,14 @@
-"""A panel: a rectangle of a sheet with two scales, a light grid, and a key in words above it."""
+"""A figure under construction: a rectangle with two scales, what is drawn at places in it, a key above, names beside.
+
+Places are units of 1/72 inch from the top left corner, a CSS pixel each where a page shows a figure at its own size;
+`Panel.at` turns numbers into them. Nothing is drawn here: `svg` and `png` write what `shapes` holds, in its order.
+Matplotlib's own axes would take three times as long for a page of five figures.
+"""
 
 from __future__ import annotations
 
+import itertools
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,145 +16,195 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.report.figures.canvas import SIZE, SMALL, WIDTH, Box, Floats, Sheet, breadth
 from dpaudit.report.figures.scales import Scale, Ticks
+from dpaudit.results.wording.quoting import clean
 
-LEFT, RIGHT, BELOW = 58.0, 14.0, 40.0  # room for tick labels and the names of the axes
-ROW = 18.0  # of a key
-SWATCH = 22.0
+WIDTH = 480.0
+LEFT, RIGHT, BELOW = 58.0, 24.0, 40.0  # room for tick labels and the names of the axes
+SIZE, SMALL = 12.0, 11.0  # of text
+GLYPH = 0.57  # mean width of a letter, in its size
+ROW, SWATCH = 18.0, 22.0  # of a key
+EDGE = 1.3  # of a mark
+CORNERS = {
+    "o": [(np.cos(turn), np.sin(turn)) for turn in np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)],
+    "D": [(-1.25, 0.0), (0.0, -1.25), (1.25, 0.0), (0.0, 1.25)],
+    "s": [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+    "^": [(-1.0, 0.9), (0.0, -1.0), (1.0, 0.9)],
+    "v": [(-1.0, -0.9), (0.0, 1.0), (1.0, -0.9)],
+    "X": [(-1.0, -1.0), (0.0, -0.4), (1.0, -1.0), (0.4, 0.0), (1.0, 1.0), (0.0, 0.4), (-1.0, 1.0), (-0.4, 0.0)],
+}
+DASHES = {"line": (), "dash": (6.0, 4.0), "dots": (1.9, 3.4)}
 
-Kind = Literal["line", "dash", "dots", "area", "point", "hollow", "diamond", "upright", "down"]
+Numbers = Sequence[float] | npt.NDArray[np.float64] | float
+Places = npt.NDArray[np.float64]  # (n, 2): units from the left and from the top
+Dash = Literal["line", "dash", "dots"]
+Kind = Literal["line", "dash", "dots", "area", "upright", "point", "hollow", "diamond", "down"]
 Key = tuple[Kind, str, str]  # how it is drawn, the name of its colour, what it is
-Reals = npt.NDArray[np.float64]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Lines, or areas where `fill` has one, in colours that are names of `colours.LIGHT`."""
+
+    paths: Sequence[Places]
+    edge: str | None = None
+    width: float = 0.0
+    dash: tuple[float, ...] = ()
+    fill: str | None = None
+    clipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A line of text that begins, has its middle or ends at a place, on its base line; harmless by now."""
+
+    x: float
+    y: float
+    text: str
+    colour: str
+    size: float
+    to: Literal["left", "center", "right"]
+    upright: bool
+    bold: bool
+    url: str | None
+
+
 class Panel:
-    """What is drawn in it is given in the units of its scales, and is cut off at its edges."""
+    """What `line`, `area` and `marks` draw is cut off at the frame; keys, words and the frame itself are not.
 
-    sheet: Sheet
-    box: Box
-    x: Scale
-    y: Scale
+    `high` is the height of the rectangle; `below` is added to the sheet under it and the names of the axis. `heading`
+    stands on top where a file is to be read on its own.
+    """
 
-    @property
-    def clip(self) -> Box:
-        """Its frame, and half a line around it."""
-        left, top, width, height = self.box
-        return left - 1.0, top - 1.0, width + 2.0, height + 2.0
+    def __init__(
+        self,
+        keys: Sequence[Key],
+        x: Scale,
+        y: Scale,
+        *,
+        high: float = 226.0,
+        width: float = WIDTH,
+        left: float = LEFT,
+        below: float = BELOW,
+        heading: str | None = None,
+    ) -> None:
+        self.x, self.y, self.width = x, y, width
+        self.shapes: list[Shape | Words] = []
+        if heading is not None:
+            self.words(12.0, 19.0, heading, bold=True, size=SIZE + 1.0, room=width - 24.0)
+        self.left, self.right = left, width - RIGHT
+        self.top = self._key(keys, 6.0 if heading is None else 28.0) + 8.0
+        self.bottom = self.top + high
+        self.height = self.bottom + below
 
-    def px(self, values: Floats) -> Reals:
-        """Places from left to right."""
-        return np.asarray(self.box[0] + self.box[2] * self.x(np.asarray(values, np.float64)))
+    def at(self, x: Numbers, y: Numbers) -> Places:
+        """The places of numbers on the two scales."""
+        across = self.left + (self.right - self.left) * self.x(x)
+        return np.column_stack(np.broadcast_arrays(across, self.bottom - (self.bottom - self.top) * self.y(y)))
 
-    def py(self, values: Floats) -> Reals:
-        """Places from top to bottom."""
-        return np.asarray(self.box[1] + self.box[3] * (1.0 - self.y(np.asarray(values, np.float64))))
+    def line(self, *paths: Places, colour: str, width: float = 1.6, dash: Dash = "line") -> None:
+        """Lines through places."""
+        self.shapes.append(Shape(paths, colour, width, DASHES[dash], clipped=True))
+
+    def level(self, value: float, colour: str, dash: Dash = "line") -> None:
+        """A line across at one height."""
+        self.line(self.at((self.x.low, self.x.high), value), colour=colour, dash=dash)
+
+    def area(self, *corners: Places, colour: str, least: float = 0.0) -> None:
+        """Filled polygons, none thinner than `least`."""
+        self.shapes.append(Shape(corners, colour if least else None, least, fill=colour, clipped=True))
+
+    def box(self, x: float, y: float, wide: float, high: float, colour: str) -> None:
+        """A filled rectangle anywhere on the sheet, in units from its top left corner."""
+        self.shapes.append(Shape([np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])], fill=colour))
+
+    def marks(self, *places: Places, colour: str, shape: str = "o", size: float = 6.0, filled: bool = True) -> None:
+        """A mark at each place within the frame, hollow where not `filled`."""
+        low, high = (self.left - 1.0, self.top - 1.0), (self.right + 1.0, self.bottom + 1.0)
+        inside = [at for at in itertools.chain(*places) if (at >= low).all() and (at <= high).all()]
+        self._marks(inside, colour, shape, size, filled)
+
+    def _marks(self, places: Sequence[Places], colour: str, shape: str, size: float, filled: bool) -> None:
+        around = np.array(CORNERS[shape]) * size / 2.0
+        self.shapes.append(Shape([at + around for at in places], colour, EDGE, fill=colour if filled else "paper"))
+
+    def words(
+        self,
+        x: float,
+        y: float,
+        text: object,
+        colour: str = "ink",
+        *,
+        size: float = SIZE,
+        to: Literal["left", "center", "right"] = "left",
+        upright: bool = False,
+        bold: bool = False,
+        url: str | None = None,
+        room: float | None = None,
+    ) -> None:
+        """A user's or our own words, harmless, on the base line y; cut in the middle where they exceed `room`."""
+        told = clean(text) if room is None else fitted(text, room, size)
+        if told:
+            self.shapes.append(Words(x, y, told, colour, size, to, upright, bold, url))
 
     def frame(self, x_name: str, y_name: str, *, x_ticks: Ticks | None = None, y_ticks: Ticks | None = None) -> None:
         """The grid, the tick labels and the names of the axes."""
-        left, top, width, height = self.box
         across = self.x.ticks() if x_ticks is None else x_ticks
         up = self.y.ticks() if y_ticks is None else y_ticks
-        columns, rows = self.px([value for value, _ in across]), self.py([value for value, _ in up])
-        grid = [[(float(x), top), (float(x), top + height)] for x in columns]
-        grid += [[(left, float(y)), (left + width, float(y))] for y in rows]
-        self.sheet.lines(grid, "rule", width=0.7)
-        self.sheet.lines([[(left, top + height), (left + width, top + height)]], "muted", width=0.9)
-        for at, (_, text) in zip(columns, across, strict=True):
-            self.sheet.words(float(at), top + height + 15.0, text, "muted", size=SMALL, to="center")
-        for at, (_, text) in zip(rows, up, strict=True):
-            self.sheet.words(left - 6.0, float(at) + 0.35 * SMALL, text, "muted", size=SMALL, to="right")
-        self.sheet.words(left + width / 2.0, top + height + 33.0, x_name, to="center", room=width + LEFT)
-        self.sheet.words(14.0, top + height / 2.0, y_name, to="center", upright=True, room=height + BELOW)
+        middle, corner = (self.left + self.right) / 2.0, (self.left, self.bottom)
+        columns = self.at([value for value, _ in across], self.y.low)[:, 0]
+        rows = self.at(self.x.low, [value for value, _ in up])[:, 1]
+        grid = [np.array([(x, self.top), (x, self.bottom)]) for x in columns]
+        grid += [np.array([(self.left, y), (self.right, y)]) for y in rows]
+        self.shapes.append(Shape(grid, "rule", 0.7))
+        self.shapes.append(Shape([np.array([corner, (self.right, self.bottom)])], "muted", 0.9))
+        for x, (_, text) in zip(columns, across, strict=True):
+            self.words(x, self.bottom + 15.0, text, "muted", size=SMALL, to="center")
+        for y, (_, text) in zip(rows, up, strict=True):
+            self.words(self.left - 6.0, y + 0.35 * SMALL, text, "muted", size=SMALL, to="right")
+        self.words(middle, self.bottom + 33.0, x_name, to="center", room=self.right)
+        high = self.bottom - self.top
+        self.words(14.0, self.top + high / 2.0, y_name, to="center", upright=True, room=high + BELOW)
 
-    def line(self, x: Floats, y: Floats, colour: str, *, width: float = 1.6, kind: str = "line") -> None:
-        """A line through the points."""
-        self.sheet.line(self.px(x), self.py(y), colour, width=width, kind=kind, clip=self.clip)
+    def _key(self, keys: Sequence[Key], top: float) -> float:
+        """The entries in rows that fit the width; returns where they end."""
+        x, middle = self.width, top - 0.5 * ROW
+        for kind, colour, text in keys:
+            long = SWATCH + breadth(text, SMALL) + 14.0
+            if x + long - 2.0 > self.width:
+                x, middle = 12.0, middle + ROW
+            self._sample(kind, colour, x, middle)
+            self.words(x + SWATCH - 2.0, middle + 0.35 * SMALL, text, size=SMALL)
+            x += long
+        return middle + 0.5 * ROW
 
-    def level(self, value: float, colour: str, *, width: float = 1.6, kind: str = "line") -> None:
-        """A line across at one height."""
-        self.line([self.x.low, self.x.high], [value, value], colour, width=width, kind=kind)
-
-    def points(
-        self, x: Floats, y: Floats, colour: str, *, shape: str = "o", size: float = 6.0, filled: bool = True
-    ) -> None:
-        """A mark at each point; those at an edge are drawn whole."""
-        left, top, width, height = self.box
-        around = left - size, top - size, width + 2.0 * size, height + 2.0 * size
-        self.sheet.points(self.px(x), self.py(y), colour, shape=shape, size=size, filled=filled, clip=around)
-
-    def area(self, x: Floats, y: Floats, colour: str) -> None:
-        """The polygon with these corners, filled."""
-        self.sheet.area(self.px(x), self.py(y), colour, clip=self.clip)
-
-    def bands(self, spans: Sequence[tuple[float, float]], colour: str) -> None:
-        """Upright bands from top to bottom."""
-        _, top, _, height = self.box
-        ends = [self.px([low, high]) for low, high in spans]
-        wide = [(float(a), top, max(float(b - a), 1.5), height) for a, b in ends]
-        self.sheet.boxes(wide, colour, clip=self.clip)
-
-    def boxes(self, corners: Sequence[tuple[float, float, float, float]], colour: str) -> None:
-        """Rectangles, each as (x low, x high, y low, y high)."""
-        found = []
-        for x_low, x_high, y_low, y_high in corners:
-            (a, b), (c, d) = self.px([x_low, x_high]), self.py([y_high, y_low])
-            found.append((float(a), float(c), float(b - a), float(d - c)))
-        self.sheet.boxes(found, colour, clip=self.clip)
+    def _sample(self, kind: Kind, colour: str, x: float, y: float) -> None:
+        if kind == "area":
+            self.box(x, y - 5.0, 15.0, 10.0, colour)
+        elif kind == "upright":
+            self.shapes.append(Shape([np.array([(x + 7.5, y - 5.5), (x + 7.5, y + 5.5)])], colour, 2.2))
+        elif kind in DASHES:
+            self.shapes.append(Shape([np.array([(x, y), (x + 15.0, y)])], colour, 2.0, DASHES[kind]))
+        else:
+            shape = {"diamond": "D", "down": "v"}.get(kind, "o")
+            self._marks([np.array((x + 7.5, y))], colour, shape, 6.0, kind != "hollow")
 
 
-def key_rows(keys: Sequence[Key], width: float) -> list[list[tuple[float, Key]]]:
-    """The entries of a key in rows that fit the width, each with the place where it begins."""
-    rows: list[list[tuple[float, Key]]] = []
-    at = width
-    for each in keys:
-        long = SWATCH + breadth(each[2], SMALL) + 14.0
-        if at + long - 14.0 > width:
-            rows.append([])
-            at = 0.0
-        rows[-1].append((at, each))
-        at += long
-    return rows
+def fitted(text: object, room: float, size: float = SIZE) -> str:
+    """The text made harmless, and short enough for so many units.
+
+    >>> fitted("noisy count of all the visits to a clinic", 120.0)
+    'noisy coun...inic'
+    """
+    for letters in range(max(4, int(room / (GLYPH * size))), 3, -1):
+        told = clean(text, letters)
+        if breadth(told, size) > room and len(told) > letters:  # escapes are longer than what they stand for
+            told = f"{told[: max(1, letters - 3)]}..."
+        if breadth(told, size) <= room:
+            return told
+    return told[:4]
 
 
-def key_height(keys: Sequence[Key], width: float = WIDTH - 24.0) -> float:
-    """How high the key becomes."""
-    return ROW * len(key_rows(keys, width))
-
-
-def key(sheet: Sheet, keys: Sequence[Key], *, left: float, top: float, width: float) -> float:
-    """Draws the key and returns where it ends."""
-    rows = key_rows(keys, width)
-    for row, entries in enumerate(rows):
-        middle = top + ROW * row + 0.5 * ROW
-        for at, (kind, colour, text) in entries:
-            x = left + at
-            _sample(sheet, kind, colour, x, middle)
-            sheet.words(x + SWATCH - 2.0, middle + 0.35 * SMALL, text, size=SMALL)
-    return top + ROW * len(rows)
-
-
-def _sample(sheet: Sheet, kind: Kind, colour: str, x: float, middle: float) -> None:
-    if kind == "area":
-        sheet.boxes([(x, middle - 5.0, 15.0, 10.0)], colour)
-    elif kind == "upright":
-        sheet.line([x + 7.5, x + 7.5], [middle - 5.5, middle + 5.5], colour, width=2.2)
-    elif kind in ("point", "hollow", "diamond", "down"):
-        shape = {"diamond": "D", "down": "v"}.get(kind, "o")
-        sheet.points([x + 7.5], [middle], colour, shape=shape, filled=kind != "hollow")
-    else:
-        sheet.line([x, x + 15.0], [middle, middle], colour, width=2.0, kind=kind)
-
-
-def plain_panel(
-    keys: Sequence[Key], x: Scale, y: Scale, *, height: float = 300.0, width: float = WIDTH, heading: str | None = None
-) -> Panel:
-    """A sheet with one panel, its key above it; `heading` stands on top where a file is to be read on its own."""
-    top = 6.0 if heading is None else 28.0
-    sheet = Sheet(height + top - 6.0, width)
-    if heading is not None:
-        sheet.words(12.0, 19.0, heading, bold=True, size=SIZE + 1.0, room=sheet.width - 24.0)
-    ends = key(sheet, keys, left=12.0, top=top, width=sheet.width - 24.0) + 8.0
-    box = LEFT, ends, sheet.width - LEFT - RIGHT, sheet.height - ends - BELOW
-    return Panel(sheet, box, x, y)
+def breadth(text: str, size: float = SIZE) -> float:
+    """About how wide a text is drawn."""
+    return size * sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else GLYPH for letter in text)

@@ -7,7 +7,7 @@ import math
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, plain_panel
+from dpaudit.report.figures.panel import Key, Panel
 from dpaudit.report.figures.scales import Scale, padded
 from dpaudit.results.audited import POWER
 from dpaudit.results.result import AuditResult
@@ -23,29 +23,29 @@ def power(result: AuditResult) -> Drawing | None:
     if not (result.evidence.runs_p and result.evidence.runs_q):
         return None
     caught = {mass: result.least_caught(mass) for mass in MASSES}
-    known = [(mass, least) for mass, least in caught.items() if least is not None and math.isfinite(least)]
+    known = {mass: least for mass, least in caught.items() if least is not None and math.isfinite(least)}
     if not known:
         return None
     name, promised = result.claim.parameter, result.claim.promised(result.certificate.delta)
-    masses, least = (list(each) for each in zip(*known, strict=True))
     keys: list[Key] = [
         ("line", "first", f"a true {name} from here on is refuted, with power {exact(POWER)}, {KNOWN}"),
         ("dash", "claim", f"claimed {name}"),
     ]
-    mass = None if isinstance(result.evidence, Binned) else result.evidence.hits_p / result.evidence.runs_p
+    mass = 0.0 if isinstance(result.evidence, Binned) else result.evidence.hits_p / result.evidence.runs_p
+    shown = [*known.values(), promised, 1e-9]
     if mass:
         keys.append(("diamond", "certified", "the witness, at what it certified"))
-    x = padded([min(MASSES), max(MASSES), *([mass] if mass else [])], log=True, share=0.04)
-    shown = [each for each in (promised, result.certificate.lower if mass else 0.0) if math.isfinite(each)]
-    top = max(*least, *shown, 1e-9)
-    panel = plain_panel(keys, x, Scale(0.0, 1.1 * top))
+        shown.append(result.certificate.lower)
+    y = Scale(0.0, 1.1 * max(filter(math.isfinite, shown)))
+    panel = Panel(keys, padded([*MASSES, mass], log=True, share=0.04), y)
     panel.frame("probability of the event on the likelier dataset", name)
     if math.isfinite(promised):
-        panel.level(promised, "claim", kind="dash")
-    panel.line(masses, least, "first")
-    panel.points(masses, least, "first")
+        panel.level(promised, "claim", "dash")
+    curve = panel.at(list(known), list(known.values()))
+    panel.line(curve, colour="first")
+    panel.marks(curve, colour="first")
     if mass:
-        panel.points([mass], [min(result.certificate.lower, panel.y.high)], "certified", shape="D", size=7.0)
+        panel.marks(panel.at(mass, min(result.certificate.lower, y.high)), colour="certified", shape="D", size=7.0)
     rows = [
         (exact(mass), "nothing is" if least is None else f"{name} {up(least, decimals(least, 3))}" if least else "0")
         for mass, least in caught.items()
@@ -56,4 +56,4 @@ def power(result: AuditResult) -> Drawing | None:
     )
     if len(known) < len(MASSES):
         text += " On events rarer than where the line begins, no loss is refuted with that power."
-    return panel.sheet.drawing("power", TITLE, text, COLUMNS, rows)
+    return Drawing.of(panel, "power", TITLE, text, COLUMNS, rows)

@@ -28,25 +28,16 @@ class Scale:
     high: float
     log: bool = False
 
-    def __call__(self, values: Sequence[float] | Reals) -> Reals:
-        given = np.asarray(values, np.float64)
-        if not self.log:
-            found = (given - self.low) / (self.high - self.low)
-        else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(np.maximum(given, 0.0))
-            found = (logs - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
-        return np.clip(found, -FAR, FAR)
-
-    def at(self, value: float) -> float:
-        """The place of one value."""
-        return float(self([value])[0])
+    def __call__(self, values: Sequence[float] | Reals | float) -> Reals:
+        at, low, high = np.asarray(values, np.float64), self.low, self.high
+        if self.log:
+            with np.errstate(divide="ignore"):
+                at, low, high = np.log(np.maximum(at, 0.0)), math.log(low), math.log(high)
+        return np.clip((at - low) / (high - low), -FAR, FAR)
 
     def grid(self, points: int) -> Reals:
         """Values from end to end at equal distances on the scale."""
-        if self.log:
-            return np.geomspace(self.low, self.high, points)
-        return np.linspace(self.low, self.high, points)
+        return (np.geomspace if self.log else np.linspace)(self.low, self.high, points)
 
     def ticks(self, most: int = 6) -> Ticks:
         """At most so many values with what is written at them.
@@ -58,32 +49,27 @@ class Scale:
         >>> [text for _, text in Scale(900, 2_000_000, log=True).ticks(4)]
         ['1,000', '10,000', '100,000', '1,000,000']
         """
-        return _decades(self.low, self.high, most) if self.log else _straight(self.low, self.high, most)
+        return self._decades(most) if self.log else self._straight(most)
 
+    def _straight(self, most: int) -> Ticks:
+        power = 10.0 ** math.floor(math.log10((self.high - self.low) / most))
+        for step in (power * part for part in STEPS):
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            if last - first < most:
+                return [(k * step, number(k * step, step)) for k in range(first, last + 1)]
+        return []
 
-def _straight(low: float, high: float, most: int) -> Ticks:
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    for step in (power * each for each in STEPS):
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last - first < most:
-            return [(k * step, number(k * step, step)) for k in range(first, last + 1)]
-    return []
-
-
-def _decades(low: float, high: float, most: int) -> Ticks:
-    slack = 1.0 + 1e-9
-    for digits in ((1, 2, 5), (1, 3), (1,)):
-        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-        found = [
-            d * 10.0**k for k in range(first, last + 1) for d in digits if low / slack <= d * 10.0**k <= high * slack
-        ]
-        if 2 <= len(found) <= most:
-            return [(each, number(each)) for each in found]
-        if len(found) < 2 and digits == (1, 2, 5):
-            return [tick for tick in _straight(low, high, most) if tick[0] > 0.0]
-    apart = math.ceil(len(found) / most)
-    return [(each, number(each)) for each in found if round(math.log10(each)) % apart == 0]
+    def _decades(self, most: int) -> Ticks:
+        low, high = self.low * (1.0 - 1e-9), self.high * (1.0 + 1e-9)
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for digits in ((1, 2, 5), (1, 3), (1,)):
+            values = [at for power in powers for digit in digits if low <= (at := digit * 10.0**power) <= high]
+            if len(values) < 2 and digits == (1, 2, 5):
+                return [tick for tick in self._straight(most) if tick[0] > 0.0]
+            if 2 <= len(values) <= most:
+                return [(at, number(at)) for at in values]
+        apart = math.ceil(len(values) / most)
+        return [(at, number(at)) for at in values if round(math.log10(at)) % apart == 0]
 
 
 def number(value: float, step: float | None = None) -> str:
@@ -94,16 +80,12 @@ def number(value: float, step: float | None = None) -> str:
     """
     if value == 0.0 or step is not None and abs(value) < 1e-9 * step:
         return "0"
-    if not 1e-3 <= abs(value) < 1e9:
-        mantissa, _, power = f"{value:.3g}".partition("e") if abs(value) >= 1e9 else f"{value:.2e}".partition("e")
-        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        return f"{mantissa}e{int(power)}" if power else mantissa
-    if step is None:
-        places = max(0, 2 - math.floor(math.log10(abs(value))))
+    if 1e-3 <= abs(value) < 1e9:
+        places = max(0, 2 - math.floor(math.log10(abs(value) if step is None else step)))
+        mantissa, power = f"{value:,.{places}f}", ""
     else:
-        places = max(0, 2 - math.floor(math.log10(step)))
-    text = f"{value:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+        mantissa, _, power = f"{value:.2e}".partition("e")
+    return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + (power and f"e{int(power)}")
 
 
 def padded(values: Sequence[float], *, log: bool = False, share: float = 0.05) -> Scale:
@@ -112,7 +94,7 @@ def padded(values: Sequence[float], *, log: bool = False, share: float = 0.05) -
     >>> padded([1.0, 2.0], share=0.5)
     Scale(low=0.5, high=2.5, log=False)
     """
-    finite = [each for each in values if math.isfinite(each) and (not log or each > 0.0)] or [1.0]
+    finite = [value for value in values if math.isfinite(value) and (not log or value > 0.0)] or [1.0]
     low, high = min(finite), max(finite)
     if log:
         room = max((high / low) ** share, 1.05)

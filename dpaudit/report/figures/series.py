@@ -1,13 +1,16 @@
-"""Rows of a study in lines: one for each procedure, its audits at each place taken together."""
+"""Rows of a study as numbers, and in lines: one for each procedure, its audits at each place taken together."""
 
 from __future__ import annotations
 
-import statistics
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from dpaudit.results.verdict import Verdict
+
 Row = Mapping[str, Any]
+Series = dict[float, list[float]]  # the values at each place, in the order of the places
 
 PARAMETERS = "parameters."
 TELLING = ("mechanism", "claim", "pair", "certifier", "selector", "stopping")  # what a procedure may differ in
@@ -15,73 +18,61 @@ MOST = 12  # lines that can be told apart
 OTHERS = "all others"
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One line: its name, and at each place the middle, the least and the largest of its audits, and their number."""
+def number_of(row: Row, name: str) -> float | None:
+    """A finite number of a row; None where there is none, "inf" among them."""
+    value = row.get(name)
+    if value is None or value == "" or isinstance(value, bool):
+        return None
+    return float(value) if math.isfinite(float(value)) else None
 
-    name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    number: tuple[int, ...]
+
+def is_refuted(row: Row) -> bool:
+    """Whether the verdict of a row, an enum or its name, is REFUTED."""
+    return row.get("verdict") in (Verdict.REFUTED, Verdict.REFUTED.value)
+
+
+def truth(row: Row) -> float | None:
+    """The exact loss of the pair, or that of the mechanism, where one is known."""
+    exact = number_of(row, "exact_epsilon")
+    return number_of(row, "true_epsilon") if exact is None else exact
+
+
+def excess(row: Row) -> float | None:
+    """By how much the truth exceeds what is claimed."""
+    true, claimed = truth(row), number_of(row, "claimed_epsilon")
+    return None if true is None or claimed is None else float(f"{true - claimed:.3g}")
+
+
+def is_violated(row: Row) -> bool:
+    """Whether the claim is known to be wrong: by the truth, or, where none is known, as the catalogue lists it."""
+    beyond = excess(row)
+    return bool(row.get("broken")) if beyond is None else beyond > 0.0
 
 
 def grouped(
-    rows: Sequence[Row],
-    x: str | Callable[[Row], float | None],
-    y: Callable[[Row], float | None],
-    *,
-    mean: bool = False,
-) -> tuple[Series, ...]:
-    """Lines for the rows that differ in what tells a procedure; `mean` takes the mean and no range, as for shares.
+    rows: Sequence[Row], x: Callable[[Row], float | None], y: Callable[[Row], float | None]
+) -> dict[str, Series]:
+    """Lines by name, for the rows that differ in what tells a procedure.
 
     Only what differs among the rows is in a name. Beyond `MOST` lines the smallest ones are left together as one.
     """
-    differing = [each for each in TELLING if len({str(row.get(each)) for row in rows}) > 1]
-    differing += sorted(
-        {key for row in rows for key in row if key.startswith(PARAMETERS)} if len(differing) == 0 else ()
-    )
+    differing = [key for key in TELLING if len({str(row.get(key)) for row in rows}) > 1]
+    differing = differing or sorted({key for row in rows for key in row if key.startswith(PARAMETERS)})
     names = [_name(row, differing) for row in rows]
-    sizes: dict[str, int] = {}
-    for name in names:
-        sizes[name] = sizes.get(name, 0) + 1
-    kept = sorted(sizes, key=lambda name: -sizes[name])[: MOST - 1] if len(sizes) > MOST else list(sizes)
-    found: dict[str, dict[float, list[float]]] = {}
+    sizes = Counter(names)
+    kept = {name for name, _ in sizes.most_common(len(sizes) if len(sizes) <= MOST else MOST - 1)}
+    lines: dict[str, Series] = {}
     for name, row in zip(names, rows, strict=True):
-        at = row.get(x) if isinstance(x, str) else x(row)
-        value = y(row)
+        at, value = x(row), y(row)
         if at is not None and value is not None:
-            places = found.setdefault(name if name in kept else OTHERS, {})
-            places.setdefault(float(at), []).append(value)
-    return tuple(_series(name, places, mean) for name, places in found.items())
-
-
-def _series(name: str, places: Mapping[float, Sequence[float]], mean: bool) -> Series:
-    ordered = sorted(places)
-    values = [places[at] for at in ordered]
-    centre = tuple(statistics.fmean(each) if mean else middle(each) for each in values)
-    low = centre if mean else tuple(min(each) for each in values)
-    high = centre if mean else tuple(max(each) for each in values)
-    return Series(name, tuple(ordered), centre, low, high, tuple(len(each) for each in values))
-
-
-def middle(values: Sequence[float]) -> float:
-    """The median, the lower of two: a number that an audit has certified, and no mean of two of them.
-
-    >>> middle([3.0, 1.0, 2.0, 10.0])
-    2.0
-    """
-    return statistics.median_low(values)
+            lines.setdefault(name if name in kept else OTHERS, {}).setdefault(float(at), []).append(value)
+    return {name: dict(sorted(series.items())) for name, series in lines.items()}
 
 
 def named(row: Row) -> str:
-    """The mechanism with its parameters, and the claim."""
-    values = [
-        f"{key.removeprefix(PARAMETERS)}={row[key]}"
-        for key in row
-        if key.startswith(PARAMETERS) and row[key] is not None
-    ]
+    """The mechanism with its parameters."""
+    given = {key.removeprefix(PARAMETERS): row[key] for key in row if key.startswith(PARAMETERS)}
+    values = [f"{key}={value}" for key, value in given.items() if value is not None]
     name = str(row.get("mechanism") or "mechanism")
     return f"{name}({', '.join(values)})" if values else name
 

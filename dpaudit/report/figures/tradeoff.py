@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from dpaudit.certify import Binned
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import Key, Panel, plain_panel
+from dpaudit.report.figures.panel import Key, Panel
 from dpaudit.report.figures.scales import Scale
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.result import AuditResult
@@ -23,46 +24,60 @@ COLUMNS = ("event", "hits, likelier dataset", "its runs", "hits, other dataset",
 RARE_P, RARE_Q = 0.05, 0.005  # below which straight axes hide the point
 POINTS = 40  # of a boundary
 DIGITS = 6  # decimals of a limit in the table
-HEIGHT = 400.0
+HIGH = 300.0
+LARGEST = 700.0  # of an exponent
 
-Pair = tuple[float, float]  # (q, p)
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An event as it was counted: its name, its hits on either side, and the limits that hold for all together."""
+
+    name: str
+    hits_p: int
+    hits_q: int
+    p: float
+    q: float
+    low: float
+    high: float
 
 
 def tradeoff(result: AuditResult) -> Drawing | None:
     """The square of both probabilities; None where no certifying run was counted, as after bets that refuted."""
     if not (result.evidence.runs_p and result.evidence.runs_q):
         return None
-    found = LowerProfile.of(result.evidence, result.level)
     seen = _seen(result)
-    scales = _scales(result, found, seen)
     told = confidence_text(confidence(result))  # of several witnesses the best is drawn: all hold together at this
-    line = _certified_line(result)
-    curve = _search_curve(result.histogram, result) if result.histogram is not None else []
-    keys: list[Key] = [("area", "allowed", f"allowed by the claim, {_short(result)}")]
+    epsilon = result.certificate.epsilon_lower
+    line = not isinstance(result.evidence, Binned) and epsilon is not None and 0.0 < epsilon <= LARGEST
+    curve = [] if result.histogram is None else _search_curve(result.histogram, result)
+    allowed = f"{result.claim.parameter} {claimed(result)}{at_order(result.claim)}"
+    keys: list[Key] = [("area", "allowed", f"allowed by the claim, {allowed}")]
     keys.append(("point", "certified", f"counts, with limits that hold at {told}"))
-    if line is not None:
+    if line:
         keys.append(("line", "certified", "certified: the truth lies above"))
     if curve:
         keys.append(("dots", "muted", "search runs, not certified"))
-    panel = plain_panel(keys, *scales, height=HEIGHT)
+    panel = Panel(keys, *_scales(result, seen), high=HIGH)
     _region(panel, result)
-    _square(panel)
+    diagonal = panel.x.grid(24)  # where an event says nothing
+    panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
     panel.frame("q: probability on the other dataset", "p: probability on the likelier dataset")
     if curve:
-        panel.line([q for q, _ in curve], [p for _, p in curve], "muted", kind="dots", width=1.4)
-    if line is not None:
-        panel.line(*line, "certified", width=1.4)
-    _limits(panel, found, seen)
-    return panel.sheet.drawing(
-        "trade-off", TITLE, _described(result, told, line is not None, panel), COLUMNS, _table(result, found)
-    )
+        panel.line(panel.at(*zip(*curve, strict=True)), colour="muted", dash="dots", width=1.4)
+    if line and epsilon is not None:  # p = e^epsilon q + delta
+        ratio, delta = math.exp(epsilon), result.certificate.delta
+        q = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, POINTS) * (1.0 - delta) / ratio])
+        panel.line(panel.at(q, np.minimum(1.0, ratio * q + delta)), colour="certified", width=1.4)
+    for each in seen:  # a box for each event from its limits: up to where q may be, down to where p may be
+        x, y = [each.q, each.high, each.high, each.q, each.q], [each.p, each.p, each.low, each.low, each.p]
+        panel.line(panel.at(x, y), colour="certified", width=1.2)
+    places = panel.at([max(each.q, panel.x.low) for each in seen], [each.p for each in seen])
+    panel.marks(places, colour="certified", size=5.0)
+    text = _described(result, told, line, panel.x.log and any(not each.hits_q for each in seen))
+    return Drawing.of(panel, "trade-off", TITLE, text, COLUMNS, [_cells(result, each) for each in seen])
 
 
-def _short(result: AuditResult) -> str:
-    return f"{result.claim.parameter} {claimed(result)}{at_order(result.claim)}"
-
-
-def _described(result: AuditResult, told: str, line: bool, panel: Panel) -> str:
+def _described(result: AuditResult, told: str, line: bool, at_edge: bool) -> str:
     text = (
         "Across: the probability q of the witness event on the dataset that makes it rarer; up: its probability p "
         "on the other. The claim allows the shaded region. The mark shows the counts; the truth lies no further down "
@@ -73,123 +88,71 @@ def _described(result: AuditResult, told: str, line: bool, panel: Panel) -> str:
         text += f"; the line is the certificate itself, epsilon at least {epsilon}{at_delta(result.certificate.delta)}"
     if isinstance(result.evidence, Binned):
         text += ". Each point is the first bins together; a claim of this form may allow each of them and not them all"
-    if panel.x.log and any(q <= 0.0 for q, _ in _seen(result)):
+    if at_edge:
         text += ". The axes are logarithmic: a mark at the left edge had no hit at all on the other dataset"
     return f"{text}. The verdict follows from the certificate, not from the picture."
 
 
-def _seen(result: AuditResult) -> list[Pair]:
-    e = result.evidence
+def _seen(result: AuditResult) -> list[_Seen]:
+    e, limits = result.evidence, LowerProfile.of(result.evidence, result.level).limits
     if isinstance(e, Binned):
-        events = max(1, len(e.counts_p) - 1)
-        both = zip(*(itertools.accumulate(counts[:events]) for counts in (e.counts_q, e.counts_p)), strict=True)
-        return [(y / e.runs_q, x / e.runs_p) for y, x in both]
-    return [(e.hits_q / e.runs_q, e.hits_p / e.runs_p)]
+        names = ["the first bin", *(f"the first {j} bins together" for j in range(2, len(limits) + 1))]
+        hits = zip(itertools.accumulate(e.counts_p), itertools.accumulate(e.counts_q), strict=True)
+    else:
+        names, hits = [str(result.witness.event)], zip([e.hits_p], [e.hits_q], strict=True)
+    return [
+        _Seen(name, x, y, x / e.runs_p, y / e.runs_q, low, high)
+        for name, (x, y), (low, high) in zip(names, hits, limits, strict=False)
+    ]
 
 
-def _scales(result: AuditResult, found: LowerProfile, seen: list[Pair]) -> tuple[Scale, Scale]:
+def _scales(result: AuditResult, seen: list[_Seen]) -> tuple[Scale, Scale]:
     """Straight where the point can be seen there; otherwise both logarithmic."""
-    q, p = seen[0] if len(seen) == 1 else max(seen, key=lambda each: each[1] - each[0])
-    if (p >= RARE_P and q >= RARE_Q) or p >= 0.5:
+    best = max(seen, key=lambda each: each.p - each.q)
+    if (best.p >= RARE_P and best.q >= RARE_Q) or best.p >= 0.5:
         return Scale(0.0, 1.0), Scale(0.0, 1.0)
-    low, high = found.limits[0]
-    low = low or 0.5 / result.evidence.runs_p
-    least = min(high, low * math.exp(-min(result.claim.epsilon_at(result.certificate.delta), 20.0))) / 10.0
+    low = seen[0].low or 0.5 / result.evidence.runs_p
+    loss = result.claim.epsilon_at(result.certificate.delta)
+    least = min(seen[0].high, low * math.exp(-min(loss, 20.0))) / 10.0
     return Scale(max(1e-12, least), 1.0, log=True), Scale(max(1e-12, low / 10.0), 1.0, log=True)
 
 
 def _region(panel: Panel, result: AuditResult) -> None:
     """Everything below G, and by symmetry above its mirror image: for the event and its complement alike."""
+    claim = result.claim
     if panel.x.log:
         q = panel.x.grid(POINTS)
-        upper = np.array([result.claim.max_probability(float(each)) for each in q])
-        lower = np.array([1.0 - result.claim.max_probability(1.0 - float(each)) for each in q])
-    else:  # closer at both ends, where curves bend, and its own mirror image
-        q = np.sin(np.linspace(0.0, math.pi / 2.0, POINTS)) ** 2
-        corner = (1.0 - result.claim.delta) / (1.0 + math.exp(min(700.0, result.claim.epsilon_at(result.claim.delta))))
-        q = np.unique(np.concatenate([q, [corner, 1.0 - corner]]))
-        upper = np.array([result.claim.max_probability(float(each)) for each in q])
-        lower = 1.0 - upper[::-1]  # at 1 - q, which is among them
-    panel.area([*q, *q[::-1]], [*upper, *lower[::-1]], "allowed")
-    panel.line(q, upper, "claim")
-    panel.line(q, lower, "claim", width=0.8)
+    else:  # closer at both ends, where curves bend, and at its corners
+        corner = (1.0 - claim.delta) / (1.0 + math.exp(min(LARGEST, claim.epsilon_at(claim.delta))))
+        q = np.union1d(np.sin(np.linspace(0.0, math.pi / 2.0, POINTS)) ** 2, [corner, 1.0 - corner])
+    upper = panel.at(q, [claim.max_probability(each) for each in q.tolist()])
+    lower = panel.at(q, [1.0 - claim.max_probability(1.0 - each) for each in q.tolist()])
+    panel.area(np.concatenate([upper, lower[::-1]]), colour="allowed")
+    panel.line(upper, colour="claim")
+    panel.line(lower, colour="claim", width=0.8)
 
 
-def _square(panel: Panel) -> None:
-    """The diagonal: an event that says nothing."""
-    q = panel.x.grid(24)
-    panel.line(q, q, "rule", width=0.9)
-
-
-def _certified_line(result: AuditResult) -> tuple[list[float], list[float]] | None:
-    """The line p = e^epsilon q + delta of the certified epsilon: the truth is above it."""
-    made = result.certificate
-    if made.epsilon_lower is None or isinstance(result.evidence, Binned):
-        return None
-    if not 0.0 < made.epsilon_lower <= 700.0:
-        return None
-    ratio = math.exp(made.epsilon_lower)
-    end = (1.0 - made.delta) / ratio
-    q = [0.0, *np.geomspace(end * 1e-9, end, 40).tolist()]
-    return q, [min(1.0, ratio * each + made.delta) for each in q]
-
-
-def _search_curve(held: Histogram, result: AuditResult) -> list[Pair]:
-    """The events "above a threshold" of the feature, in the order of the thresholds and not of their ratios.
+def _search_curve(held: Histogram, result: AuditResult) -> list[tuple[float, float]]:
+    """The events "above a threshold" of the feature as (q, p), in the order of the thresholds and not of their ratios.
 
     An order that the same runs chose would look further from the diagonal than the truth is; this one does not.
     """
-    if not (held.edges or held.values) or not _spans(result):  # an event of words is on no threshold
-        return []
-    first, second = list(held.first), list(held.second)
-    p, q = (first, second) if result.witness.p_side == "first" else (second, first)
-    runs_p, runs_q = (
-        (held.runs_first, held.runs_second) if result.witness.p_side == "first" else (held.runs_second, held.runs_first)
-    )
-    if not _upwards(result):
-        p, q = p[::-1], q[::-1]
-    above_p, above_q = (list(itertools.accumulate(reversed(side))) for side in (p, q))
-    return [(0.0, 0.0), *((y / runs_q, x / runs_p) for y, x in zip(above_q, above_p, strict=True))]
-
-
-def _upwards(result: AuditResult) -> bool:
-    """Whether the event lies towards the larger values of its feature."""
-    ends = [end for span in _spans(result)[0] for end in span]
-    return max(ends) == math.inf or min(ends) != -math.inf
-
-
-def _spans(result: AuditResult) -> list[tuple[tuple[float, float], ...]]:
-    """The intervals of the event, or of the bins that have some, in the order of the bins."""
     event = result.witness.event
-    return [each.intervals for each in ([event] if isinstance(event, Event) else event.bins) if each.intervals]
-
-
-def _limits(panel: Panel, found: LowerProfile, seen: list[Pair]) -> None:
-    """A cross for each event from its limits: up to where q may be, down to where p may be."""
-    for (low, high), (q, p) in zip(found.limits, seen, strict=True):
-        panel.line([q, high], [p, p], "certified", width=1.2)
-        panel.line([q, q], [low, p], "certified", width=1.2)
-        panel.line([q, high, high], [low, low, p], "certified", width=1.2)
-    places = [max(q, panel.x.low) for q, _ in seen]
-    panel.points(places, [p for _, p in seen], "certified", size=5.0)
-
-
-def _table(result: AuditResult, found: LowerProfile) -> list[tuple[str, ...]]:
-    e = result.evidence
-    if isinstance(e, Binned):
-        names = [f"the first {j + 1} bins together" if j else "the first bin" for j in range(len(found.limits))]
-        hits = list(zip(itertools.accumulate(e.counts_p), itertools.accumulate(e.counts_q), strict=True))
-    else:
-        names, hits = [str(result.witness.event)], [(e.hits_p, e.hits_q)]
-    return [
-        (name, f"{x:,}", f"{e.runs_p:,}", f"{y:,}", f"{e.runs_q:,}", _low(low), _high(high))
-        for name, (x, y), (low, high) in zip(names, hits, found.limits, strict=False)
+    spans = [each.intervals for each in ((event,) if isinstance(event, Event) else event.bins) if each.intervals]
+    if not (held.edges or held.values) or not spans:  # an event of words is on no threshold
+        return []
+    ends = [end for span in spans[0] for end in span]
+    upwards = max(ends) == math.inf or min(ends) != -math.inf  # towards the larger values of its feature
+    sides = [(held.second, held.runs_second), (held.first, held.runs_first)]
+    shares = [
+        [0.0, *(hits / runs for hits in itertools.accumulate(counts[::-1] if upwards else counts))]
+        for counts, runs in (sides if result.witness.p_side == "first" else sides[::-1])
     ]
+    return list(zip(*shares, strict=True))
 
 
-def _low(value: float) -> str:
-    return down(value, max(DIGITS, decimals(value, 3))) if value > 0.0 else "0"
-
-
-def _high(value: float) -> str:
-    return up(value, max(DIGITS, decimals(value, 3)))
+def _cells(result: AuditResult, seen: _Seen) -> tuple[str, ...]:
+    e = result.evidence
+    low = down(seen.low, max(DIGITS, decimals(seen.low, 3))) if seen.low > 0.0 else "0"
+    high = up(seen.high, max(DIGITS, decimals(seen.high, 3)))
+    return seen.name, f"{seen.hits_p:,}", f"{e.runs_p:,}", f"{seen.hits_q:,}", f"{e.runs_q:,}", low, high

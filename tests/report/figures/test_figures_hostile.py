@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import pytest
 
 from dpaudit.claims import PureDP
 from dpaudit.report.figures import Drawing, history_drawing, study, suite_drawing
-from dpaudit.report.figures.canvas import plain_style
 from dpaudit.report.figures.distributions import distributions
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from tests.golden import example
 from tests.report import hostile
+from tests.report.figures.reading import SVG, lines, marks, tree
 
-SVG = "{http://www.w3.org/2000/svg}"
-SHAPES = {"path", "text", "defs", "use", "clipPath", "rect", "g"}
+SHAPES = {"path", "text", "clipPath", "rect"}
 GROUPS = [hostile.NAMES[start::4] for start in range(4)]
 LONGEST = 130_000  # bytes of a drawing, however long the names
 
@@ -34,10 +32,8 @@ def pictures(name: str) -> list[Drawing | None]:
         for runs, kind in ((100, name), (1_000, "other"))
     ]  # fmt: skip
     point = {"started": name, "commit": name, "lower": 1.0, "claimed": 1.0, "verdict": name, "runs": 5}
-    with plain_style():
-        found = distributions(made)
     return [
-        found,
+        distributions(made),
         suite_drawing(hostile.suite(name), ["a.html", None]),
         history_drawing([point], name=name),
         study.claimed_against_certified(rows, heading=name),
@@ -50,13 +46,13 @@ def test_what_a_user_wrote_is_text_and_nothing_else(names: tuple[str, ...]) -> N
     for name in names:
         for drawing in pictures(name):
             assert drawing is not None
-            top = ElementTree.fromstring(drawing.svg)
+            top = tree(drawing.svg)
             tags = {each.tag.removeprefix(SVG) for each in top.iter()} - {"svg", "title", "desc", "a"}
             assert tags <= SHAPES, name
             told = [drawing.title, drawing.description, *(text for row in drawing.rows for text in row)]
             told += ["".join(each.itertext()) for each in top.iter()]
             assert all(text.isprintable() for text in told), name
-            assert not re.search(r"<(?!/?(?:svg|title|desc|path|text|defs|use|clipPath|rect|g|a)\b)", drawing.svg), name
+            assert not re.search(r"<(?!/?(?:svg|title|desc|path|text|clipPath|rect|a)\b)", drawing.svg), name
             assert len(drawing.svg.encode()) < LONGEST, name
             assert all(len(text) <= 1_100 for text in told), name
 
@@ -106,20 +102,10 @@ def test_the_overview_tells_every_audit_and_marks_what_nobody_expected() -> None
 
 def test_a_refuted_claim_lies_left_of_its_bound_and_a_kept_one_right() -> None:
     """Read from the picture: the strokes of the claims, then the marks, in the order of the rows."""
-    top = ElementTree.fromstring(suite_drawing(example.suite()).svg)
-    strokes = [each for each in top.iter(f"{SVG}path") if "--dp-claim)" in each.get("style", "")]
-    at = [float(re.match(r"M([-\d.]+)", each.get("d", ""))[1]) for each in strokes[1:]]  # type: ignore[index]
-    marks = {
-        colour: [
-            float(each.get("x", 0))
-            for each in top.iter(f"{SVG}use")
-            if f"fill:var(--dp-{colour})" in each.get("style", "")
-        ][-1]
-        for colour in ("refuted", "first")
-    }
-    assert len(at) == 2
-    assert marks["refuted"] > at[0]
-    assert marks["first"] < at[1]
+    svg = suite_drawing(example.suite()).svg
+    refuted, kept = (stroke[0][0] for stroke in lines(svg, "claim")[1:])
+    assert marks(svg, "refuted")[-1][0] > refuted
+    assert marks(svg, "first")[-1][0] < kept
 
 
 def test_what_has_no_place_on_the_scale_is_said_to_stand_at_its_end() -> None:

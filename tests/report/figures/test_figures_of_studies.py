@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import matplotlib
 import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures import history_drawing, save, study
-from dpaudit.report.figures.series import grouped, middle
-
-SVG = "{http://www.w3.org/2000/svg}"
+from dpaudit.report.figures.series import grouped
+from tests.report.figures.reading import lines, marks
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -53,25 +50,16 @@ def test_marks_of_the_scatter_stand_above_the_level_of_their_claim_where_it_is_e
             lower = claimed * rng.uniform(0.5, 1.5)
             rows.append(row(claimed_epsilon=claimed, epsilon_lower=lower, true_epsilon=None,
                             verdict="REFUTED" if lower > claimed else "NOT_REFUTED"))  # fmt: skip
-    top = ElementTree.fromstring(study.claimed_against_certified(rows).svg)
-    levels = []
-    for path in top.iter(f"{SVG}path"):
-        found = re.fullmatch(r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)", path.get("d", ""))
-        if found and "--dp-claim)" in path.get("style", "") and found[2] == found[4]:
-            levels.append(tuple(map(float, (found[1], found[3], found[2]))))
-    levels = levels[1:]  # after the key
+    svg = study.claimed_against_certified(rows).svg
+    levels = lines(svg, "claim")[1:]  # after the key
     assert len(levels) == 3
-    seen = {"refuted": 0, "first": 0}
-    for mark in top.iter(f"{SVG}use"):
-        colour = next((each for each in seen if f"fill:var(--dp-{each})" in mark.get("style", "")), None)
-        x, y = float(mark.get("x", 0)), float(mark.get("y", 0))
-        here = [level for level in levels if level[0] <= x <= level[1]]
-        if colour is None or not here or y < 60.0:  # the key
-            continue
-        assert (y < here[0][2]) is (colour == "refuted")
-        seen[colour] += 1
-    assert sum(seen.values()) == len(rows)
-    assert seen["refuted"] == sum(each["verdict"] == "REFUTED" for each in rows)
+    seen = {colour: marks(svg, colour)[1:] for colour in ("refuted", "first")}
+    for colour, places in seen.items():
+        for x, y in places:
+            (level,) = (level for level in levels if level[0][0] <= x <= level[-1][0])
+            assert (y < level[0][1]) is (colour == "refuted")
+    assert len(seen["refuted"]) == sum(each["verdict"] == "REFUTED" for each in rows)
+    assert len(seen["refuted"]) + len(seen["first"]) == len(rows)
 
 
 def test_lines_are_told_apart_by_what_differs_and_take_medians() -> None:
@@ -90,11 +78,10 @@ def test_lines_are_told_apart_by_what_differs_and_take_medians() -> None:
 
 def test_many_procedures_are_left_together() -> None:
     rows = [row(mechanism=f"m{k}", runs=10 * (1 + k % 2)) for k in range(40)]
-    found = grouped(rows, "runs", lambda each: each["epsilon_lower"])
-    assert len(found) == 12
-    assert found[-1].name == "all others" or "all others" in {each.name for each in found}
-    assert sum(sum(each.number) for each in found) == 40
-    assert middle([1.0, 2.0]) == 1.0
+    lines = grouped(rows, lambda each: each["runs"], lambda each: each["epsilon_lower"])
+    assert len(lines) == 12
+    assert "all others" in lines
+    assert sum(len(values) for series in lines.values() for values in series.values()) == 40
 
 
 def test_power_counts_wrong_claims_alone() -> None:

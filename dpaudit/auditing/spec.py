@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from dpaudit import validate
-from dpaudit.certify import suited
+from dpaudit.certify import Certifier, named, suited
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.results.certification import rest
 from dpaudit.results.question import spec_hash
 
 Pair = AdjacentPair | SealedPair
@@ -21,10 +22,8 @@ SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64
 SEARCH_SHARE = 0.25
 LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
-
-
-STOPPING, SELECTORS = ("fixed", "anytime"), ("penalised",)
-CERTIFIERS = ("coin-flip", "unconditional", "binned")
+STOPPING = ("fixed", "anytime")
+SELECTOR = "penalised"  # what proposes events: one way, whose name results keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +68,12 @@ class AuditSpec:
 
     `stopping` "anytime" bets block by block and stops when the claim is refuted: `sequential_share` of the error
     probability is the e-process's, the rest is for the fixed bound on the runs that are left. `certifier` None
-    becomes the one that suits the claim, before anything runs. `certify_pairs` witnesses are certified, each at an
+    is the one that suits the claim. `certify_pairs` witnesses are certified, each at an
     equal part of the error probability. `representation` adds the family of floating-point bits. `detect` is a
     power that the audit must have, `controls` how often each spiked control is repeated (0: none are run).
 
-    Raises `InvalidSpec` naming the field that is wrong.
+    What is None, or an empty name, is filled in by `resolved`, before anything runs. Raises `InvalidSpec` naming the
+    field that is wrong.
     """
 
     claim: Claim
@@ -84,8 +84,7 @@ class AuditSpec:
     seed: int = 0
     name: str = ""
     stopping: Literal["fixed", "anytime"] = "fixed"
-    selector: Literal["penalised"] = "penalised"
-    certifier: Literal["coin-flip", "unconditional", "binned"] | None = None
+    certifier: str | Certifier | None = None
     sequential_share: float = 0.2
     certify_pairs: int = 1
     representation: bool = False
@@ -94,7 +93,7 @@ class AuditSpec:
     search_share: float | None = None
     shard_runs: int | None = None
     run_timeout_s: float | None = None
-    description: Description | None = field(default=None)
+    description: Description | None = None
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -106,11 +105,7 @@ class AuditSpec:
         put("seed", validate.whole("seed", self.seed, least=0))
         if not self.pairs:
             raise InvalidSpec("an audit needs at least one pair of datasets, got none")
-        put("certifier", self.certifier or suited(self.claim, self.stopping))
         validate.one_of("stopping", self.stopping, STOPPING)
-        validate.one_of("selector", self.selector, SELECTORS)
-        validate.one_of("certifier", self.certifier, CERTIFIERS)
-        self._check_together()
         put("sequential_share", validate.open_probability("sequential_share", self.sequential_share))
         put("certify_pairs", validate.whole("certify_pairs", self.certify_pairs, least=1))
         if not isinstance(self.representation, bool):
@@ -122,87 +117,118 @@ class AuditSpec:
             )
         if self.run_timeout_s is not None:
             put("run_timeout_s", validate.positive("run_timeout_s", self.run_timeout_s))
-        share = LEARNING_SHARE if self.stopping == "anytime" and self.runs >= LARGE_AUDIT else SEARCH_SHARE
-        put("search_share", validate.open_probability("search_share", self.search_share or share))
-        size = (
-            self.runs // SHARDS if self.shard_runs is None else validate.whole("shard_runs", self.shard_runs, least=1)
-        )
-        if self.shard_runs is None:
-            size = min(LARGEST_SHARD, max(SMALLEST_SHARD, 1 << max(0, size.bit_length() - 1)))
-        put("shard_runs", size)
+        if self.search_share:
+            put("search_share", validate.open_probability("search_share", self.search_share))
+        if self.shard_runs is not None:
+            put("shard_runs", validate.whole("shard_runs", self.shard_runs, least=1))
         put("detect", Detect.of(self.detect))
         if self.detect is not None and self.detect.parameter != self.claim.parameter:
             found, known = self.detect.parameter, self.claim.parameter
             raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {found!r}")
-        self._check_reach()
-        if self.description is None:
-            put("description", self.mechanism.describe())
-        if not self.name:
-            put("name", self.mechanism.name)
+        self.resolved()
 
-    def _check_together(self) -> None:
-        """Raises `InvalidSpec` for settings that contradict each other or the claim."""
-        if self.certifier == "binned" and not hasattr(self.claim, "order") and not hasattr(self.claim, "rho"):
-            raise InvalidSpec(f"certifier 'binned' is for RenyiDP and ZeroConcentratedDP, got the claim {self.claim}")
-        if self.stopping == "anytime" and self.certifier == "binned":
-            raise InvalidSpec("stopping 'anytime' bets on one event: give certifier 'unconditional', got 'binned'")
-        if self.stopping == "anytime" and self.representation:
-            raise InvalidSpec(
-                "stopping 'anytime' does not look at bits: give representation = false, or stopping 'fixed'"
-            )
-        if self.stopping == "anytime" and self.certify_pairs > 1:
-            raise InvalidSpec(f"stopping 'anytime' certifies one pair, got certify_pairs = {self.certify_pairs}")
+    def resolved(self) -> ResolvedSpec:
+        """The same question with nothing left open."""
+        large = self.stopping == "anytime" and self.runs >= LARGE_AUDIT
+        size = 1 << max(0, (self.runs // SHARDS).bit_length() - 1)
+        filled = {
+            "certifier": named(self.certifier) if self.certifier else suited(self.claim, self.stopping),
+            "search_share": self.search_share or (LEARNING_SHARE if large else SEARCH_SHARE),
+            "shard_runs": self.shard_runs or min(LARGEST_SHARD, max(SMALLEST_SHARD, size)),
+            "description": self.description or self.mechanism.describe(),
+            "name": self.name or self.mechanism.name,
+        }
+        return ResolvedSpec(**{field.name: getattr(self, field.name) for field in fields(self)} | filled)
 
     @property
     def level(self) -> float:
         """The confidence of one certificate: the spec's, its error probability divided by `certify_pairs`."""
         return divided(self.confidence, self.certify_pairs)
 
-    def _check_reach(self) -> None:
-        """Raises `InvalidSpec` where not even outputs that give the dataset away could refute the claim."""
-        from dpaudit.results.certification import refutable
-
-        claim = self.claim.at_distance(min(getattr(pair, "distance", 1) for pair in self.pairs))
-        share = 1.0 - (self.search_share or 0.0)
-        level = (
-            self.level if self.stopping == "fixed" else divided(self.confidence, 1.0 / (1.0 - self.sequential_share))
-        )
-
-        def enough(runs: int) -> bool:
-            half = int(runs * share / self.certify_pairs) // 2
-            return refutable(half, half, claim, level, certifier=str(self.certifier))
-
-        if enough(self.runs):
-            return
-        needed = next((self.runs << doubling for doubling in range(1, 40) if enough(self.runs << doubling)), None)
-        cure = "no number of runs can" if needed is None else f"give at least {needed:,}, or a lower confidence"
-        raise InvalidSpec(f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}")
+    @property
+    def fixed_level(self) -> float:
+        """The confidence of a fixed bound: `level`, or what the bets of an anytime audit leave of the spec's."""
+        return self.level if self.stopping == "fixed" else rest(self.confidence, self.sequential_share)
 
     def to_dict(self) -> dict[str, Any]:
         """The question as plain values, as results store and hash it."""
-        assert self.description is not None
+        spec = self.resolved()
         return {
-            "name": self.name,
-            "claim": self.claim.to_dict(),
-            "mechanism": self.description.to_dict(),
-            "pairs": [pair.record() for pair in self.pairs],
-            "runs": self.runs,
-            "confidence": self.confidence,
-            "seed": self.seed,
-            "stopping": self.stopping,
-            "selector": self.selector,
-            "certifier": self.certifier,
-            "sequential_share": self.sequential_share,
-            "certify_pairs": self.certify_pairs,
-            "representation": self.representation,
-            "detect": None if self.detect is None else self.detect.to_dict(),
-            "controls": self.controls,
-            "search_share": self.search_share,
-            "shard_runs": self.shard_runs,
-            "run_timeout_s": self.run_timeout_s,
+            "name": spec.name,
+            "claim": spec.claim.to_dict(),
+            "mechanism": spec.description.to_dict(),
+            "pairs": [pair.record() for pair in spec.pairs],
+            "runs": spec.runs,
+            "confidence": spec.confidence,
+            "seed": spec.seed,
+            "stopping": spec.stopping,
+            "selector": SELECTOR,
+            "certifier": spec.certifier.name,
+            "sequential_share": spec.sequential_share,
+            "certify_pairs": spec.certify_pairs,
+            "representation": spec.representation,
+            "detect": None if spec.detect is None else spec.detect.to_dict(),
+            "controls": spec.controls,
+            "search_share": spec.search_share,
+            "shard_runs": spec.shard_runs,
+            "run_timeout_s": spec.run_timeout_s,
         }
 
     @property
     def hash(self) -> str:
         """A digest of the question (16 hex digits)."""
         return spec_hash(self.to_dict())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedSpec(AuditSpec):
+    """A spec with everything filled in, which is what the stages take."""
+
+    name: str
+    certifier: Certifier
+    search_share: float
+    shard_runs: int
+    description: Description
+
+    def __post_init__(self) -> None:
+        AuditSpec.__post_init__(self)
+        self._check_together()
+        self._check_reach()
+
+    def resolved(self) -> ResolvedSpec:
+        """Itself."""
+        return self
+
+    def claim_at(self, pair: int) -> Claim:
+        """What the claim says of the datasets of a pair, which may be several steps apart."""
+        return self.claim.at_distance(self.pairs[pair].distance)
+
+    def _check_together(self) -> None:
+        """Raises `InvalidSpec` for settings that contradict each other or the claim."""
+        name, single = self.certifier.name, self.certifier.single
+        if not self.certifier.fits(self.claim):
+            raise InvalidSpec(f"certifier {name!r} is for {self.certifier.forms}, got the claim {self.claim}")
+        if self.stopping == "fixed":
+            return
+        if single is not self.certifier:
+            raise InvalidSpec(f"stopping 'anytime' bets on one event: give certifier {single.name!r}, got {name!r}")
+        if self.representation:
+            raise InvalidSpec(
+                "stopping 'anytime' does not look at bits: give representation = false, or stopping 'fixed'"
+            )
+        if self.certify_pairs > 1:
+            raise InvalidSpec(f"stopping 'anytime' certifies one pair, got certify_pairs = {self.certify_pairs}")
+
+    def _check_reach(self) -> None:
+        """Raises `InvalidSpec` where not even outputs that give the dataset away could refute the claim."""
+        claim = self.claim.at_distance(min(getattr(pair, "distance", 1) for pair in self.pairs))
+
+        def enough(runs: int) -> bool:
+            half = int(runs * (1.0 - self.search_share) / self.certify_pairs) // 2
+            return self.certifier.at(claim).refutable(half, half, claim, self.fixed_level)
+
+        if enough(self.runs):
+            return
+        needed = next((self.runs << doubling for doubling in range(1, 40) if enough(self.runs << doubling)), None)
+        cure = "no number of runs can" if needed is None else f"give at least {needed:,}, or a lower confidence"
+        raise InvalidSpec(f"runs = {self.runs:,} can never refute {claim} at confidence {self.confidence:g}; {cure}")

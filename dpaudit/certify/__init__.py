@@ -1,20 +1,24 @@
 """Integers in, certified statements out: evidence, exact binomial limits, certificates, power."""
 
 from dpaudit.certify.certificate import Certificate
-from dpaudit.certify.certifiers import CERTIFIERS, ceiling, certify, suited
+from dpaudit.certify.certifier import Certifier, EventCertifier
+from dpaudit.certify.certifiers import CERTIFIERS, NAMES, certify, named, suited
 from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides, evidence_from_dict
 from dpaudit.certify.power import smallest_caught
 
 __all__ = [
     "CERTIFIERS",
+    "NAMES",
     "Binned",
     "Certificate",
+    "Certifier",
     "CoinFlip",
+    "EventCertifier",
     "Evidence",
     "FixedSides",
-    "ceiling",
     "certify",
     "evidence_from_dict",
+    "named",
     "smallest_caught",
     "suited",
 ]

@@ -20,10 +20,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
-from dpaudit.certify.binomial import LEAST, SLACK, lower_limit, upper_limit
+from dpaudit.certify.binomial import LEAST, SLACK, joint_limits
 from dpaudit.certify.certificate import Certificate, error_probability
-from dpaudit.certify.evidence import Binned
+from dpaudit.certify.certifier import Certifier, EventCertifier
+from dpaudit.certify.evidence import Binned, Evidence
+from dpaudit.certify.unconditional import UNCONDITIONAL
 from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
 
@@ -32,25 +35,6 @@ ORDERS = (1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 1
 PRECISION = 1e-9  # of ln alpha, in the search for the p-value
 
 Point = tuple[float, float]  # (q, p)
-
-
-def certify(evidence: Binned, claim: Claim, confidence: float) -> Certificate:
-    """The certificate of one frozen partition on fresh runs; its bound is in the claim's own parameter.
-
-    Raises `InvalidSpec` for a claim that is not stated in Rényi divergences.
-    """
-    alpha, promised = error_probability(confidence), claim.promised(0.0)
-    lower, value = parameter_lower(evidence, claim, alpha), p_value(evidence, claim, promised)
-    # one statement in two forms, each rounded to its own safe side: they must not disagree
-    value = min(value, alpha) if lower > promised else max(value, math.nextafter(alpha, 1.0))
-    return Certificate(
-        lower=lower,
-        epsilon_lower=None,
-        p_value=value,
-        delta=0.0,
-        confidence=confidence,
-        method=METHOD,
-    )
 
 
 def divergence_lower(evidence: Binned, order: float, alpha: float) -> float:
@@ -98,21 +82,53 @@ def p_value(evidence: Binned, claim: Claim, promised: float) -> float:
     return math.exp(high)
 
 
-def ceiling(runs_p: int, runs_q: int, alpha: float) -> float:
-    """What no bound on a divergence of any order can exceed, whatever the bins: ln(pL / qU) of all hits and none."""
-    most, least = lower_limit(runs_p, runs_p, alpha / 2.0), upper_limit(0, runs_q, alpha / 2.0)
-    return max(0.0, math.log(most / least)) if most > 0.0 else 0.0
+class BinnedCertifier(Certifier):
+    """The functions above, for a partition: bounds in the claim's own parameter, and no delta. Bets are on one event."""
+
+    name, method, takes, bins = "binned", METHOD, (Binned,), True
+    forms = "RenyiDP and ZeroConcentratedDP"
+
+    def suits(self, claim: Claim, stopping: str) -> bool:
+        return self.fits(claim) and stopping == "fixed"
+
+    def fits(self, claim: Claim) -> bool:
+        return isinstance(claim, RenyiDP | ZeroConcentratedDP)
+
+    @property
+    def single(self) -> EventCertifier:
+        return UNCONDITIONAL
+
+    def certify(self, evidence: Evidence, claim: Claim, confidence: float, delta: float | None = None) -> Certificate:
+        self.check(evidence)
+        assert isinstance(evidence, Binned)
+        alpha, promised = error_probability(confidence), claim.promised(0.0)
+        lower, value = parameter_lower(evidence, claim, alpha), p_value(evidence, claim, promised)
+        # one statement in two forms, each rounded to its own safe side: they must not disagree
+        value = min(value, alpha) if lower > promised else max(value, math.nextafter(alpha, 1.0))
+        return Certificate(lower, None, value, 0.0, confidence, METHOD)
+
+    def perfect(self, runs_p: int, runs_q: int, claim: Claim, confidence: float, delta: float) -> float:
+        counts = Binned((runs_p, 0), (0, runs_q), runs_p, runs_q)
+        return parameter_lower(counts, claim, error_probability(confidence))
+
+    def refutable(self, runs_p: int, runs_q: int, claim: Claim, confidence: float) -> bool:
+        return self.perfect(runs_p, runs_q, claim, confidence, 0.0) > claim.promised(0.0)
+
+    def perfect_bound(self, claim: Claim, runs: int, confidence: float) -> float:
+        return self.perfect(runs, runs, claim, confidence, 0.0)
+
+    def counts(self, few: int, many: int, runs: int) -> Binned:
+        half = runs // 2
+        return Binned((few, half - few), (many, half - many), half, half)
+
+    def refutes(self, evidence: Any, claim: Claim, delta: float, alpha: float) -> bool:
+        return parameter_lower(evidence, claim, alpha) > claim.promised(0.0)
 
 
 def _pieces(evidence: Binned, alpha: float) -> list[tuple[float, float]]:
     """(height, width) of the straight pieces of H, steepest first."""
-    events = max(1, len(evidence.counts_p) - 1)  # an event on its own is one bin
-    share = alpha / (2 * events)
-    hits_p, hits_q = (itertools.accumulate(counts[:events]) for counts in (evidence.counts_p, evidence.counts_q))
-    points = [
-        (upper_limit(y, evidence.runs_q, share), lower_limit(x, evidence.runs_p, share))
-        for x, y in zip(hits_p, hits_q, strict=True)
-    ]
+    limits = joint_limits(evidence.events, evidence.runs_p, evidence.runs_q, alpha)
+    points = [(most_q, least_p) for least_p, most_q in limits]
     corners = [(0.0, 0.0)]
     for q, p in [*sorted(points), (1.0, 1.0)]:
         if p <= corners[-1][1]:

@@ -8,6 +8,7 @@ the functions' own error.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 LEAST = 1e-300  # a tail below this is reported as this: rounded up, never 0
 SLACK = 1e-9  # relative; the incomplete beta functions are good to about 1e-12
@@ -37,6 +38,18 @@ def upper_limit(hits: int, runs: int, alpha: float) -> float:
     if hits >= runs or alpha <= 0.0:
         return 1.0
     return min(1.0, float(betainccinv(hits + 1, runs - hits, alpha)) * (1.0 + SLACK))
+
+
+def joint_limits(
+    events: Sequence[tuple[int, int]], runs_p: int, runs_q: int, alpha: float
+) -> tuple[tuple[float, float], ...]:
+    """The two-interval rule: for the hits (x, y) of each event a lower limit of P and an upper one of Q.
+
+    Each of them has an equal part of `alpha`, so all hold together with probability 1 - alpha at least (Bonferroni).
+    `certify.cross_check` has the same rule of one event from statsmodels, and shares no code with this one.
+    """
+    share = alpha / (2 * len(events))
+    return tuple((lower_limit(x, runs_p, share), upper_limit(y, runs_q, share)) for x, y in events)
 
 
 def upper_tail(hits: int, runs: int, probability: float) -> float:

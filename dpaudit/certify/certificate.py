@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -57,6 +58,22 @@ def divided(confidence: float, parts: float) -> float:
     """
     alpha = 1 - Decimal(repr(float(confidence)))  # in decimals, as it is written
     return confidence if parts == 1 else float(1 - alpha / Decimal(repr(float(parts))))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Holm's adjusted p-values, each in the place of its own.
+
+    The k-th least of m is multiplied by m - k + 1, and is at least the one before it (Holm 1979).
+
+    >>> holm((0.25, 0.015625, 0.5))
+    (0.5, 0.046875, 0.5)
+    """
+    adjusted = [1.0] * len(p_values)
+    highest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, (len(p_values) - rank) * p_values[place])
+        adjusted[place] = min(1.0, highest)
+    return tuple(adjusted)
 
 
 def plain(number: float | None) -> float | str | None:

@@ -15,9 +15,12 @@ stays a function of the integers, monotone in x, y, epsilon and alpha.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dpaudit.certify.binomial import SLACK, quantile, ratio_tail, upper_limit, upper_tail
+from dpaudit.certify.certifier import EventCertifier
 from dpaudit.certify.evidence import CoinFlip
+from dpaudit.claims import Claim, PureDP
 
 METHOD = "coin-flip, one exact Clopper-Pearson limit"
 DELTA_SHARE = 0.1  # of the error probability goes to the quantile of the delta part
@@ -75,3 +78,24 @@ def _spared(runs: int, delta: float, alpha: float) -> tuple[int, float]:
     if delta == 0.0:
         return 0, alpha
     return quantile(runs, delta / 2.0, DELTA_SHARE * alpha), (1.0 - DELTA_SHARE) * alpha
+
+
+class CoinFlipCertifier(EventCertifier):
+    """The two functions above, for evidence of coins; the usual one where a claim has no delta."""
+
+    name, method, takes, coins = "coin-flip", METHOD, (CoinFlip,), True
+
+    def suits(self, claim: Claim, stopping: str) -> bool:
+        return isinstance(claim, PureDP)
+
+    def epsilon_lower(self, evidence: CoinFlip, delta: float, alpha: float) -> float:
+        return epsilon_lower(evidence, delta, alpha)
+
+    def p_value(self, evidence: CoinFlip, epsilon: float, delta: float, alpha: float) -> float:
+        return p_value(evidence, epsilon, delta)
+
+    def ceiling(self, runs_p: int, runs_q: int, delta: float, alpha: float) -> float:
+        return epsilon_lower(CoinFlip(runs_p, 0, runs_p, runs_q), delta, alpha)
+
+    def refutes(self, evidence: Any, claim: Claim, delta: float, alpha: float) -> bool:
+        return evidence.hits_p > evidence.hits_q and super().refutes(evidence, claim, delta, alpha)

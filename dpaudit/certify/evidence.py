@@ -6,6 +6,7 @@ shards merge in any order. Stored results hold these numbers, so they must stay 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,11 @@ class _TwoCounts:
     def runs(self) -> int:
         """All certifying runs, both sides."""
         return self.runs_p + self.runs_q
+
+    @property
+    def events(self) -> tuple[tuple[int, int], ...]:
+        """The hits (x, y) of each event: of the one there is."""
+        return ((self.hits_p, self.hits_q),)
 
     @property
     def estimate(self) -> float:
@@ -144,6 +150,16 @@ class Binned:
     def runs(self) -> int:
         """All certifying runs, both sides."""
         return self.runs_p + self.runs_q
+
+    @property
+    def events(self) -> tuple[tuple[int, int], ...]:
+        """The hits (x, y) of each event, which is the first bins together; the last bin, and what none holds, is the rest.
+
+        A single bin is an event on its own.
+        """
+        most = max(1, len(self.counts_p) - 1)
+        hits_p, hits_q = (itertools.accumulate(counts[:most]) for counts in (self.counts_p, self.counts_q))
+        return tuple(zip(hits_p, hits_q, strict=True))
 
     def to_dict(self) -> dict[str, object]:
         """The counts as results store them."""

@@ -17,13 +17,12 @@ hits of either side are binomial.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
-from dpaudit.certify.binomial import lower_limit, upper_limit
+from dpaudit.certify.binomial import joint_limits
 from dpaudit.certify.certificate import error_probability
-from dpaudit.certify.evidence import Binned, Evidence
+from dpaudit.certify.evidence import Evidence
 
 LARGEST = 700.0  # e to this is still a float
 ROUNDING = 1e-15  # relative: more than what a product and two sums lose
@@ -45,20 +44,8 @@ class LowerProfile:
     @classmethod
     def of(cls, evidence: Evidence, confidence: float) -> LowerProfile:
         """The limits from the counts of one event, or of the first bins of a partition together."""
-        alpha = error_probability(confidence)
-        if isinstance(evidence, Binned):
-            events = max(1, len(evidence.counts_p) - 1)  # the last bin, and what no bin holds, are the rest
-            hits_p, hits_q = (
-                tuple(itertools.accumulate(counts[:events])) for counts in (evidence.counts_p, evidence.counts_q)
-            )
-        else:
-            hits_p, hits_q = (evidence.hits_p,), (evidence.hits_q,)
-        share = alpha / (2 * len(hits_p))
-        found = tuple(
-            (lower_limit(x, evidence.runs_p, share), upper_limit(y, evidence.runs_q, share))
-            for x, y in zip(hits_p, hits_q, strict=True)
-        )
-        return cls(found, confidence)
+        limits = joint_limits(evidence.events, evidence.runs_p, evidence.runs_q, error_probability(confidence))
+        return cls(limits, confidence)
 
     def delta_at(self, epsilon: float) -> float:
         """The certified lower bound on delta at `epsilon`, at least 0; rounded down. 0 where nothing is certified."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from dpaudit.certify import binned, coin_flip, unconditional
 from dpaudit.certify.binomial import quantile
 from dpaudit.certify.certificate import error_probability
-from dpaudit.certify.evidence import Binned, CoinFlip, FixedSides
+from dpaudit.certify.certifier import Certifier
+from dpaudit.certify.certifiers import named
 from dpaudit.claims import ApproximateDP, Claim, PrivacyProfile, PureDP, TradeOffDP, frozen_delta
+
+Refutes = Callable[[Any, Claim, float, float], bool]
 
 MASSES = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 LARGEST_EPSILON = 40.0  # beyond this the rarer side has no hits in any audit
@@ -27,7 +30,7 @@ def smallest_caught(
     mass: float,
     *,
     confidence: float,
-    certifier: str = "coin-flip",
+    certifier: str | Certifier = "coin-flip",
     delta: float | None = None,
     power: float = 0.95,
 ) -> float | None:
@@ -42,7 +45,7 @@ def smallest_caught(
     >>> smallest_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95) < 1.02
     True
     """
-    q = _rarest(claim, runs, mass, confidence, certifier, delta, power)
+    q = _rarest(claim, runs, mass, confidence, named(certifier), delta, power)
     if q is None:
         return None
     if isinstance(claim, (PrivacyProfile, TradeOffDP)):  # their parameter is the epsilon at delta
@@ -68,58 +71,32 @@ def _seen(claim: Claim, q: float, mass: float, delta: float | None) -> tuple[flo
     return (1.0 - mass, 1.0 - q) if mirrored else (q, mass)
 
 
-def _rarest(
-    claim: Claim, runs: int, mass: float, confidence: float, certifier: str, delta: float | None, power: float
+def _search(
+    claim: Claim, runs: int, mass: float, confidence: float, certifier: Certifier, delta: float | None, power: float
 ) -> float | None:
     """The largest probability under Q at which an event of `mass` under P is still caught."""
-    try:
-        hash(claim)
-    except TypeError:  # a claim without a hash is searched for again each time
-        return _search(claim, runs, mass, confidence, certifier, delta, power)
-    return _remembered(claim, runs, mass, confidence, certifier, delta, power)
-
-
-def _search(
-    claim: Claim, runs: int, mass: float, confidence: float, certifier: str, delta: float | None, power: float
-) -> float | None:
     alpha, spared = error_probability(confidence), (1.0 - power) / 2.0
-    coins = certifier == "coin-flip"
     # with coins each run hits a side with half the probability; otherwise half of the runs are those of the side
-    size, part = (runs, 0.5) if coins else (runs // 2, 1.0)
+    size, part = (runs, 0.5) if certifier.coins else (runs // 2, 1.0)
 
-    def caught(log_q: float, *, guess: bool = False) -> bool:
+    def caught(log_q: float, refutes: Refutes = certifier.refutes) -> bool:
         q, p = _seen(claim, math.exp(log_q), mass, delta)
         few, many = size - quantile(size, 1.0 - part * p, spared), quantile(size, part * q, spared)
         if few <= 0 or many > size:
             return False
-        if certifier == "binned":
-            counts = Binned((few, size - few), (many, size - many), size, size)
-            return binned.parameter_lower(counts, claim, alpha) > claim.promised(0.0)
-        d = _delta(claim, q, p, delta)
-        if p <= d:
-            return False
-        epsilon = claim.epsilon_at(d)
-        if coins:
-            evidence = CoinFlip(few, many, max(few, runs // 2), max(many, runs - runs // 2))
-            return few > many and coin_flip.p_value(evidence, epsilon, d) <= alpha
-        if guess:
-            return unconditional.catches(FixedSides(few, many, size, size), epsilon, d, alpha)
-        return unconditional.p_value(FixedSides(few, many, size, size), epsilon, d, alpha) <= alpha
+        d = 0.0 if certifier.bins else _delta(claim, q, p, delta)
+        return p > d and refutes(certifier.counts(few, many, runs), claim, d, alpha)
 
-    low, high = math.log(mass) - LARGEST_EPSILON, math.log(mass)
-    if certifier != "unconditional":
-        if not caught(low):
-            return None
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if caught(middle) else (low, middle)
-        return math.exp(low)
-    floor = low
-    if not caught(low, guess=True) and not caught(low):
+    guess = certifier.guess or certifier.refutes
+    low = floor = math.log(mass) - LARGEST_EPSILON
+    high = math.log(mass)
+    if not caught(low, guess) and not caught(low):
         return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if caught(middle, guess=True) else (low, middle)
+        low, high = (middle, high) if caught(middle, guess) else (low, middle)
+    if certifier.guess is None:
+        return math.exp(low)
     step = GUESS * math.sqrt(1.0 / (1.0 + size * mass) + 1.0 / (1.0 + size * math.exp(low)))
     high = low + step
     while not caught(low):
@@ -133,3 +110,11 @@ def _search(
 
 
 _remembered: Callable[..., float | None] = lru_cache(maxsize=1024)(_search)
+
+
+def _rarest(claim: Claim, *asked: Any) -> float | None:
+    try:
+        hash(claim)
+    except TypeError:  # a claim without a hash is searched for again each time
+        return _search(claim, *asked)
+    return _remembered(claim, *asked)

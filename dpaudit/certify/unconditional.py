@@ -19,15 +19,19 @@ No grid error. The supremum is bounded cell by cell (`certify.cells`), and each 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dpaudit.certify.binomial import lower_limit, upper_limit
 from dpaudit.certify.cells import Line
-from dpaudit.certify.evidence import CoinFlip, FixedSides
+from dpaudit.certify.certificate import Certificate
+from dpaudit.certify.certifier import EventCertifier
+from dpaudit.certify.evidence import CoinFlip, Evidence, FixedSides
 from dpaudit.certify.score import Region, ratio_bound, statistic
 from dpaudit.certify.sums import Blocks, Staircase, rounding, upper_tails, window
+from dpaudit.claims import Claim
 
 METHOD = "exact unconditional test in the order of the score bound (Berger-Boos)"
 NUISANCE_SHARE = 0.002  # of the error probability goes to the interval of q
@@ -186,12 +190,37 @@ def ceiling(runs_p: int, runs_q: int, delta: float, alpha: float) -> float:
     return low
 
 
-def catches(evidence: CoinFlip | FixedSides, epsilon: float, delta: float, alpha: float) -> bool:
-    """A guess, in microseconds, of whether the p-value is at most `alpha`: the asymptotic score test."""
-    from scipy.special import ndtri
+class UnconditionalCertifier(EventCertifier):
+    """The functions above, for the hits of one event; the usual one where no other is."""
 
-    n, m = evidence.runs_p, evidence.runs_q
-    if n == 0 or m == 0 or epsilon > LARGEST_EPSILON:
-        return False
-    found = statistic(evidence.hits_p, evidence.hits_q, n, m, math.exp(epsilon), delta)
-    return found >= max(LEAST_Z, -float(ndtri(alpha)))
+    name, method, takes = "unconditional", METHOD, (CoinFlip, FixedSides)
+
+    def epsilon_lower(self, evidence: CoinFlip | FixedSides, delta: float, alpha: float) -> float:
+        return epsilon_lower(evidence, delta, alpha)
+
+    def p_value(self, evidence: CoinFlip | FixedSides, epsilon: float, delta: float, alpha: float) -> float:
+        return p_value(evidence, epsilon, delta, alpha)
+
+    def ceiling(self, runs_p: int, runs_q: int, delta: float, alpha: float) -> float:
+        return ceiling(runs_p, runs_q, delta, alpha)
+
+    def certify(self, evidence: Evidence, claim: Claim, confidence: float, delta: float | None = None) -> Certificate:
+        made = super().certify(evidence, claim, confidence, delta)
+        assert made.epsilon_lower is not None
+        # both are valid: the bound and the p-value differ by the slack of their sums, and must not disagree
+        agreeing, claimed = max if made.refuted else min, claim.epsilon_at(made.delta)
+        epsilon = agreeing(made.epsilon_lower, claimed)
+        return replace(made, lower=claim.lower(epsilon, made.delta), epsilon_lower=epsilon)
+
+    def guess(self, evidence: Any, claim: Claim, delta: float, alpha: float) -> bool:
+        """In microseconds, whether it probably refutes: the asymptotic score test."""
+        from scipy.special import ndtri
+
+        n, m, epsilon = evidence.runs_p, evidence.runs_q, claim.epsilon_at(delta)
+        if n == 0 or m == 0 or epsilon > LARGEST_EPSILON:
+            return False
+        found = statistic(evidence.hits_p, evidence.hits_q, n, m, math.exp(epsilon), delta)
+        return found >= max(LEAST_Z, -float(ndtri(alpha)))
+
+
+UNCONDITIONAL = UnconditionalCertifier()

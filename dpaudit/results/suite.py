@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpaudit.certify.certificate import holm
 from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
@@ -71,19 +71,3 @@ class SuiteResult:
         # an audit without a result still counts among the m: its p-value is 1
         adjusted = holm([1.0 if entry.result is None else entry.result.certificate.p_value for entry in self.entries])
         return tuple(None if entry.result is None else p for entry, p in zip(self.entries, adjusted, strict=True))
-
-
-def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Holm's adjusted p-values, each in the place of its own.
-
-    The k-th least of m is multiplied by m - k + 1, and is at least the one before it.
-
-    >>> holm((0.25, 0.015625, 0.5))
-    (0.5, 0.046875, 0.5)
-    """
-    adjusted = [1.0] * len(p_values)
-    highest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        highest = max(highest, (len(p_values) - rank) * p_values[place])
-        adjusted[place] = min(1.0, highest)
-    return tuple(adjusted)

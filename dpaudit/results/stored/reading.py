@@ -240,7 +240,7 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     bits = result.representation
     if bits is not None:
         _same_certificate("representation.certificate", bits.certificate, recompute_representation(result, bits))
-    agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, result.certifier))
+    agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, named(result.certifier)))
     crossed = None if isinstance(e, Binned) else _two_intervals(e, again.delta, again.confidence)
     mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
     agree("cross_check.epsilon_lower", mine, crossed)

@@ -48,7 +48,7 @@ def python_form(result: Audited) -> tuple[str, ...]:
     keys = ("runs", "confidence", "seed", "run_timeout_s")
     options = [f"{key}={spec[key]!r}" for key in keys if spec[key] is not None]
     options += [f"{key}={spec[key]!r}" for key, usual in USUAL.items() if spec[key] != usual]
-    if spec["certifier"] != suited(claim_from_dict(spec["claim"]), spec["stopping"]):
+    if spec["certifier"] != suited(claim_from_dict(spec["claim"]), spec["stopping"]).name:
         options.append(f"certifier={spec['certifier']!r}")
     lines = (
         "import dpaudit",

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
@@ -78,7 +78,7 @@ def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
 
 
 def run_blocks(
-    spec: AuditSpec,
+    spec: ResolvedSpec,
     session: Session,
     progress: Progress,
     *,
@@ -100,9 +100,9 @@ def run_blocks(
 class _Audit:
     """The state between blocks: the learner, the blocks so far and the shards used."""
 
-    def __init__(self, spec: AuditSpec, session: Session, pair: int, goal: Goal) -> None:
+    def __init__(self, spec: ResolvedSpec, session: Session, pair: int, goal: Goal) -> None:
         self.spec, self.session, self.pair, self.goal = spec, session, pair, goal
-        self.claim = spec.claim.at_distance(spec.pairs[pair].distance)
+        self.claim = spec.claim_at(pair)
         self.lines = offsets(self.claim)
         self.log_wealth = self.highest = 0.0
         self.learner = Learner(self.lines)
@@ -118,7 +118,7 @@ class _Audit:
         self.alpha = spec.sequential_share * error_probability(spec.confidence)
 
     def run(self, runs: int, clock: Clock | None = None) -> Sequential:
-        learning, betting = block_sizes(runs, int((self.spec.search_share or 0.0) * runs))
+        learning, betting = block_sizes(runs, int(self.spec.search_share * runs))
         room, self.ends = min(PILOT_RUNS, int(PILOT_PART * sum(learning))), len(learning) + len(betting)
         for size in learning:
             room -= size
@@ -185,7 +185,6 @@ class _Audit:
             self.learner.settle(self.plan.tables, pilot_counts(self.plan, self.pilot), self.plan.learned)
 
     def _work(self, size: int, largest: int) -> list[Shard]:
-        assert self.spec.shard_runs is not None
         work = shards(Stage.SEQUENTIAL, self.pair, size, min(self.spec.shard_runs, largest), start=self.shards_used)
         self.shards_used += len(work)
         return work

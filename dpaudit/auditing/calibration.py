@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.certify import Binned, CoinFlip, suited
+from dpaudit.certify import CERTIFIERS, Certifier, EventCertifier, suited
 from dpaudit.certify.binomial import lower_limit, quantile, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import (
@@ -32,7 +32,7 @@ from dpaudit.claims import (
 from dpaudit.errors import UnsoundAudit
 from dpaudit.mechanisms import batched
 from dpaudit.pairs import AdjacentPair
-from dpaudit.results.certification import Evidence, certificate_of
+from dpaudit.results.certification import frozen_delta_of
 from dpaudit.sampling import Engine
 
 CONFIDENCE = 0.95
@@ -51,7 +51,7 @@ class Case:
 
     name: str
     claim: Claim
-    certifier: Literal["coin-flip", "unconditional", "binned"]
+    certifier: Certifier
     stopping: Literal["fixed", "anytime"] = "fixed"
     pairs: int = 1
     distance: int = 1
@@ -118,7 +118,7 @@ class Line:
         return {
             "name": self.case.name,
             "claim": self.case.claim.to_dict(),
-            "certifier": self.case.certifier,
+            "certifier": self.case.certifier.name,
             "stopping": self.case.stopping,
             "pairs": self.case.pairs,
             "distance": self.case.distance,
@@ -157,18 +157,19 @@ def cases() -> tuple[Case, ...]:
     """Every claim form with every certifier that takes it, fixed and anytime, with one pair and with several."""
     found: list[Case] = []
     for name, claim in claims().items():
-        usual: Any = suited(claim)
-        others: list[Any] = ["unconditional"] if usual != "unconditional" else ["coin-flip"]
-        single: Any = "unconditional" if usual == "binned" else usual
+        usual = suited(claim)
+        single = usual.single
+        others = [each for each in CERTIFIERS if isinstance(each, EventCertifier)] if usual is single else [single]
         found += [
-            *(Case(name, claim, certifier) for certifier in (usual, *others)),
+            *(Case(name, claim, certifier) for certifier in dict.fromkeys((usual, *others))),
             Case(name, claim, single, "anytime"),
             Case(name, claim, usual, pairs=SCREENED),
         ]
+    pure, gaussian = PureDP(0.4), GaussianDP(0.4)
     found += [
-        Case("PureDP, all pairs certified", PureDP(1.0), "coin-flip", pairs=SCREENED, certified=SCREENED),
-        Case("PureDP, 3 steps apart", PureDP(0.4), "coin-flip", distance=3),
-        Case("GaussianDP, 3 steps apart", GaussianDP(0.4), "unconditional", distance=3),
+        Case("PureDP, all pairs certified", PureDP(1.0), suited(pure), pairs=SCREENED, certified=SCREENED),
+        Case("PureDP, 3 steps apart", pure, suited(pure), distance=3),
+        Case("GaussianDP, 3 steps apart", gaussian, suited(gaussian), distance=3),
     ]
     return tuple(found)
 
@@ -201,16 +202,10 @@ def oracle_bound(case: Case, runs: int) -> float:
     with Engine(n_jobs=1) as engine:
         result = run_audit(case.spec(runs, 0), engine)
     q, p = case.point()
-    e = result.evidence
-    half = e.runs // 2
-    hits_p, hits_q = round(half * p), round(half * q)
-    expected: Evidence
-    if case.certifier == "binned":
-        expected = Binned((hits_p, half - hits_p), (hits_q, half - hits_q), half, half)
-    else:
-        expected = CoinFlip(hits_p, hits_q, half, half)
+    half = result.evidence.runs // 2
+    expected = case.certifier.counts(round(half * p), round(half * q), 2 * half)
     claim = case.claim.at_distance(case.distance)
-    return certificate_of(result.witness, expected, claim, result.level, case.certifier).lower
+    return case.certifier.certify(expected, claim, result.level, frozen_delta_of(result.witness, claim)).lower
 
 
 def _audits(case: Case, seeds: range, runs: int) -> tuple[int, int, float]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.auditing.stages import run_stages
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
@@ -32,7 +32,7 @@ CONTROL_KEY = 0xC0  # keeps the seeds of controls apart
 
 
 def run_controls(
-    spec: AuditSpec,
+    spec: ResolvedSpec,
     engine: Engine,
     *,
     repeats: int = REPEATS,
@@ -74,7 +74,7 @@ def run_controls(
 
 
 def control_points(
-    spec: AuditSpec, sizes: Sequence[float] = MASSES, excess: float = EXCESS
+    spec: ResolvedSpec, sizes: Sequence[float] = MASSES, excess: float = EXCESS
 ) -> tuple[tuple[float, float, float], ...]:
     """For each size, growing: the rates of the marked event on both datasets, and the loss that they are.
 
@@ -95,7 +95,7 @@ def control_points(
     return tuple(points)
 
 
-def most_runs(spec: AuditSpec, repeats: int = REPEATS, sizes: Sequence[float] = MASSES) -> int:
+def most_runs(spec: ResolvedSpec, repeats: int = REPEATS, sizes: Sequence[float] = MASSES) -> int:
     """The runs that controls take at the most, the glance at the outputs included."""
     return repeats * len(control_points(spec, sizes)) * spec.runs + (GLANCE + 2 * FEWEST_PROBED) * len(spec.pairs)
 
@@ -116,7 +116,7 @@ def _least_allowed(claim: Claim, mass: float) -> float:
     return math.exp(high)
 
 
-def _largest_output(spec: AuditSpec, engine: Engine) -> float:
+def _largest_output(spec: ResolvedSpec, engine: Engine) -> float:
     """The largest finite number among some outputs of every pair, by absolute value; 0 where there is none."""
     largest = 0.0
     engine.progress = SILENT

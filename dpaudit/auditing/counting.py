@@ -8,14 +8,13 @@ import numpy as np
 
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import NoProcesses, Processes, processes_needed, run_processes
-from dpaudit.auditing.searching.screening import at_pair
 from dpaudit.auditing.searching.search import frozen_tangent
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event
 from dpaudit.events.features import Whole
 from dpaudit.outputs import Pilot, Token
-from dpaudit.results.certification import Evidence, best_delta, certificate_of, evidence_of, refutable
+from dpaudit.results.certification import Evidence, certificate_of, evidence_of
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Progress, Session, Stage, Watch, shards
 from dpaudit.sampling.watch import Looked
@@ -42,7 +41,7 @@ class Counted:
 class Counting:
     """How the fresh runs of a witness are made: many in a process, or one in each of many fresh ones."""
 
-    spec: AuditSpec
+    spec: ResolvedSpec
     session: Session
     progress: Progress
     level: float
@@ -62,14 +61,13 @@ class Counting:
             codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
             answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
             found = self._in_shards(witness, bits, runs, answers)
-            claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
+            claim, certifier = self.spec.claim_at(witness.pair), self.spec.certifier
             for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
                 if not found.crossed and certificate_of(event, evidence, claim, self.level, certifier).refuted:
                     raise
             return found
 
     def _in_shards(self, witness: Witness, bits: Witness | None, runs: int, answers: tuple[Event, ...] = ()) -> Counted:
-        assert self.spec.shard_runs is not None
         self.progress.begin("certify", runs)
         watch = Watch(witness.event, (*(() if bits is None else (bits.event,)), *answers))
         work = shards(Stage.CERTIFY, witness.pair, runs, self.spec.shard_runs)
@@ -87,10 +85,10 @@ class Counting:
         return Counted(witness, trail[-1], also, watch.read(table), trail=trail, crossed=crossed)
 
     def _in_processes(self, witness: Witness, pilot: Pilot, runs: int) -> Counted:
-        claim, certifier = at_pair(self.spec, witness.pair), str(self.spec.certifier)
-        needed = processes_needed(lambda n: refutable(n, n, claim, self.level, certifier=certifier))
+        claim, certifier = self.spec.claim_at(witness.pair), self.spec.certifier
+        needed = processes_needed(lambda n: certifier.at(claim).refutable(n, n, claim, self.level))
         if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
-            delta = best_delta(claim, 2 * min(needed, runs) // 5, self.level, certifier=certifier)
+            delta = certifier.single.best_delta(claim, 2 * min(needed, runs) // 5, self.level)
             witness = replace(witness, tangent=frozen_tangent(claim, delta))
         self.progress.begin("fresh processes", min(needed, runs))
         found = run_processes(self.session, witness.pair, pilot, min(needed, runs))

@@ -24,12 +24,13 @@ def run_audit(
     where the claim is not refuted: a leak that is there already would be caught in every one of them. An entry of the
     catalogue brings the exact loss of the pair, as the result's `upper`.
     """
-    result = run_stages(spec, engine, progress=progress, clock=clock)
+    asked = spec.resolved()
+    result = run_stages(asked, engine, progress=progress, clock=clock)
     pair = spec.pairs[result.witness.pair]
     result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
     if not spec.controls or result.verdict is Verdict.REFUTED:
         return result
-    return replace(result, controls=run_controls(spec, engine, repeats=spec.controls, progress=progress))
+    return replace(result, controls=run_controls(asked, engine, repeats=spec.controls, progress=progress))
 
 
 __all__ = ["repeat_witness", "run_audit"]

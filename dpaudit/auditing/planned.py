@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify import smallest_caught
 from dpaudit.certify.power import MASSES
 from dpaudit.claims import Claim
 from dpaudit.results.audited import POWER
-from dpaudit.results.certification import fitting, perfect_bound
 from dpaudit.results.wording.numerals import exact, least_text, up
 
 
-def planned_power(claim: Claim, runs: int, level: float, spec: AuditSpec) -> list[str]:
+def planned_power(claim: Claim, runs: int, level: float, spec: ResolvedSpec) -> list[str]:
     """What so many certifying runs will see: a line for each event probability, the ceiling, the power demanded."""
-    certifier = fitting(str(spec.certifier), claim)
+    certifier = spec.certifier.at(claim)
     lines = []
     for mass in MASSES:
         least = smallest_caught(claim, runs, mass, confidence=level, certifier=certifier, power=POWER)
         told = "nothing" if least is None else f"{claim.parameter} from {least_text(least)}"
         lines.append(f"{mass:<8g}  {told}")
-    most = perfect_bound(claim, runs // 2, level, certifier)
+    most = certifier.perfect_bound(claim, runs // 2, level)
     lines.append(f"ceiling   {claim.parameter} {up(most, 2)}, with every hit on one side")
     if spec.detect is not None:
         least = smallest_caught(claim, runs, spec.detect.mass, confidence=level, certifier=certifier, power=POWER)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from dpaudit import validate
-from dpaudit.certify import Certifier, named, suited
+from dpaudit.certify import Certifier, certifier_named, suited
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
@@ -132,7 +132,7 @@ class AuditSpec:
         large = self.stopping == "anytime" and self.runs >= LARGE_AUDIT
         size = 1 << max(0, (self.runs // SHARDS).bit_length() - 1)
         filled = {
-            "certifier": named(self.certifier) if self.certifier else suited(self.claim, self.stopping),
+            "certifier": certifier_named(self.certifier) if self.certifier else suited(self.claim, self.stopping),
             "search_share": self.search_share or (LEARNING_SHARE if large else SEARCH_SHARE),
             "shard_runs": self.shard_runs or min(LARGEST_SHARD, max(SMALLEST_SHARD, size)),
             "description": self.description or self.mechanism.describe(),

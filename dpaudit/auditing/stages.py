@@ -18,9 +18,9 @@ from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.histogram import histogram
 from dpaudit.auditing.searching.representation import find_representation
-from dpaudit.auditing.searching.screening import at_pair, budget, goal, screen
+from dpaudit.auditing.searching.screening import budget, goal, screen
 from dpaudit.auditing.searching.search import find_witness
-from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events.search import unpaired
@@ -32,7 +32,6 @@ from dpaudit.results.certification import (
     ceiling_of,
     certificate_of,
     nothing,
-    rest,
 )
 from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
@@ -61,7 +60,7 @@ class Answer:
 
 
 def run_stages(
-    spec: AuditSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
+    spec: ResolvedSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
 ) -> AuditResult:
     """The answer to a spec, controls apart. Raises `UnsoundAudit` where the experiment broke: no verdict.
 
@@ -96,8 +95,8 @@ def run_stages(
             "backend": ", ".join(pools),
             "task_runs": engine.task_runs,
             "max_time_s": None,
-            "file": None if spec.description is None else short_path(spec.description.file),
-            "line": None if spec.description is None else spec.description.line,
+            "file": short_path(spec.description.file),
+            "line": spec.description.line,
             "command": None,
             "source": None,
         },
@@ -105,7 +104,7 @@ def run_stages(
 
 
 def repeat_witness(
-    witness: Witness, spec: AuditSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
+    witness: Witness, spec: ResolvedSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
 ) -> tuple[Evidence, Health]:
     """Fresh runs of a frozen witness, all of the spec's: counts for a certificate of their own, and their health.
 
@@ -128,7 +127,9 @@ def repeat_witness(
         return counted.evidence, _checked(spec, answer, twins, probe.pilots[witness.pair])
 
 
-def _answered(spec: AuditSpec, session: Session, progress: Progress, clock: Clock | None) -> tuple[Probe, int, Answer]:
+def _answered(
+    spec: ResolvedSpec, session: Session, progress: Progress, clock: Clock | None
+) -> tuple[Probe, int, Answer]:
     """The probe, the runs kept back for fresh processes, and what the stages between found.
 
     Where a batched call first raises before an event is frozen, all begins anew, one run a call: those runs and the
@@ -161,8 +162,7 @@ def _answered(spec: AuditSpec, session: Session, progress: Progress, clock: Cloc
         return probe, kept, replace(answer, runs=answer.runs + gone)
 
 
-def _probe(spec: AuditSpec, session: Session, progress: Progress) -> Probe:
-    assert spec.description is not None
+def _probe(spec: ResolvedSpec, session: Session, progress: Progress) -> Probe:
     session.per_run = spec.description.kind == "per-run" or spec.description.kind == "built in the worker"
     runs = min(LARGEST_PROBE[session.per_run], max(2, spec.runs // PROBE_SHARE))
     progress.begin("probe", runs)
@@ -176,7 +176,7 @@ def _probe(spec: AuditSpec, session: Session, progress: Progress) -> Probe:
 
 
 def _search_and_certify(
-    spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int, clock: Clock | None
+    spec: ResolvedSpec, session: Session, progress: Progress, probe: Probe, spent: int, clock: Clock | None
 ) -> Answer:
     found = find_witness(spec, session, progress, spent=spent, clock=clock)
     left = planned = spec.runs - spent - found.runs
@@ -195,8 +195,7 @@ def _search_and_certify(
         bits = find_representation(spec, found.pilots[0], found.witness.pair, certifying)
         if bits is None:
             explored = (*explored, Explored("representation", "bits of floats", "nothing beyond the rounded values"))
-    level = rest(spec.confidence, spec.sequential_share) if spec.stopping == "anytime" else spec.level
-    counting = Counting(spec, session, progress, level)
+    counting = Counting(spec, session, progress, spec.fixed_level)
     counted = tuple(
         counting.count(witness, bits if number == 0 else None, pilot, certifying)
         for number, (witness, pilot) in enumerate(zip(found.witnesses, pilots, strict=True))
@@ -208,7 +207,7 @@ def _search_and_certify(
 
 
 def _bet(
-    spec: AuditSpec, session: Session, progress: Progress, probe: Probe, spent: int, clock: Clock | None
+    spec: ResolvedSpec, session: Session, progress: Progress, probe: Probe, spent: int, clock: Clock | None
 ) -> Answer:
     parts = budget(spec, spent=spent)
     screened = screen(spec, session, progress, runs=parts.screening, certifying=parts.certifying)
@@ -221,8 +220,7 @@ def _bet(
     unspent = left - found.runs
     alike = constants(pilot).give_away
     if alike and unspent > 0:  # the runs of the blocks may all be one
-        level = rest(spec.confidence, spec.sequential_share)
-        counted = Counting(spec, session, progress, level).count(found.witness, None, pilot, unspent)
+        counted = Counting(spec, session, progress, spec.fixed_level).count(found.witness, None, pilot, unspent)
         return Answer((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
     if found.evidence is not None and found.runs < left:
         explored = (*explored, cut(f"{found.runs:,} runs", left))
@@ -239,7 +237,7 @@ def _bet(
 # --- health, and the whole answer -----------------------------------------------------------------------------------
 
 
-def _kept_back(spec: AuditSpec, probe: Probe) -> int:
+def _kept_back(spec: ResolvedSpec, probe: Probe) -> int:
     """Runs for fresh processes at the end: shards there, and before them the look of a probe that repeated itself."""
     if not probe.reproducible:
         return max(2, min(LARGEST_TWINS, spec.runs // TWINS_SHARE))
@@ -262,7 +260,7 @@ def _may_be_kept(answer: Answer) -> bool:
     return answer.counted[0].processes is None and answer.pilot is not None and nearly_constant(answer.pilot)
 
 
-def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None, held: Pilot | None = None) -> Health:
+def _checked(spec: ResolvedSpec, answer: Answer, twins: Twins | None, held: Pilot | None = None) -> Health:
     """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an answer."""
     for place, each in enumerate(answer.counted):
         pilot = None if place else answer.pilot or held
@@ -290,7 +288,7 @@ def _checked(spec: AuditSpec, answer: Answer, twins: Twins | None, held: Pilot |
 
 
 def _result(
-    spec: AuditSpec,
+    spec: ResolvedSpec,
     answer: Answer,
     certified: tuple[Finding, ...],
     found: Health,
@@ -309,8 +307,6 @@ def _result(
     ends = endings(shown, main.witness)
     said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
     bits = answer.counted[0].bits
-    anytime = spec.stopping == "anytime"
-    level = rest(spec.confidence, spec.sequential_share) if anytime else main.certificate.confidence
     return AuditResult(
         spec=spec.to_dict(),
         claim=main.claim,
@@ -319,7 +315,7 @@ def _result(
         certificate=main.certificate,
         runs_used=spent,
         explored=explored,
-        ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, str(spec.certifier)),
+        ceiling=ceiling_of(main.witness, main.evidence, main.claim, spec.fixed_level, spec.certifier),
         reproducible=probe.reproducible,
         health=found,
         blocks=answer.blocks,
@@ -335,9 +331,9 @@ def _result(
     )
 
 
-def _finding(spec: AuditSpec, counted: Counted, answer: Answer) -> Finding:
-    witness, evidence, certifier = counted.witness, counted.evidence, str(spec.certifier)
-    claim = at_pair(spec, witness.pair)  # a pair k steps apart is certified against what the claim implies there
+def _finding(spec: ResolvedSpec, counted: Counted, answer: Answer) -> Finding:
+    witness, evidence, certifier = counted.witness, counted.evidence, spec.certifier
+    claim = spec.claim_at(witness.pair)  # a pair k steps apart is certified against what the claim implies there
     if spec.stopping == "anytime":
         share = spec.sequential_share
         certificate = anytime_certificate(
@@ -348,7 +344,7 @@ def _finding(spec: AuditSpec, counted: Counted, answer: Answer) -> Finding:
     return Finding(claim, witness, evidence, certificate)
 
 
-def _of_bits(spec: AuditSpec, witness: Witness, evidence: Evidence) -> Finding:
-    claim = at_pair(spec, witness.pair)
-    certificate = certificate_of(witness, evidence, claim, spec.confidence, str(spec.certifier))
+def _of_bits(spec: ResolvedSpec, witness: Witness, evidence: Evidence) -> Finding:
+    claim = spec.claim_at(witness.pair)
+    certificate = certificate_of(witness, evidence, claim, spec.confidence, spec.certifier)
     return Finding(claim, witness, evidence, certificate)

@@ -2,7 +2,7 @@
 
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import Certifier, EventCertifier
-from dpaudit.certify.certifiers import CERTIFIERS, NAMES, certify, named, suited
+from dpaudit.certify.certifiers import CERTIFIERS, NAMES, certifier_named, certify, suited
 from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides, evidence_from_dict
 from dpaudit.certify.power import smallest_caught
 
@@ -16,9 +16,9 @@ __all__ = [
     "EventCertifier",
     "Evidence",
     "FixedSides",
+    "certifier_named",
     "certify",
     "evidence_from_dict",
-    "named",
     "smallest_caught",
     "suited",
 ]

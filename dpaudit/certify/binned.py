@@ -83,7 +83,7 @@ def p_value(evidence: Binned, claim: Claim, promised: float) -> float:
 
 
 class BinnedCertifier(Certifier):
-    """The functions above, for a partition: bounds in the claim's own parameter, and no delta. Bets are on one event."""
+    """The functions above, for a partition: bounds in the claim's parameter, and no delta. Bets are on one event."""
 
     name, method, takes, bins = "binned", METHOD, (Binned,), True
     forms = "RenyiDP and ZeroConcentratedDP"

@@ -15,7 +15,7 @@ CERTIFIERS: tuple[Certifier, ...] = (CoinFlipCertifier(), UNCONDITIONAL, BinnedC
 NAMES = tuple(certifier.name for certifier in CERTIFIERS)  # spec files, schemas, sweeps and docs have them from here
 
 
-def named(certifier: str | Certifier) -> Certifier:
+def certifier_named(certifier: str | Certifier) -> Certifier:
     """The certifier of this name; one that is given stays itself. Raises `InvalidSpec` for an unknown name."""
     found = [each for each in CERTIFIERS if certifier in (each, each.name)]
     if not found:
@@ -52,4 +52,4 @@ def certify(
     >>> round(certify(FixedSides(900, 100, 1000, 1000), PureDP(1.0), 0.95, certifier="unconditional").lower, 2)
     2.04
     """
-    return named(certifier).certify(evidence, claim, confidence, delta)
+    return certifier_named(certifier).certify(evidence, claim, confidence, delta)

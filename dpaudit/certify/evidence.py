@@ -153,7 +153,7 @@ class Binned:
 
     @property
     def events(self) -> tuple[tuple[int, int], ...]:
-        """The hits (x, y) of each event, which is the first bins together; the last bin, and what none holds, is the rest.
+        """The hits (x, y) of each event: of the first bins together; the last one, and what none holds, is the rest.
 
         A single bin is an event on its own.
         """

@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit.certify.binomial import quantile
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.certifier import Certifier
-from dpaudit.certify.certifiers import named
+from dpaudit.certify.certifiers import certifier_named
 from dpaudit.claims import ApproximateDP, Claim, PrivacyProfile, PureDP, TradeOffDP, frozen_delta
 
 Refutes = Callable[[Any, Claim, float, float], bool]
@@ -45,7 +45,7 @@ def smallest_caught(
     >>> smallest_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95) < 1.02
     True
     """
-    q = _rarest(claim, runs, mass, confidence, named(certifier), delta, power)
+    q = _rarest(claim, runs, mass, confidence, certifier_named(certifier), delta, power)
     if q is None:
         return None
     if isinstance(claim, (PrivacyProfile, TradeOffDP)):  # their parameter is the epsilon at delta

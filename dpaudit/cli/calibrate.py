@@ -66,7 +66,7 @@ def command(
             write_text(output, json.dumps([line.to_dict() for line in lines], indent=1) + "\n")
     broken = [line for line in lines if not line.kept]
     if broken:
-        worst = ", ".join(f"{line.case.name} ({line.case.certifier}, {line.case.stopping})" for line in broken)
+        worst = ", ".join(f"{line.case.name} ({line.case.certifier.name}, {line.case.stopping})" for line in broken)
         click.echo(f"NOT as stated: {worst}")
         return 1
     click.echo("every rate is as stated, as far as this many audits can tell")
@@ -77,7 +77,7 @@ def _cells(line: Line) -> tuple[str, ...]:
     case, (low, high) = line.case, line.interval
     return (
         case.name,
-        case.certifier,
+        case.certifier.name,
         case.stopping,
         str(case.pairs),
         f"{line.refuted:,} of {line.repeats:,}" + (f" ({line.unsound} without verdict)" if line.unsound else ""),

@@ -85,7 +85,7 @@ def _time(question: Question, jobs: int) -> str:
         run_s = time_of_a_run(engine, question.mechanism, pairs, question.seed, question.run_timeout_s).run_s
         if question.max_time_s is not None:
             return f"{question.max_time_s:g} s, as the spec asks"
-        spec = question.spec(description, pairs)
+        spec = question.spec(description, pairs).resolved()
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
         workers = counted(engine.n_jobs, "worker")
         return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
@@ -98,9 +98,8 @@ def _spending(question: Question) -> list[str]:
     from dpaudit.auditing.searching.screening import budget
     from dpaudit.certify.certificate import error_probability
     from dpaudit.results.audited import POWER
-    from dpaudit.results.certification import fitting, rest
 
-    spec = question.outline()
+    spec = question.outline().resolved()
     parts = budget(spec)
     anytime = spec.stopping == "anytime"
     words = ("to learn what to bet on", "to bet on and certify") if anytime else ("to search", "to certify")
@@ -108,14 +107,12 @@ def _spending(question: Question) -> list[str]:
     stages = [f"{parts.searching:,} {words[0]}", f"{parts.certifying:,} {words[1]}{kept}"]
     if parts.screening:
         stages.insert(0, f"{parts.screening:,} to choose a pair")
-    size = spec.shard_runs or parts.certifying
+    size = spec.shard_runs
     claim = question.claim.at_distance(max(getattr(pair, "distance", 1) for pair in question.pairs))
-    level = rest(spec.confidence, spec.sequential_share) if anytime else spec.level
     lines = [
         f"  runs        {spec.runs:,}: {', '.join(stages)}",
         f"  shards      of {size:,} runs, {-(-parts.certifying // size):,} of them certifying",
-        f"  certifier   {fitting(str(spec.certifier), claim)}"
-        + (f", of {spec.certify_pairs} pairs (Holm)" if kept else ""),
+        f"  certifier   {spec.certifier.at(claim).name}" + (f", of {spec.certify_pairs} pairs (Holm)" if kept else ""),
     ]
     if anytime:
         wealth = 1.0 / (spec.sequential_share * error_probability(spec.confidence))
@@ -125,4 +122,4 @@ def _spending(question: Question) -> list[str]:
         more = most_runs(spec, spec.controls)
         lines.append(f"  controls    {spec.controls} repeats of each size: {more:,} more runs at most")
     lines.append(f"  catches     with power {POWER:g}, on an event of known probability:")
-    return [*lines, *(f"    {line}" for line in planned_power(claim, parts.certifying, level, spec))]
+    return [*lines, *(f"    {line}" for line in planned_power(claim, parts.certifying, spec.fixed_level, spec))]

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpaudit.certify import Binned, Certificate, smallest_caught
-from dpaudit.certify.certificate import plain
+from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
+from dpaudit.certify.certificate import holm, plain
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import Claim
 from dpaudit.results.bounds import LowerBound
 from dpaudit.results.bracket import Bracket
-from dpaudit.results.certification import SINGLE, Evidence, rest
+from dpaudit.results.certification import Evidence, rest
 from dpaudit.results.control import Control
 from dpaudit.results.files import write_text
 from dpaudit.results.health import Health
@@ -162,9 +162,7 @@ class Audited:
 
         `delta` is the one frozen with the event; None: the one that search would freeze for it.
         """
-        certifier = self.certifier
-        if not isinstance(self.evidence, Binned):  # an event, in an audit that may look for bins
-            certifier = SINGLE.get(certifier, certifier)
+        certifier = certifier_named(self.certifier).of(self.evidence)
         runs, level = self.evidence.runs, self.level
         return smallest_caught(self.claim, runs, mass, confidence=level, certifier=certifier, delta=delta, power=POWER)
 
@@ -182,13 +180,8 @@ class Audited:
 
     @property
     def holm(self) -> tuple[float, ...]:
-        """The Holm-adjusted p-values of the certified witnesses, `witness` first, then `others`; by statsmodels."""
-        if not self.others:
-            return (self.certificate.p_value,)
-        from statsmodels.stats.multitest import multipletests
-
-        raw = [self.certificate.p_value, *(finding.certificate.p_value for finding in self.others)]
-        return tuple(min(1.0, float(p)) for p in multipletests(raw, method="holm")[1])
+        """The Holm-adjusted p-values of the certified witnesses, `witness` first, then `others`."""
+        return holm([self.certificate.p_value, *(finding.certificate.p_value for finding in self.others)])
 
     @property
     def bets_p_value(self) -> float:

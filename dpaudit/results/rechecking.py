@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpaudit.certify import Certificate, named
+from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
 from dpaudit.results.audited import Finding
 from dpaudit.results.certification import (
@@ -23,11 +23,11 @@ ALONE = {"stopping": "fixed", "certify_pairs": 1, "representation": False, "dete
 
 def recompute(result: AuditResult) -> Certificate:
     """The certificate again, from the counts (and the blocks), the claim and the confidence of a result alone."""
-    spec = result.spec
+    spec, certifier = result.spec, certifier_named(result.certifier)
     if spec["stopping"] == "anytime":
         share, confidence = spec["sequential_share"], spec["confidence"]
         return anytime_certificate(
-            result.blocks, result.witness, result.evidence, result.claim, confidence, named(result.certifier), share=share
+            result.blocks, result.witness, result.evidence, result.claim, confidence, certifier, share=share
         )
     return recompute_other(result, Finding(result.claim, result.witness, result.evidence, result.certificate))
 
@@ -35,13 +35,13 @@ def recompute(result: AuditResult) -> Certificate:
 def recompute_other(result: AuditResult, finding: Finding) -> Certificate:
     """The certificate of a further witness again."""
     level = divided(result.spec["confidence"], result.spec["certify_pairs"])
-    return certificate_of(finding.witness, finding.evidence, finding.claim, level, named(result.certifier))
+    return certificate_of(finding.witness, finding.evidence, finding.claim, level, certifier_named(result.certifier))
 
 
 def recompute_representation(result: AuditResult, finding: Finding) -> Certificate:
     """The certificate of the finding on bits again: one event, at the whole confidence, a statement of its own."""
-    confidence = result.spec["confidence"]
-    return certificate_of(finding.witness, finding.evidence, finding.claim, confidence, named(result.certifier))
+    confidence, certifier = result.spec["confidence"], certifier_named(result.certifier)
+    return certificate_of(finding.witness, finding.evidence, finding.claim, confidence, certifier)
 
 
 def went_alone(result: AuditResult) -> bool:
@@ -52,7 +52,7 @@ def went_alone(result: AuditResult) -> bool:
 def repeated(result: AuditResult, evidence: Evidence, health: Health, *, seed: int) -> AuditResult:
     """The result that the same witness has on fresh runs: a fixed audit of that witness alone, at the confidence."""
     spec = {**result.spec, **ALONE, "seed": seed}
-    confidence, certifier = spec["confidence"], named(result.certifier)
+    confidence, certifier = spec["confidence"], certifier_named(result.certifier)
     return replace(
         result,
         spec=spec,

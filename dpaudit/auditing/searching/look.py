@@ -142,7 +142,7 @@ class Look:
         assert self.plan is not None
         found = best(self.plan, self._counts, self.goal)
         again = None if found is None else learned_again(found, self.plan, self._terms, self.pilot)
-        if found is None or again is None or self.goal.certifier == "binned":
+        if found is None or again is None or self.goal.bins:
             self._count(runs)
             return
         table = self.session.counts(self._work(runs, self.shard_runs), again)
@@ -167,7 +167,7 @@ class Look:
         """The best event or partition so far; None where too little was seen of any."""
         chosen = self.plan or plan(self.pilot, self.goal)
         counts = self._counts if self.plan is not None else pilot_counts(chosen, self.pilot)
-        if self.goal.certifier == "binned" and (found := best_partition(chosen, counts, self.goal)) is not None:
+        if self.goal.bins and (found := best_partition(chosen, counts, self.goal)) is not None:
             return _binned(found)
         single = self._settled or best(chosen, counts, self.goal)
         return None if single is None else self._candidate(single)
@@ -177,7 +177,7 @@ class Look:
         return self._candidate(everything(self.pilot))
 
     def _candidate(self, found: Proposal) -> Candidate:
-        if self.goal.certifier == "binned":
+        if self.goal.bins:
             return _binned(as_partition(found))
         return Candidate(found.event, found.p_side, found.family, float(found.score), float(found.delta))
 

@@ -18,7 +18,7 @@ from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.searching.look import Look, excess
 from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, check_bounds, move
 from dpaudit.auditing.searching.screening import cautious, goal_at
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.claims import Claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Mechanism, wrap
@@ -156,7 +156,7 @@ def search_pairs(
             runs=left,
             confidence=confidence,
             seed=seed,
-            certifier=certifier,  # type: ignore[arg-type]
+            certifier=certifier,
             run_timeout_s=run_timeout_s,
         )
 
@@ -188,7 +188,7 @@ class _Search:
         self.tried: list[Tried] = []
         self.pairs: list[AdjacentPair] = []
         self.runs = 0
-        self.asked: AuditSpec | None = None
+        self.asked: ResolvedSpec | None = None
         self.alone = False  # a batched call has raised
 
     def over(self, generate: Any, bounds: Bounds | None) -> None:
@@ -225,7 +225,7 @@ class _Search:
         number = len(self.tried)
         pair = self._pair(self._made(make, parameters), number, parameters)
         if self.asked is None:  # the audit at the end, on this pair alone: checks what was asked before anything runs
-            self.asked = self.spec((pair,), self.end)
+            self.asked = self.spec((pair,), self.end).resolved()
         with self.engine.session(self.asked.mechanism, (pair,), self.seed, self.asked.run_timeout_s) as session:
             if self.alone:
                 session.begin_alone(apart(self.seed))
@@ -263,14 +263,13 @@ class _Search:
             chosen.setdefault((digest(pair.first), digest(pair.second)), pair)
         return tuple(chosen.values())[:most]
 
-    def _look(self, asked: AuditSpec, pair: AdjacentPair, session: Session, number: int) -> Look:
-        assert asked.description is not None
+    def _look(self, asked: ResolvedSpec, pair: AdjacentPair, session: Session, number: int) -> Look:
         session.per_run = asked.description.kind in PARTS
         probe = session.probe(PROBE_RUNS)
         session.per_run = session.per_run or probe.alone
-        certifying = self.end - int((asked.search_share or 0.0) * self.end)
+        certifying = self.end - int(asked.search_share * self.end)
         end = goal_at(asked, pair.distance, certifying)
-        look = Look(session, 0, end, shard_runs=asked.shard_runs or self.each, start=(number + 1) * SHARDS)
+        look = Look(session, 0, end, shard_runs=asked.shard_runs, start=(number + 1) * SHARDS)
         self.runs += probe.runs + look.hold(self.each - probe.runs)
         look.goal = cautious(end, look.runs, self.tries)
         return look

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.searching.screening import at_pair
 from dpaudit.auditing.searching.search import frozen_tangent
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events.bits import KINDS
 from dpaudit.events.cells import Binning
@@ -67,14 +66,14 @@ def propose(pilot: Pilot, goal: Goal) -> Proposal | None:
     return best(chosen, chosen(Sample(pilot.first), Sample(pilot.second)), goal) if chosen.features else None
 
 
-def find_representation(spec: AuditSpec, pilot: Pilot, pair: int, certifying: int) -> Witness | None:
+def find_representation(spec: ResolvedSpec, pilot: Pilot, pair: int, certifying: int) -> Witness | None:
     """The frozen witness on bits for a pair, to be counted on `certifying` runs beside the main one; None for none.
 
     Its certificate has the confidence of the spec to itself, and is a statement of its own: neither finding
     lends error probability to the other.
     """
-    claim = at_pair(spec, pair)
-    goal = Goal(claim, certifying, error_probability(spec.confidence), str(spec.certifier))
+    claim = spec.claim_at(pair)
+    goal = Goal(claim, certifying, error_probability(spec.confidence), spec.certifier.coins, spec.certifier.bins)
     found = propose(pilot, goal)
     if found is None:
         return None

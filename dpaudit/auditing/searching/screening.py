@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dpaudit.auditing.searching.look import PILOT_RUNS, Look, excess
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
-from dpaudit.claims import Claim
 from dpaudit.events.search import Goal
 from dpaudit.results.audited import Explored
 from dpaudit.results.question import screening_share
@@ -29,7 +28,7 @@ class Budget:
     certifying: int
 
 
-def budget(spec: AuditSpec, *, spent: int = 0) -> Budget:
+def budget(spec: ResolvedSpec, *, spent: int = 0) -> Budget:
     """How an audit with fixed stopping divides its runs; `spent` of them are gone already, on the probe.
 
     `search_share` is a part of what screening leaves, the most that a close look takes: where every feature has few
@@ -37,26 +36,20 @@ def budget(spec: AuditSpec, *, spent: int = 0) -> Budget:
     """
     kept = spec.certify_pairs
     screening = int(screening_share(len(spec.pairs), kept) * spec.runs)
-    searching = int((spec.search_share or 0.0) * (spec.runs - screening))
+    searching = int(spec.search_share * (spec.runs - screening))
     return Budget(screening, searching, max(0, spec.runs - spent - screening - searching) // kept)
 
 
-def goal(spec: AuditSpec, pair: int, certifying: int) -> Goal:
+def goal(spec: ResolvedSpec, pair: int, certifying: int) -> Goal:
     """What an event of this pair is for: `certifying` runs, at the confidence that one certificate has."""
     return goal_at(spec, spec.pairs[pair].distance, certifying)
 
 
-def goal_at(spec: AuditSpec, distance: int, certifying: int) -> Goal:
+def goal_at(spec: ResolvedSpec, distance: int, certifying: int) -> Goal:
     """The same for a pair `distance` steps apart; where bins cannot certify what the claim says there, for an event."""
-    claim, certifier = spec.claim.at_distance(distance), str(spec.certifier)
-    if certifier == "binned" and not (hasattr(claim, "order") or hasattr(claim, "rho")):
-        certifier = "unconditional"
-    return Goal(claim, certifying, error_probability(spec.level), certifier)
-
-
-def at_pair(spec: AuditSpec, pair: int) -> Claim:
-    """What the claim says of the datasets of a pair, which may be several steps apart."""
-    return spec.claim.at_distance(spec.pairs[pair].distance)
+    claim = spec.claim.at_distance(distance)
+    certifier = spec.certifier.at(claim)
+    return Goal(claim, certifying, error_probability(spec.level), certifier.coins, certifier.bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +61,7 @@ class Screened:
     explored: tuple[Explored, ...]
 
 
-def screen(spec: AuditSpec, session: Session, progress: Progress, *, runs: int, certifying: int) -> Screened:
+def screen(spec: ResolvedSpec, session: Session, progress: Progress, *, runs: int, certifying: int) -> Screened:
     """Keeps the best `certify_pairs` of the pairs, by successive halving on `runs` search runs.
 
     Each round shares its runs among the pairs left, and the better half stays (Karnin, Koren & Somekh 2013); runs of
@@ -76,7 +69,7 @@ def screen(spec: AuditSpec, session: Session, progress: Progress, *, runs: int, 
     judged by few of them. A pair's score is the `excess` of its best event, at the `cautious` goal.
     """
     goals = [goal(spec, pair, certifying) for pair in range(len(spec.pairs))]
-    looks = [Look(session, pair, goals[pair], shard_runs=spec.shard_runs or runs) for pair in range(len(spec.pairs))]
+    looks = [Look(session, pair, goals[pair], shard_runs=spec.shard_runs) for pair in range(len(spec.pairs))]
     kept = spec.certify_pairs
     if len(looks) <= kept:
         return Screened(tuple(looks), 0, ())
@@ -133,6 +126,6 @@ def _rounds(pairs: int, kept: int) -> Sequence[float]:
     return [weight / sum(weights[turn:]) for turn, weight in enumerate(weights)]
 
 
-def _entry(spec: AuditSpec, look: Look, status: str, score: float) -> Explored:
+def _entry(spec: ResolvedSpec, look: Look, status: str, score: float) -> Explored:
     name = str(spec.pairs[look.pair].name)
     return Explored("pair", name, status, None if score == -math.inf else round(score, 6), look.runs)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.searching.look import Candidate, Look, excess
-from dpaudit.auditing.searching.screening import Budget, at_pair, budget, goal, screen
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.searching.screening import budget, screen
+from dpaudit.auditing.spec import SELECTOR, ResolvedSpec
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
 from dpaudit.events import Partition
@@ -39,7 +39,7 @@ class Found:
 
 
 def find_witness(
-    spec: AuditSpec, session: Session, progress: Progress, *, spent: int, clock: Clock | None = None
+    spec: ResolvedSpec, session: Session, progress: Progress, *, spent: int, clock: Clock | None = None
 ) -> Found:
     """The witnesses of the best `certify_pairs` pairs; `spent` runs are gone already, on the probe.
 
@@ -76,14 +76,14 @@ def find_witness(
     )
 
 
-def _witness(spec: AuditSpec, pair: int, found: Candidate) -> Witness:
+def _witness(spec: ResolvedSpec, pair: int, found: Candidate) -> Witness:
     return Witness(
         pair=pair,
         event=found.event,
         p_side=found.p_side,
-        selector=f"{spec.selector}: {found.family}",
+        selector=f"{SELECTOR}: {found.family}",
         score=round(found.score, 6),
-        tangent=None if isinstance(found.event, Partition) else frozen_tangent(at_pair(spec, pair), found.delta),
+        tangent=None if isinstance(found.event, Partition) else frozen_tangent(spec.claim_at(pair), found.delta),
     )
 
 
@@ -103,6 +103,3 @@ def _features(look: Look, prefix: str) -> list[Explored]:
     if more > 0:
         entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))
     return [*entries, *(Explored("feature", prefix + name, f"left out: {why}") for name, why in look.plan.left_out)]
-
-
-__all__ = ["Budget", "Found", "budget", "find_witness", "frozen_tangent", "goal", "screen"]

@@ -16,7 +16,8 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.auditing.known import known_of
-from dpaudit.auditing.spec import CERTIFIERS, FEWEST_RUNS, SELECTORS, STOPPING, AuditSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, SELECTOR, STOPPING, AuditSpec
+from dpaudit.certify import NAMES
 from dpaudit.claims import Claim, PureDP, Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
@@ -45,7 +46,7 @@ class Grid:
     pairs: tuple[Any, ...] = (None,)
     runs: tuple[int, ...] = (1_000_000,)
     certifiers: tuple[str | None, ...] = (None,)
-    selectors: tuple[str, ...] = ("penalised",)
+    selectors: tuple[str, ...] = (SELECTOR,)
     stopping: tuple[str, ...] = ("fixed",)
     seeds: tuple[int, ...] = (0,)
     confidence: float = 0.999
@@ -62,7 +63,7 @@ class Grid:
                 raise InvalidSpec(f"{name} must hold at least one value, got none")
         put("runs", tuple(validate.whole("runs", each, least=FEWEST_RUNS) for each in self.runs))
         put("seeds", tuple(validate.whole("seeds", each, least=0) for each in self.seeds))
-        for name, known in (("certifiers", CERTIFIERS), ("selectors", SELECTORS), ("stopping", STOPPING)):
+        for name, known in (("certifiers", NAMES), ("selectors", (SELECTOR,)), ("stopping", STOPPING)):
             for each in getattr(self, name):
                 if each is not None or name != "certifiers":
                     validate.one_of(name, each, known)
@@ -125,8 +126,7 @@ class Point:
             seed=self.seed,
             name=self.name,
             stopping=self.stopping,  # type: ignore[arg-type]
-            selector=self.selector,  # type: ignore[arg-type]
-            certifier=self.certifier,  # type: ignore[arg-type]
+            certifier=self.certifier,
             run_timeout_s=self.run_timeout_s,
             description=description,
         )

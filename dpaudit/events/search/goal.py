@@ -40,14 +40,16 @@ class Spread:
 class Goal:
     """What the chosen event will be used for: the claim at the pair's distance, and the certification to come.
 
-    `runs` are the certifying runs of both sides together, `alpha` the certificate's error probability, `certifier`
-    the one that will be used.
+    `runs` are the certifying runs of both sides together, `alpha` the certificate's error probability. Of the certifier
+    search knows two facts: `coins`, it compares hits alone, of runs whose sides coins drew; `bins`, it has a limit for
+    each count of a partition.
     """
 
     claim: Claim
     runs: int
     alpha: float
-    certifier: str = "coin-flip"
+    coins: bool = True
+    bins: bool = False
 
     def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int, z: Reals | float) -> Reals:
         """The predicted bound, in the claim's parameter, of events with these search counts; -inf with too few hits.
@@ -80,7 +82,7 @@ class Goal:
         """
         p, q = self._least(p, q, luck)
         final = self._final(p, q)
-        if self.certifier == "binned":  # a limit for each count, not one for both
+        if self.bins:  # a limit for each count, not one for both
             return _inside(p, q, np.sqrt(final.p), -np.sqrt(final.q))
         return self._least(p, q, final)
 
@@ -93,7 +95,7 @@ class Goal:
         if self.linear:
             return self.claim.delta
         there = self.lowered(np.array([p]), np.array([q]), luck)
-        if self.certifier != "binned":
+        if not self.bins:
             there = self._least(*there, self._final(*there))
         return frozen_delta(self.claim, float(there[1][0]), float(there[0][0]))
 
@@ -142,8 +144,8 @@ class Goal:
         """What the certificate loses, as variances of ln p and ln q with its quantile in them."""
         from scipy.special import ndtri
 
-        z = float(ndtri(self.alpha / 2.0 if self.certifier == "binned" else self.alpha))
-        rest_p, rest_q = (1.0, 1.0) if self.certifier == "coin-flip" else (1.0 - p, 1.0 - q)
+        z = float(ndtri(self.alpha / 2.0 if self.bins else self.alpha))
+        rest_p, rest_q = (1.0, 1.0) if self.coins else (1.0 - p, 1.0 - q)
         scale = 2.0 * z**2 / self.runs
         with np.errstate(divide="ignore"):
             return Spread(np.asarray(scale * rest_p / p), np.asarray(scale * rest_q / q))
@@ -151,7 +153,7 @@ class Goal:
     def _given_away(self) -> float:
         """The rate of P's hits that the delta part may explain; in the coin-flip design its quantile."""
         delta = self.claim.delta
-        if delta == 0.0 or self.certifier != "coin-flip":
+        if delta == 0.0 or not self.coins:
             return delta
         mean = self.runs * delta / 2.0
         return 2.0 * (mean + 2.6 * math.sqrt(mean) + 1.0) / self.runs

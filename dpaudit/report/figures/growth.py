@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 
-from dpaudit.certify import Binned, unconditional
+from dpaudit.certify import Certifier, EventCertifier, certifier_named
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.sequential import log_wealth
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel
 from dpaudit.report.figures.scales import Scale, number, padded
-from dpaudit.results.certification import SINGLE, Evidence, certificate_of
+from dpaudit.results.certification import Evidence, certificate_of, frozen_delta_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import bound, counted, p_text
 
@@ -31,10 +31,8 @@ def growth(result: AuditResult) -> Drawing | None:
 
 
 def _bound(result: AuditResult, trail: list[Evidence]) -> Drawing:
-    certifier = result.certifier
-    if not isinstance(result.evidence, Binned):  # an event on its own is not binned
-        certifier = SINGLE.get(certifier, certifier)
-    if certifier == "unconditional" and len(trail) > FEW:  # whose bound costs as much as a figure
+    certifier = certifier_named(result.certifier).of(result.evidence)
+    if certifier.guess is not None and len(trail) > FEW:  # whose bound costs as much as a figure
         trail = [trail[round(step * (len(trail) - 1) / (FEW - 1))] for step in range(FEW)]
     runs = [evidence.runs for evidence in trail]
     lower = [*(_lower(result, evidence, certifier) for evidence in trail[:-1]), result.certificate.lower]
@@ -61,13 +59,12 @@ def _bound(result: AuditResult, trail: list[Evidence]) -> Drawing:
     return Drawing.of(panel, "bound-against-runs", TITLE, text, COLUMNS, rows)
 
 
-def _lower(result: AuditResult, evidence: Evidence, certifier: str) -> float:
+def _lower(result: AuditResult, evidence: Evidence, certifier: Certifier) -> float:
     """The bound that the counts would give had they been all, by the certifier of the result."""
-    if certifier != "unconditional" or isinstance(evidence, Binned):
+    if not isinstance(certifier, EventCertifier):
         return certificate_of(result.witness, evidence, result.claim, result.level, certifier).lower
-    tangent = result.witness.tangent
-    delta = result.claim.delta if tangent is None else tangent.offset
-    epsilon = unconditional.epsilon_lower(evidence, delta, error_probability(result.level))  # without its p-value
+    delta = frozen_delta_of(result.witness, result.claim)
+    epsilon = certifier.epsilon_lower(evidence, delta, error_probability(result.level))  # without its p-value
     return result.claim.lower(epsilon, delta)
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, evidence_from_dict
-from dpaudit.certify.binomial import lower_limit, upper_limit
+from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certifier_named, evidence_from_dict
+from dpaudit.certify.binomial import joint_limits
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
@@ -240,7 +240,8 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     bits = result.representation
     if bits is not None:
         _same_certificate("representation.certificate", bits.certificate, recompute_representation(result, bits))
-    agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, named(result.certifier)))
+    certifier = certifier_named(result.certifier)
+    agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed = None if isinstance(e, Binned) else _two_intervals(e, again.delta, again.confidence)
     mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
     agree("cross_check.epsilon_lower", mine, crossed)
@@ -271,6 +272,5 @@ def _same_certificate(place: str, stored: Certificate, again: Certificate) -> No
 
 def _two_intervals(e: CoinFlip, delta: float, confidence: float) -> float:
     """The rule of the cross-check, here without statsmodels, which takes a second to import."""
-    half = error_probability(confidence) / 2.0
-    low, high = lower_limit(e.hits_p, e.runs_p, half), upper_limit(e.hits_q, e.runs_q, half)
+    low, high = joint_limits(e.events, e.runs_p, e.runs_q, error_probability(confidence))[0]
     return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0

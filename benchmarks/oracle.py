@@ -143,8 +143,8 @@ def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], li
     from dpaudit.pairs import AdjacentPair
 
     spec = AuditSpec(case.claim, batched(case.sampler), (AdjacentPair(*case.pair),), size, 1.0 - ALPHA)
-    searching = int((spec.search_share or 0.0) * size)
-    goal = Goal(case.claim, size - searching, ALPHA, case.certifier)
+    searching = int(spec.resolved().search_share * size)
+    goal = Goal(case.claim, size - searching, ALPHA, coins=case.certifier == "coin-flip")
     known: dict[tuple[float, float], float] = {}
 
     def bound(p: float, q: float) -> float:
@@ -201,7 +201,7 @@ def expected_bound(p: float, q: float, goal: Any) -> float:
 
     half = goal.runs // 2
     evidence = CoinFlip(min(half, round(half * p)), min(half, round(half * q)), half, half)
-    if goal.certifier == "coin-flip":
+    if goal.coins:
         return coin_flip(evidence, goal.claim.delta, ALPHA)
     return unconditional(evidence, goal.claim.delta, ALPHA)
 

@@ -126,9 +126,9 @@ def runs_needed(line: Line, seed: int, runs: int = RUNS) -> float:
         stopping="anytime",
         certifier="unconditional",
         sequential_share=line.share,
-    )
-    share = spec.search_share or 0.0
-    goal = Goal(line.claim, int((1.0 - share) * runs), (1.0 - line.share) * (1.0 - CONFIDENCE), "unconditional")
+    ).resolved()
+    share = spec.search_share
+    goal = Goal(line.claim, int((1.0 - share) * runs), (1.0 - line.share) * (1.0 - CONFIDENCE), coins=False)
     with Engine(1).session(spec.mechanism, spec.pairs, seed, None) as session:
         session.per_run = False
         found = run_blocks(spec, session, SILENT, pair=0, runs=runs, goal=goal)

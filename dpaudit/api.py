@@ -12,7 +12,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.auditing import AuditSpec, repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
+from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
@@ -276,7 +276,7 @@ def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> 
     return repeated(result, evidence, health, seed=spec.seed)
 
 
-def respecified(result: AuditResult, mechanism: Any) -> ResolvedSpec:
+def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
     """The spec that repeats a stored result's witness: its pair alone, and a seed of its own."""
     stored = result.spec["pairs"][result.witness.pair]
     first, second = (restored(stored[side]["value"], stored[side]["digest"]) for side in ("first", "second"))
@@ -290,7 +290,7 @@ def respecified(result: AuditResult, mechanism: Any) -> ResolvedSpec:
         certifier=result.spec["certifier"],
         name=result.spec["name"],
         run_timeout_s=result.spec["run_timeout_s"],
-    ).resolved()
+    )
 
 
 def write_report(result: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:

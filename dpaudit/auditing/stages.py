@@ -20,7 +20,7 @@ from dpaudit.auditing.histogram import histogram
 from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.screening import budget, goal, screen
 from dpaudit.auditing.searching.search import find_witness
-from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec, ResolvedSpec
 from dpaudit.certify.sequential import Block
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events.search import unpaired
@@ -104,14 +104,15 @@ def run_stages(
 
 
 def repeat_witness(
-    witness: Witness, spec: ResolvedSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
+    witness: Witness, asked: AuditSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
 ) -> tuple[Evidence, Health]:
-    """Fresh runs of a frozen witness, all of the spec's: counts for a certificate of their own, and their health.
+    """Fresh runs of a frozen witness, all that are asked: counts for a certificate of their own, and their health.
 
     Their streams are those of `rechecking`: who audited with this seed, or any other, has not seen them. `alone` gives
     a batched mechanism a call for each run, as the audit that found the witness may have done. Raises `UnsoundAudit`
     where the runs are not independent, as an audit does.
     """
+    spec = asked.resolved()
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, rechecking(seed), spec.run_timeout_s) as session:
         if alone:

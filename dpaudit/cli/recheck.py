@@ -58,7 +58,7 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
     question = _question(stored, path)
     with Engine(jobs, supervised=True) as engine:
         description, pairs = engine.describe(question.mechanism, question.pairs)
-        spec = replace(question, seed=seed).spec(description, pairs).resolved()
+        spec = replace(question, seed=seed).spec(description, pairs)
         _compare(stored, spec.to_dict(), path)
         with watching(1, silent=silent) as watcher:
             watcher.audit(1, question.name)

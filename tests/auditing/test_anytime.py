@@ -55,8 +55,8 @@ def anytime(
         stopping="anytime",
         certifier=None,
         search_share=search_share,
-    )
-    goal = Goal(claim, int((1.0 - search_share) * runs), 0.04, str(spec.certifier))
+    ).resolved()
+    goal = Goal(claim, int((1.0 - search_share) * runs), 0.04, spec.certifier.coins)
     with (engine or Engine(1)).session(spec.mechanism, spec.pairs, seed, None) as session:
         session.per_run = isinstance(mechanism, PerRun)
         return run_blocks(spec, session, SILENT, pair=0, runs=runs, goal=goal)

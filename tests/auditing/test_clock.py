@@ -35,7 +35,7 @@ class Timed:
 def ask(timed: Timed, limit_s: float | None, **options: Any) -> Any:
     spec = AuditSpec(
         claim=PureDP(1.5), mechanism=wrap(timed), pairs=(AdjacentPair(0.0, 1.0),), runs=RUNS, seed=2, **options
-    )
+    ).resolved()
     with Engine(1) as engine:
         clock = None if limit_s is None else Clock(limit_s, lambda: timed.time)
         return run_stages(spec, engine, clock=clock)

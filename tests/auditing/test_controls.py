@@ -18,7 +18,7 @@ from dpaudit.auditing.controls import (
     most_runs,
     run_controls,
 )
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.catalogue import find
 from dpaudit.certify.binomial import quantile
 from dpaudit.claims import ApproximateDP, Claim, PureDP
@@ -31,13 +31,13 @@ from dpaudit.sampling import Engine
 RUNS, CONFIDENCE = 4_000, 0.95
 
 
-def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **changes: Any) -> AuditSpec:
+def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **changes: Any) -> ResolvedSpec:
     fields: dict[str, Any] = {"runs": RUNS, "confidence": CONFIDENCE, **changes}
     pairs = fields.pop("pairs", (AdjacentPair(10, 9),))
-    return AuditSpec(claim or PureDP(1.0), mechanism or find("laplace"), pairs, **fields)
+    return AuditSpec(claim or PureDP(1.0), mechanism or find("laplace"), pairs, **fields).resolved()
 
 
-def controls(spec: AuditSpec, **settings: Any) -> tuple[Control, ...]:
+def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
     with Engine(n_jobs=1) as engine:
         return run_controls(spec, engine, **settings)
 

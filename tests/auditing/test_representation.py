@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from dpaudit.auditing.searching.representation import best, find_representation, tables
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.catalogue.additive import snapping
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import ApproximateDP, Claim, PureDP
@@ -79,10 +79,10 @@ def decimals(data: float, runs: int, rng: Rng) -> Outputs:
     return np.round(laplace(data, runs, rng), 2)
 
 
-def a_spec(run: Run, claim: Claim, pair: tuple[Any, Any]) -> AuditSpec:
+def a_spec(run: Run, claim: Claim, pair: tuple[Any, Any]) -> ResolvedSpec:
     return AuditSpec(
         claim, batched(run), (AdjacentPair.of(pair),), runs=RUNS, confidence=CONFIDENCE, certifier="coin-flip"
-    )
+    ).resolved()
 
 
 def a_pilot(run: Run, pair: tuple[Any, Any], rng: Rng, runs: int = PILOT) -> Pilot:

@@ -14,7 +14,7 @@ from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
 from dpaudit.auditing.searching.look import PILOT_RUNS, Candidate, excess
 from dpaudit.auditing.searching.screening import budget, cautious, goal, goal_at, screen
 from dpaudit.auditing.searching.search import Found, find_witness
-from dpaudit.auditing.spec import AuditSpec
+from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
@@ -36,10 +36,10 @@ def candidates(losses: list[float]) -> tuple[AdjacentPair, ...]:
     return tuple(AdjacentPair(10.0 * j, 10.0 * j + loss, f"pair {j}") for j, loss in enumerate(losses))
 
 
-def asked(pairs: tuple[AdjacentPair, ...], **changed: Any) -> AuditSpec:
+def asked(pairs: tuple[AdjacentPair, ...], **changed: Any) -> ResolvedSpec:
     return AuditSpec(
         **{"claim": PureDP(1.0), "mechanism": COUNT, "pairs": pairs, "runs": 40_000, "confidence": 0.95, **changed}
-    )
+    ).resolved()
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-def search(engine: Engine, spec: AuditSpec) -> Found:
+def search(engine: Engine, spec: ResolvedSpec) -> Found:
     with engine.session(spec.mechanism, spec.pairs, spec.seed, None) as session:
         session.per_run = False
         return find_witness(spec, session, SILENT, spent=0)
@@ -182,10 +182,10 @@ def test_bins_are_proposed_where_bins_certify(engine: Engine) -> None:
 
     spec = asked((AdjacentPair(0.0, 1.0),), claim=RenyiDP(2.0, 0.2), mechanism=normal, runs=20_000)
     (witness,) = search(engine, spec).witnesses
-    assert spec.certifier == "binned"
+    assert spec.certifier.name == "binned"
     assert type(witness.event) is Partition
     assert witness.score > 0.2
-    assert [goal_at(spec, distance, 100).certifier for distance in (1, 2)] == ["binned", "unconditional"]
+    assert [goal_at(spec, distance, 100).bins for distance in (1, 2)] == [True, False]
     (witness,) = search(engine, asked((AdjacentPair(0.0, 1.0),), mechanism=normal)).witnesses
     assert type(witness.event) is Event
 
@@ -197,7 +197,7 @@ def test_distance_pays_for_normal_noise_and_not_for_pure_claims() -> None:
     def by_distance(claim: Any, p_of: Any, q_of: Any) -> list[float]:
         measured = []
         for distance in (1, 2, 8):
-            end = cautious(Goal(claim.at_distance(distance), 20_000, 0.05, "unconditional"), 2 * runs, 3)
+            end = cautious(Goal(claim.at_distance(distance), 20_000, 0.05, coins=False), 2 * runs, 3)
             hits = [np.array([float(round(runs * part(1.05 * distance)))]) for part in (p_of, q_of)]
             (score,) = end.scores(hits[0], hits[1], runs, runs, 1.0).tolist()
             measured.append(excess(claim, distance, candidate(score)))
@@ -216,7 +216,7 @@ def test_distance_pays_for_normal_noise_and_not_for_pure_claims() -> None:
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproximateDP(1.0, 1e-5), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
 def test_few_runs_and_many_pairs_make_a_pair_look_worse(claim: Any) -> None:
     certifier = "coin-flip" if isinstance(claim, PureDP) else "unconditional"
-    end = Goal(claim, 100_000, 0.05, certifier)
+    end = Goal(claim, 100_000, 0.05, coins=certifier == "coin-flip", bins=certifier == "binned")
 
     def score(seen: int, pairs: int) -> float:
         judged = cautious(end, seen, pairs)
@@ -232,7 +232,7 @@ def test_few_runs_and_many_pairs_make_a_pair_look_worse(claim: Any) -> None:
 
 
 def test_what_certification_takes_off_counts_where_it_is_more() -> None:
-    end = Goal(PureDP(1.0), 500, 0.001, "coin-flip")
+    end = Goal(PureDP(1.0), 500, 0.001)
     assert cautious(end, 50_000, 2) is end
     assert cautious(end, 100, 1_000).runs == 100
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpaudit.certify import Binned, certify
-from dpaudit.certify.binned import ORDERS, ceiling, divergence_lower, p_value, rho_lower
+from dpaudit.certify.binned import ORDERS, divergence_lower, p_value, rho_lower
+from dpaudit.certify.binomial import lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import InvalidSpec
@@ -191,7 +192,7 @@ def test_several_bins_say_more_than_one_event() -> None:
 
 def test_no_bins_say_more_than_the_ceiling() -> None:
     for runs in (10, 1000, 10**6):
-        most = ceiling(runs, runs, 0.05)
+        most = math.log(lower_limit(runs, runs, 0.025) / upper_limit(0, runs, 0.025))
         for order in (1.1, 2.0, 64.0):
             assert divergence_lower(Binned((runs,), (0,), runs, runs), order, 0.05) <= most
             assert divergence_lower(Binned((runs // 2, runs // 2), (0, 0), runs, runs), order, 0.05) <= most

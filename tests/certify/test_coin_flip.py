@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from dpaudit.certify import CoinFlip, ceiling, certify, coin_flip
+from dpaudit.certify import CoinFlip, certify, coin_flip
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.claims import ApproximateDP, Claim, PureDP
@@ -225,12 +225,13 @@ def test_the_bound_is_as_good_as_the_asymptotic_one(ratio: float, few: int) -> N
 
 def test_the_ceiling_is_what_all_hits_give() -> None:
     """ln(1 / (alpha^(-1/t) - 1)) for t hits on one side and none on the other."""
+    ceiling = coin_flip.CoinFlipCertifier().ceiling
     for hits_p in (10, 1_000, 10**6):
         for alpha in (0.05, 0.001):
             exact = -math.log(math.expm1(-math.log(alpha) / hits_p))
-            assert ceiling(hits_p, hits_p, 0.0, 1.0 - alpha) == pytest.approx(exact, rel=1e-3)
-            assert ceiling(hits_p, hits_p, 0.0, 1.0 - alpha) <= exact
-    assert ceiling(1_000, 1_000, 1.0, 0.95) < ceiling(1_000, 1_000, 0.1, 0.95) < ceiling(1_000, 1_000, 0.0, 0.95)
+            assert ceiling(hits_p, hits_p, 0.0, alpha) == pytest.approx(exact, rel=1e-3)
+            assert ceiling(hits_p, hits_p, 0.0, alpha) <= exact
+    assert ceiling(1_000, 1_000, 1.0, 0.05) < ceiling(1_000, 1_000, 0.1, 0.05) < ceiling(1_000, 1_000, 0.0, 0.05)
 
 
 # --- null and mirror --------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def of(value: float) -> Reals:
 def test_the_score_is_what_the_certificate_will_say(claim: Claim, certifier: str, point: tuple[float, float]) -> None:
     """Without luck to take off, at the delta that the goal freezes: to within a twentieth of the bound."""
     p, q = point
-    goal = Goal(claim, 2 * SIDE, 0.05, certifier)
+    goal = Goal(claim, 2 * SIDE, 0.05, coins=certifier == "coin-flip", bins=certifier == "binned")
     score = float(goal.predicted(of(p), of(q), NO_LUCK)[0])
     evidence = CoinFlip(round(SIDE * p), round(SIDE * q), SIDE, SIDE)
     found = certify(evidence, claim, 0.95, certifier=certifier, delta=goal.delta(p, q, NO_LUCK))
@@ -51,7 +51,8 @@ def test_luck_and_few_runs_lower_the_score(claim: Claim) -> None:
     p, q = of(0.1), of(0.03)
     luck = Spread(of(0.01), of(0.02))
     for certifier in ("coin-flip", "unconditional") if claim.form in ("PureDP", "ApproximateDP") else ("binned",):
-        many, few = (Goal(claim, runs, 0.05, certifier) for runs in (1_000_000, 10_000))
+        coins, bins = certifier == "coin-flip", certifier == "binned"
+        many, few = (Goal(claim, runs, 0.05, coins, bins) for runs in (1_000_000, 10_000))
         sure = float(many.predicted(p, q, NO_LUCK)[0])
         assert sure > float(many.predicted(p, q, luck)[0])
         assert sure > float(few.predicted(p, q, NO_LUCK)[0])
@@ -78,7 +79,7 @@ def test_a_curve_freezes_the_tangent_where_the_certificate_will_end() -> None:
     """The point, lowered, lies on the member of the family that the score names; the delta is a little below its
     tangent's, so that bad luck leaves an epsilon to certify."""
     claim = GaussianDP(1.0)
-    goal = Goal(claim, 100_000, 0.05, "unconditional")
+    goal = Goal(claim, 100_000, 0.05, coins=False)
     p, q = goal.lowered(of(0.3), of(0.1), NO_LUCK)
     score = float(goal.predicted(of(0.3), of(0.1), NO_LUCK)[0])
     member = GaussianDP(score)
@@ -95,7 +96,7 @@ def test_a_line_keeps_its_delta() -> None:
 @pytest.mark.parametrize("claim", [GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.1)], ids=str)
 def test_null_an_event_that_is_as_likely_on_either_side_has_no_score(claim: Claim) -> None:
     """Also where a divergence would take the less likely side for a leak the other way."""
-    goal = Goal(claim, 10_000, 0.05, "unconditional")
+    goal = Goal(claim, 10_000, 0.05, coins=False)
     both = np.array([0.1, 0.1, 0.5]), np.array([0.1, 0.2, 0.5])
     none = Spread(np.zeros(3), np.zeros(3))
     assert not np.any(goal.predicted(*both, none) > 0.0)
@@ -105,7 +106,7 @@ def test_a_curve_without_a_parameter_scores_in_epsilon() -> None:
     """A shift of the whole profile by t reads as the epsilon promised at the frozen delta, plus t; ranks go by t."""
     from dpaudit.claims import PrivacyProfile
 
-    goal = Goal(PrivacyProfile(((0.5, 0.1), (1.0, 0.01))), 10_000, 0.05, "unconditional")
+    goal = Goal(PrivacyProfile(((0.5, 0.1), (1.0, 0.01))), 10_000, 0.05, coins=False)
     score = goal.score(0.3, 0.01)
     assert score == pytest.approx(1.3)
     assert goal.rank(score, 0.01) == pytest.approx(0.3)
@@ -126,7 +127,7 @@ def test_no_claim_however_extreme_overflows() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for claim, certifier, runs in itertools.product(claims, ("coin-flip", "binned"), (10, 1_000_000)):
-            goal = Goal(claim, runs, 1e-12, certifier)
+            goal = Goal(claim, runs, 1e-12, coins=certifier == "coin-flip", bins=certifier == "binned")
             scores = goal.scores(x, y, 500_000, 500_000, 2.5)
             assert not np.isnan(scores).any()
             deltas = [goal.delta((a + 0.5) / 500_001, (b + 0.5) / 500_001, NO_LUCK) for a, b in zip(x, y, strict=True)]

@@ -43,7 +43,7 @@ def gaussian(mean: float, runs: int, rng: np.random.Generator) -> Outputs:
 def search(claim: Claim, first: float, second: float, *, runs: int, certifying: int, seed: int) -> PartitionProposal:
     """The best partition for two normal laws, from `runs` a side."""
     rng = np.random.default_rng(seed)
-    goal = Goal(claim, 2 * certifying, 0.05, "binned")
+    goal = Goal(claim, 2 * certifying, 0.05, coins=False, bins=True)
     pilot = Pilot(gaussian(first, runs // 2, rng), gaussian(second, runs // 2, rng))
     chosen = plan(pilot, goal)
     rest = [Sample(gaussian(mean, runs // 2, rng)) for mean in (first, second)]
@@ -147,7 +147,7 @@ def test_bins_come_in_order_of_falling_ratio() -> None:
     bins = Binning(np.linspace(-6.0, 6.0, 200, dtype=np.float32))
     cell = np.searchsorted(bins.edges, values)
     table = np.stack([np.bincount(half, minlength=bins.cells) for half in np.split(cell, 2)], axis=1)
-    goal = Goal(RenyiDP(2.0, 0.1), 200_000, 0.05, "binned")
+    goal = Goal(RenyiDP(2.0, 0.1), 200_000, 0.05, coins=False, bins=True)
     for counts, claimed in ((table, "first"), (table[:, ::-1], "second")):
         found = propose_partition(Coordinate(()), bins, counts, goal)
         assert found is not None
@@ -176,7 +176,7 @@ def test_zcdp_chooses_its_order_and_scores_in_rho() -> None:
 def test_mirror_the_side_that_a_one_way_leak_favours() -> None:
     """An output that only one dataset gives: the divergence is large one way only."""
     bins = Binning(np.array([0.5], np.float32))
-    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, "binned")
+    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, coins=False, bins=True)
     counts = np.array([[9_000, 10_000], [1_000, 0], [0, 0]])
     for table, side in ((counts, "first"), (counts[:, ::-1], "second")):
         found = propose_partition(Coordinate(()), bins, table, goal)
@@ -189,7 +189,7 @@ def test_null_equal_laws_give_no_partition(cells: int) -> None:
     """Seeded: none of 40 tables has a partition with a score above 0; over seeds, one in a hundred has."""
     rng = np.random.default_rng(4)
     bins = Binning(np.arange(cells - 1, dtype=np.float32))
-    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, "binned")
+    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, coins=False, bins=True)
     for _ in range(40):
         law = rng.dirichlet(np.full(cells, 1.0))
         table = np.stack([np.append(rng.multinomial(5_000, law), 0) for _ in range(2)], axis=1)
@@ -201,7 +201,7 @@ def test_null_an_order_of_many_words_is_noise(words: int) -> None:
     """Seeded: none of 20 tables, though words sorted by their hits seem far apart."""
     rng = np.random.default_rng(7)
     bins = Binning(np.empty(0, np.float32), tuple(token("text", str(word)) for word in range(words)))
-    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, "binned")
+    goal = Goal(RenyiDP(2.0, 0.5), 100_000, 0.05, coins=False, bins=True)
     for _ in range(20):
         law = np.concatenate([[0.0], rng.dirichlet(np.full(words, 1.0)), [0.0]])
         table = np.stack([rng.multinomial(5_000, law) for _ in range(2)], axis=1)
@@ -210,13 +210,13 @@ def test_null_an_order_of_many_words_is_noise(words: int) -> None:
 
 @pytest.mark.parametrize("table", [[[0, 0], [0, 0], [90, 90]], [[50, 70], [0, 0], [0, 0]], [[0, 0], [0, 0], [0, 0]]])
 def test_too_little_to_make_bins_of(table: list[list[int]]) -> None:
-    bins, goal = Binning(np.zeros(1, np.float32)), Goal(RenyiDP(2.0, 0.5), 1000, 0.05, "binned")
+    bins, goal = Binning(np.zeros(1, np.float32)), Goal(RenyiDP(2.0, 0.5), 1000, 0.05, coins=False, bins=True)
     assert propose_partition(Coordinate(()), bins, np.array(table), goal) is None
 
 
 def test_high_orders_do_not_overflow() -> None:
     bins = Binning(np.array([0.5], np.float32))
-    goal = Goal(RenyiDP(1000.0, 0.5), 10**8, 0.05, "binned")
+    goal = Goal(RenyiDP(1000.0, 0.5), 10**8, 0.05, coins=False, bins=True)
     found = propose_partition(Coordinate(()), bins, np.array([[10**6, 1], [10**6, 2 * 10**6], [0, 0]]), goal)
     assert found is not None
     assert 5.0 < found.score < 14.6
@@ -226,7 +226,9 @@ def test_tokens_and_numbers_are_all_in_bins() -> None:
     words = tuple(token("text", word) for word in "abc")
     bins = Binning(np.array([0.0, 1.0], np.float32), words)
     table = np.array([[500, 100], [300, 300], [100, 500], [900, 100], [100, 900], [50, 50], [7, 7]])
-    found = propose_partition(Coordinate(()), bins, table, Goal(RenyiDP(2.0, 0.1), 50_000, 0.05, "binned"))
+    found = propose_partition(
+        Coordinate(()), bins, table, Goal(RenyiDP(2.0, 0.1), 50_000, 0.05, coins=False, bins=True)
+    )
     assert found is not None
     named = [each.label for event in found.partition.bins for each in event.tokens]
     assert sorted(named) == ["'a'", "'b'", "'c'"]

@@ -24,7 +24,7 @@ def test_equal_ratios_do_not_exchange_a_common_set_for_a_rare_one() -> None:
     p, q = (mass * np.where(values >= 0, up, 3 - up) for up in (2, 1))
     p, q = p / p.sum(), q / q.sum()
     binning = Binning((values[:-1] + 0.5).astype(np.float32))
-    goal = Goal(PureDP(0.5), 900_000, 1e-5, "coin-flip")
+    goal = Goal(PureDP(0.5), 900_000, 1e-5)
     for seed in range(200):
         rng = np.random.default_rng(seed)
         counts = np.stack([rng.multinomial(RUNS, p), rng.multinomial(RUNS, q)], axis=1)

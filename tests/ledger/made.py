@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpaudit.certify import CoinFlip
+from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import PureDP
 from dpaudit.events import event_from_dict
 from dpaudit.results.audited import Finding
@@ -38,7 +38,9 @@ def counted(hits_p: int, hits_q: int, *, epsilon: float = 1.0, **spec: Any) -> A
         upper=None,
     )
     made = replace(made, certificate=recompute(made))
-    return replace(made, ceiling=ceiling_of(made.witness, made.evidence, made.claim, made.level, made.certifier))
+    return replace(
+        made, ceiling=ceiling_of(made.witness, made.evidence, made.claim, made.level, certifier_named(made.certifier))
+    )
 
 
 def sourced(result: AuditResult, digest: str | None) -> AuditResult:

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from dpaudit.auditing import calibration
 from dpaudit.auditing.calibration import Case, Line, calibrate, cases, claims
-from dpaudit.certify import suited
+from dpaudit.certify import certifier_named, suited
 from dpaudit.claims import FORMS, ApproximateDP, PureDP
 from dpaudit.cli.group import exit_code
 
@@ -54,7 +54,7 @@ def test_a_rate_above_the_stated_one_is_seen() -> None:
 
 
 def test_a_line_does_not_depend_on_the_workers() -> None:
-    case = Case("ApproximateDP", ApproximateDP(1.0, 0.01), "coin-flip")
+    case = Case("ApproximateDP", ApproximateDP(1.0, 0.01), certifier_named("coin-flip"))
     one, two = (list(calibrate((case,), repeats=12, runs=RUNS, n_jobs=jobs)) for jobs in (1, 2))
     assert one == two
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.certify import CoinFlip
+from dpaudit.certify import CoinFlip, certifier_named
 from dpaudit.claims import ApproximateDP, Claim, HalfPlane, PureDP, Relation, claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import event_from_dict
@@ -73,7 +73,7 @@ def _audited(claim: Claim, evidence: CoinFlip, *, distance: int = 1, confidence:
     witness = replace(made.witness, tangent=HalfPlane(1.0, audited.delta))
     bare = replace(made, spec=spec, claim=audited, evidence=evidence, trail=(), witness=witness)
     certificate = recompute(bare)
-    most = ceiling_of(witness, evidence, audited, confidence, "coin-flip")
+    most = ceiling_of(witness, evidence, audited, confidence, certifier_named("coin-flip"))
     return replace(bare, certificate=certificate, ceiling=most)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify import certifier_named
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import json_
 from dpaudit.results.certification import ceiling_of
@@ -150,7 +151,7 @@ def test_a_suite_that_spent_its_whole_error_probability_is_read(tmp_path: Path) 
     weak = replace(
         bare,
         certificate=recompute(bare),
-        ceiling=ceiling_of(bare.witness, bare.evidence, bare.claim, 0.4, "coin-flip"),
+        ceiling=ceiling_of(bare.witness, bare.evidence, bare.claim, 0.4, certifier_named("coin-flip")),
     )
     entry = SuiteEntry(weak.name, weak.verdict, weak)
     spent = SuiteResult((entry, entry), 0.0)

@@ -12,10 +12,10 @@ from private_counts import noisy_count
 from reference.text import code, fenced, prose, table
 
 import dpaudit
-from dpaudit.auditing.sweeping import COLUMNS
 from dpaudit.certify import smallest_caught
 from dpaudit.results.wording.sections import Section, sections
 from dpaudit.results.wording.statements import headline, limits
+from dpaudit.sweeps import COLUMNS
 
 RUNS = 200_000
 VARYING = ("started", "wall_s", "cpu_s", "platform", "commit")  # the pages do not change from build to build

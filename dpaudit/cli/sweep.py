@@ -13,10 +13,11 @@ from dpaudit.cli.options import report_folder, wishes
 from dpaudit.cli.words import say
 
 if TYPE_CHECKING:
-    from dpaudit.auditing.sweeping import Point, Row
     from dpaudit.cli.progress import Watcher
-    from dpaudit.spec_file.sweeps import SweepQuestion
     from dpaudit.sweeps import Sweep
+    from dpaudit.sweeps.grid import Point
+    from dpaudit.sweeps.running import Row
+    from dpaudit.sweeps.spec import SweepQuestion
 
 
 @click.command("sweep")
@@ -51,7 +52,7 @@ def command(
     """
     from dpaudit.errors import InvalidSpec
     from dpaudit.sampling import Engine
-    from dpaudit.spec_file.sweeps import read_sweep_file
+    from dpaudit.sweeps.spec import read_sweep_file
 
     if ledger is not None and no_ledger:
         raise InvalidSpec("--ledger and --no-ledger: give one of the two")
@@ -78,10 +79,10 @@ def _run(
     question: SweepQuestion, ledger: Any, folder: Path | None, jobs: int, backend: str | None, *, silent: bool
 ) -> Sweep:
     from dpaudit.cli.progress import watching
-    from dpaudit.results.wording.sweeps import sweep_row
     from dpaudit.sampling import Engine
     from dpaudit.sweeps import run_sweep
     from dpaudit.sweeps.page import Growing
+    from dpaudit.sweeps.sentences import sweep_row
 
     done = 0
     with watching(question.grid.size, silent=silent) as watcher, Growing(folder) as growing:

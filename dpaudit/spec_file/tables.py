@@ -178,7 +178,7 @@ class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
         Certifier | list[Certifier] | None, Meta(description="left out: the one that suits the form of the claim")
     ] = None
     selectors: Annotated[
-        Literal["penalised"] | list[Literal["penalised"]], Meta(description="how the event is chosen")
+        Literal["penalised"] | list[Literal["penalised"]], Meta(description="how the event is chosen: there is one way")
     ] = "penalised"
     stopping: Annotated[
         Literal["fixed", "anytime"] | list[Literal["fixed", "anytime"]],

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dpaudit.auditing.sweeping.grid import LARGEST_GRID
 from dpaudit.errors import InvalidSpec
+from dpaudit.sweeps.grid import LARGEST_GRID
 
 
 def axis(value: Any) -> tuple[Any, ...]:

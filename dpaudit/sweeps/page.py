@@ -3,48 +3,84 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from dpaudit.auditing.sweeping.rows import COLUMNS, PARAMETERS
-from dpaudit.auditing.sweeping.table import csv_line
+from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import write_text
-from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.sweep_tables import SweepTable, mechanisms_table, points_table
-from dpaudit.results.wording.sweeps import NOT_SHOWN, READING, sweep_headline, sweep_lines
+from dpaudit.results.wording.quoting import cell, clean
+from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns
+from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines
+from dpaudit.sweeps.summaries import Summary, mechanisms_table, points_table
 from dpaudit.version import __version__
 
-if TYPE_CHECKING:
-    from dpaudit.sweeps.door import Sweep
-
 TABLE, MARKDOWN, HTML, GROWING = "sweep.csv", "sweep.md", "sweep.html", "sweep.csv.part"
+KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")  # of figures
+LONGEST_CELL = 1_000  # characters of a text
 MOST_POINTS = 1_000  # rows of the table in a page; the CSV has all
 
 
-def write_page(sweep: Sweep, folder: Path, title: str, about: Sequence[str]) -> list[Path]:
+Rows = Sequence[dict[str, Any]]
+
+
+def csv_text(rows: Rows) -> str:
+    """The whole table, its header first, cells that no spreadsheet takes for a formula; lines end in one newline."""
+    names = columns(rows)
+    return csv_line(names) + "".join(csv_line([row.get(name) for name in names]) for row in rows)
+
+
+def csv_line(cells: Iterable[Any]) -> str:
+    """One line of the table.
+
+    >>> csv_line(["=cmd", 0.5, None])
+    '"\\'=cmd",0.5,""\\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow(["" if value is None else cell(value, LONGEST_CELL) for value in cells])
+    return text.getvalue()
+
+
+def figure(rows: Rows, kind: str, path: str | os.PathLike[str] | None = None) -> Any:
+    """A figure of the table, one of `KINDS`; also written to `path` (.svg or .png) where one is given.
+
+    Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
+    """
+    from dpaudit.report.figures import save, study
+
+    validate.one_of("kind", kind, KINDS)
+    drawn = getattr(study, kind)(rows)
+    if path is not None:
+        save(drawn, path)
+    return drawn
+
+
+def write_page(rows: Rows, folder: Path, title: str, about: Sequence[str]) -> list[Path]:
     """Writes sweep.csv, figures as SVG and PNG, sweep.md and sweep.html; returns their paths, the page's last."""
     from dpaudit.report.figures import save
 
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [sweep.to_csv(folder / TABLE)]
+    paths = [write_text(folder / TABLE, csv_text(rows))]
     (folder / GROWING).unlink(missing_ok=True)
-    drawn = _drawings(sweep)
+    drawn = _drawings(rows)
     for kind, drawing in drawn:
         paths += [save(drawing, folder / f"{_file(kind)}{suffix}") for suffix in (".svg", ".png")]
     told = tuple(clean(paragraph, len(paragraph)) for paragraph in about)
-    paths.append(write_text(folder / MARKDOWN, markdown(sweep, drawn, title, told)))
-    return [*paths, write_text(folder / HTML, html(sweep, drawn, title, told))]
+    paths.append(write_text(folder / MARKDOWN, markdown(rows, drawn, title, told)))
+    return [*paths, write_text(folder / HTML, html(rows, drawn, title, told))]
 
 
-def markdown(sweep: Sweep, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
+def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
     """The page as Markdown; the figures are the files beside it."""
     from dpaudit.report.markdown import escape
 
-    def table(made: SweepTable) -> list[str]:
+    def table(made: Summary) -> list[str]:
         head = ["| " + " | ".join(made.head) + " |", "|" + " --- |" * len(made.head)]
         return head + ["| " + " | ".join(map(escape, row)) + " |" for row in made.rows]
 
@@ -54,26 +90,26 @@ def markdown(sweep: Sweep, drawn: Sequence[tuple[str, Any]], title: str, about: 
     pictures = [[f"![{escape(each.title)}]({_file(kind)}.svg)", "", escape(each.description)] for kind, each in drawn]
     blocks = [
         [f"# {escape(title)}"],
-        [escape(sweep_headline(sweep.rows))],
+        [escape(sweep_headline(rows))],
         *([escape(paragraph)] for paragraph in about),
         ["## What was asked, and what came out"],
-        listed(sweep_lines(sweep.rows)[1:]),
+        listed(sweep_lines(rows)[1:]),
         *([["## Figures"]] if pictures else []),
         *pictures,
         ["## Mechanism by mechanism"],
-        table(mechanisms_table(sweep.rows)),
+        table(mechanisms_table(rows)),
         [f"All columns of all points: [{TABLE}]({TABLE})."],
         ["## How to read it"],
         listed(READING),
         ["## What this page does not show"],
         listed(NOT_SHOWN),
         ["## The columns of the table"],
-        [f"- `{name}`: {escape(meaning)}" for name, meaning in _meanings(sweep).items()],
+        [f"- `{name}`: {escape(meaning)}" for name, meaning in _meanings(rows).items()],
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def html(sweep: Sweep, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
+def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
     """The page as HTML that needs no other file."""
     from dpaudit.report.html.pages import Picture
     from dpaudit.report.html.templating import render
@@ -81,13 +117,13 @@ def html(sweep: Sweep, drawn: Sequence[tuple[str, Any]], title: str, about: Sequ
     return render(
         "sweep.html",
         title=clean(title, len(title)),
-        headline=sweep_headline(sweep.rows),
+        headline=sweep_headline(rows),
         about=about,
-        lines=sweep_lines(sweep.rows)[1:],
+        lines=sweep_lines(rows)[1:],
         pictures=tuple(Picture(each) for _, each in drawn),
-        mechanisms=mechanisms_table(sweep.rows),
-        points=points_table(sweep.rows[:MOST_POINTS]),
-        left_out=max(0, len(sweep.rows) - MOST_POINTS),
+        mechanisms=mechanisms_table(rows),
+        points=points_table(rows[:MOST_POINTS]),
+        left_out=max(0, len(rows) - MOST_POINTS),
         table=TABLE,
         reading=READING,
         not_shown=NOT_SHOWN,
@@ -136,19 +172,17 @@ def _told(path: Path) -> Any:
         raise InvalidSpec(f"--report: {path} cannot be written ({why}); name another folder") from None
 
 
-def _drawings(sweep: Sweep) -> list[tuple[str, Any]]:
+def _drawings(rows: Rows) -> list[tuple[str, Any]]:
     """The figures that the table has something for."""
-    from dpaudit.sweeps.door import KINDS
-
     found: list[tuple[str, Any]] = []
     for kind in KINDS:
-        if _has_something(kind, sweep.rows):
+        if _has_something(kind, rows):
             with contextlib.suppress(InvalidSpec):  # nothing to draw after all
-                found.append((kind, sweep.figure(kind)))
+                found.append((kind, figure(rows, kind)))
     return found
 
 
-def _has_something(kind: str, rows: Sequence[dict[str, Any]]) -> bool:
+def _has_something(kind: str, rows: Rows) -> bool:
     done = [row for row in rows if row["verdict"] is not None]
     refuted = [row for row in done if row["runs_to_refute"] is not None]
     if kind == "bound_against_runs":
@@ -164,8 +198,8 @@ def _file(kind: str) -> str:
     return kind.replace("_", "-")
 
 
-def _meanings(sweep: Sweep) -> dict[str, str]:
+def _meanings(rows: Rows) -> dict[str, str]:
     return {
         name: COLUMNS.get(name, f"value of the mechanism's keyword {name.removeprefix(PARAMETERS)}")
-        for name in sweep.columns
+        for name in columns(rows)
     }

@@ -19,9 +19,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.sweeps.sources import memory_digest, sources_digest
 
-DECIDES = (  # of dpaudit
-    *("claims", "pairs", "mechanisms", "catalogue", "sampling", "events", "certify", "scores", "verify", "auditing"),
-)
+DOORS = ("report", "ledger", "api.py", "sweeps", "spec_file", "cli", "pytest_plugin")  # no result depends on them
 Files = dict[tuple[str, str, str | None], str | None]  # a mechanism's module, file and folder, and their digest
 NUMBER_DIGITS = 15  # of a spec's hash: as many hexadecimal ones as a number of the ledger holds
 
@@ -109,7 +107,8 @@ def _code(mechanism: object, reference: str, file: Path, files: Files) -> str | 
 @cache
 def _own_sources() -> str:
     package = Path(dpaudit.version.__file__).parent
-    return _digest([file for part in DECIDES for file in sorted((package / part).rglob("*.py"))])
+    files = sorted(package.rglob("*.py"))
+    return _digest([file for file in files if file.relative_to(package).parts[0] not in DOORS])
 
 
 def _digest(files: list[Path]) -> str:

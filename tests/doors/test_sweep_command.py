@@ -12,7 +12,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.questions import Wishes
-from dpaudit.spec_file.sweeps import read_sweep_file
+from dpaudit.sweeps.spec import read_sweep_file
 from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]

@@ -1,6 +1,6 @@
 """Figures of a study: the rows of a sweep's table, many audits in one picture.
 
-Rows are dicts with the columns of `dpaudit.auditing.sweeping`; a row without the numbers that a figure needs is left
+Rows are dicts with the columns of `dpaudit.sweeps`; a row without the numbers that a figure needs is left
 out of it, and the description says how many were. All raise `InvalidSpec` where no row has what they show.
 """
 

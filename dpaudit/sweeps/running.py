@@ -10,14 +10,14 @@ from typing import Any, Protocol
 from dpaudit.auditing.known import comes_with_us
 from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.auditing.sweeping.above import Above, above_of
-from dpaudit.auditing.sweeping.grid import Grid, Point, failure, points
-from dpaudit.auditing.sweeping.rows import row_of
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Imported
 from dpaudit.pairs.data import digest
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling import SILENT, Engine, Progress
+from dpaudit.sweeps.above import Above, above_of
+from dpaudit.sweeps.grid import Grid, Point, failure, points
+from dpaudit.sweeps.rows import row_of
 
 Fields = dict[str, Any]
 

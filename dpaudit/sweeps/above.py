@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.auditing.bracketing import Wanted, run_bracket, target_named, target_of
-from dpaudit.auditing.sweeping.grid import Point
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.sampling import Engine
+from dpaudit.sweeps.grid import Point
 
 PROOFS = (Label.PROVED, Label.EXACT_FINITE)
 CLOSE = 1e-4  # relative: an enclosure that is wider is no value to show as the exact one

@@ -12,16 +12,16 @@ from typing import Any
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import down, p_text
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.sweeps import certified_text, claim_text, epsilon_text
+from dpaudit.sweeps.rows import PARAMETERS
+from dpaudit.sweeps.sentences import certified_text, claim_text, epsilon_text
 
 Fields = Mapping[str, Any]
-PARAMETERS = "parameters."
 ALIKE = (1, 2, 3, 4, 5, 11)  # columns of the points that are left out where all cells are one
 NUMBERS = (3, 5, 8, 9, 10, 11, 12)  # columns of the points that hold numbers
 
 
 @dataclass(frozen=True, slots=True)
-class SweepTable:
+class Summary:
     """A table: what it holds, its head, its rows, the columns (from 0) that are numbers, and a note below it."""
 
     title: str
@@ -31,7 +31,7 @@ class SweepTable:
     note: str = ""
 
 
-def mechanisms_table(rows: Sequence[Fields]) -> SweepTable:
+def mechanisms_table(rows: Sequence[Fields]) -> Summary:
     """A row for each mechanism: its points, the claims, and how much of the exact loss was certified."""
     groups: dict[str, list[Fields]] = {}
     for row in rows:
@@ -48,10 +48,10 @@ def mechanisms_table(rows: Sequence[Fields]) -> SweepTable:
     )
     made = tuple(_mechanism(name, group) for name, group in groups.items())
     title = "Points of each mechanism; shares are of epsilons at one delta, over the points where both are known"
-    return SweepTable(title, head, made, (1, 3, 4, 5, 6, 7))
+    return Summary(title, head, made, (1, 3, 4, 5, 6, 7))
 
 
-def points_table(rows: Sequence[Fields]) -> SweepTable:
+def points_table(rows: Sequence[Fields]) -> Summary:
     """A row for each point; what is the same at all of them stands in the note, once."""
     head = (
         "mechanism",
@@ -72,7 +72,7 @@ def points_table(rows: Sequence[Fields]) -> SweepTable:
     same = [k for k in ALIKE if len({row[k] for row in cells}) == 1 and len(cells) > 1]
     kept = [k for k in range(len(head)) if k not in same]
     told = ", ".join(f"{head[k]} {cells[0][k]}" for k in same if cells[0][k])
-    return SweepTable(
+    return Summary(
         "Every point of the sweep",
         tuple(head[k] for k in kept),
         tuple(tuple(row[k] for k in kept) for row in cells),

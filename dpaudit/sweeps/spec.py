@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.auditing.sweeping import Grid
 from dpaudit.claims import Claim, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.resolve import is_own
@@ -18,6 +17,7 @@ from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair
 from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, FORMS, Wishes, at
 from dpaudit.sweeps.axes import axis, combinations
+from dpaudit.sweeps.grid import Grid
 
 if TYPE_CHECKING:
     from dpaudit.spec_file.tables import PairTable, SweepTable, SweptClaimTable
@@ -65,7 +65,6 @@ def _grid(source: Path, table: SweepTable, wishes: Wishes) -> Grid:
         pairs=_pairs(table, folder, relation),
         runs=axis(runs),
         certifiers=axis(table.certifiers),
-        selectors=axis(table.selectors),
         stopping=axis(table.stopping),
         seeds=axis(seeds),
         confidence=next(level for level in levels if level is not None),

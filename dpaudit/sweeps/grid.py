@@ -16,7 +16,7 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.auditing.known import known_of
-from dpaudit.auditing.spec import FEWEST_RUNS, SELECTOR, STOPPING, AuditSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, STOPPING, AuditSpec
 from dpaudit.certify import NAMES
 from dpaudit.claims import Claim, PureDP, Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -46,7 +46,6 @@ class Grid:
     pairs: tuple[Any, ...] = (None,)
     runs: tuple[int, ...] = (1_000_000,)
     certifiers: tuple[str | None, ...] = (None,)
-    selectors: tuple[str, ...] = (SELECTOR,)
     stopping: tuple[str, ...] = ("fixed",)
     seeds: tuple[int, ...] = (0,)
     confidence: float = 0.999
@@ -63,7 +62,7 @@ class Grid:
                 raise InvalidSpec(f"{name} must hold at least one value, got none")
         put("runs", tuple(validate.whole("runs", each, least=FEWEST_RUNS) for each in self.runs))
         put("seeds", tuple(validate.whole("seeds", each, least=0) for each in self.seeds))
-        for name, known in (("certifiers", NAMES), ("selectors", (SELECTOR,)), ("stopping", STOPPING)):
+        for name, known in (("certifiers", NAMES), ("stopping", STOPPING)):
             for each in getattr(self, name):
                 if each is not None or name != "certifiers":
                     validate.one_of(name, each, known)
@@ -80,7 +79,7 @@ class Grid:
         return len(self.mechanisms) * math.prod(len(getattr(self, name)) for name in AXES)
 
 
-AXES = ("parameters", "claims", "pairs", "runs", "certifiers", "selectors", "stopping", "seeds")
+AXES = ("parameters", "claims", "pairs", "runs", "certifiers", "stopping", "seeds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,6 @@ class Point:
     parameters: Mapping[str, Any]
     runs: int
     certifier: str | None
-    selector: str
     stopping: str
     seed: int
     confidence: float
@@ -143,15 +141,14 @@ def points(grid: Grid) -> Iterator[Point]:
     for mechanism, parameters in itertools.product(grid.mechanisms, grid.parameters):
         for claim, pair in itertools.product(grid.claims, grid.pairs):
             asked = _asked(grid, mechanism, parameters, claim, pair)
-            procedures = itertools.product(grid.runs, grid.certifiers, grid.selectors, grid.stopping, grid.seeds)
-            for runs, certifier, selector, stopping, seed in procedures:
+            procedures = itertools.product(grid.runs, grid.certifiers, grid.stopping, grid.seeds)
+            for runs, certifier, stopping, seed in procedures:
                 number += 1
                 yield replace(
                     asked,
                     number=number,
                     runs=runs,
                     certifier=certifier,
-                    selector=selector,
                     stopping=stopping,
                     seed=seed,
                 )
@@ -182,7 +179,7 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
 
 def _point(grid: Grid, name: str, given: Mapping[str, Any], **asked: Any) -> Point:
     told = {key: value if _plain(value) else _kind(value) for key, value in given.items()}
-    return Point(0, name, told, 0, None, "", "", 0, grid.confidence, grid.run_timeout_s, **asked)
+    return Point(0, name, told, 0, None, "", 0, grid.confidence, grid.run_timeout_s, **asked)
 
 
 def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> Mechanism:

@@ -7,11 +7,11 @@ None. Bounds, claim and truth of a row are told at one and the same delta, that 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.auditing.known import known_upper
-from dpaudit.auditing.sweeping.above import Above
-from dpaudit.auditing.sweeping.grid import Point
+from dpaudit.auditing.spec import SELECTOR
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
@@ -20,6 +20,8 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Arithmetic, UpperBound
 from dpaudit.results.verdict import Verdict
+from dpaudit.sweeps.above import Above
+from dpaudit.sweeps.grid import Point
 
 PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
 COLUMNS: dict[str, str] = {
@@ -70,7 +72,7 @@ REALS = (  # columns of numbers that may be missing
 )
 
 
-def columns(rows: list[dict[str, Any]] | tuple[dict[str, Any], ...]) -> tuple[str, ...]:
+def columns(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     """The columns of a table: `COLUMNS`, with those of the parameters that a row has after the mechanism's."""
     keys = dict.fromkeys(key for row in rows for key in row if key.startswith(PARAMETERS))
     return with_parameters(tuple(keys))
@@ -117,7 +119,7 @@ def _asked(point: Point) -> dict[str, Any]:
         "runs": point.runs,
         "confidence": point.confidence,
         "certifier": point.certifier,
-        "selector": point.selector,
+        "selector": SELECTOR,
         "stopping": point.stopping,
         "seed": point.seed,
     }

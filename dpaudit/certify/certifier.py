@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpaudit.certify.certificate import Certificate, error_probability
@@ -12,12 +12,13 @@ from dpaudit.claims import Claim, frozen_delta
 from dpaudit.errors import InvalidSpec
 
 
+@dataclass(frozen=True)
 class Certifier(ABC):
     """One way from counts to a certified statement, and all that depends on which way it is.
 
     A new one is a module with a subclass, and a place in `certifiers.CERTIFIERS`. `takes`: the evidence; `coins`: hits
     alone are compared, of runs whose sides fair coins drew; `bins`: it takes a partition, with a limit for each count;
-    `forms`: the claims it is for, in words. `guess` is a quick stand-in for `refutes` where that is slow.
+    `forms`: the claims it is for, in words; `slow`: a p-value takes much longer than a `guess`.
     """
 
     name: ClassVar[str]
@@ -26,7 +27,7 @@ class Certifier(ABC):
     coins: ClassVar[bool] = False
     bins: ClassVar[bool] = False
     forms: ClassVar[str] = "claims of every form"
-    guess: Callable[[Any, Claim, float, float], bool] | None = None
+    slow: ClassVar[bool] = False
 
     @abstractmethod
     def certify(self, evidence: Evidence, claim: Claim, confidence: float, delta: float | None = None) -> Certificate:
@@ -54,6 +55,10 @@ class Certifier(ABC):
     @abstractmethod
     def refutes(self, evidence: Any, claim: Claim, delta: float, alpha: float) -> bool:
         """Whether the evidence refutes the claim, held to an epsilon at this delta."""
+
+    def guess(self, evidence: Any, claim: Claim, delta: float, alpha: float) -> bool:
+        """Whether it probably refutes; quick in any case."""
+        return self.refutes(evidence, claim, delta, alpha)
 
     def suits(self, claim: Claim, stopping: str) -> bool:
         """Whether it is the usual one for a claim, by what the claim says of itself."""

@@ -87,15 +87,14 @@ def _search(
         d = 0.0 if certifier.bins else _delta(claim, q, p, delta)
         return p > d and refutes(certifier.counts(few, many, runs), claim, d, alpha)
 
-    guess = certifier.guess or certifier.refutes
     low = floor = math.log(mass) - LARGEST_EPSILON
     high = math.log(mass)
-    if not caught(low, guess) and not caught(low):
+    if not caught(low, certifier.guess) and not caught(low):
         return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if caught(middle, guess) else (low, middle)
-    if certifier.guess is None:
+        low, high = (middle, high) if caught(middle, certifier.guess) else (low, middle)
+    if not certifier.slow:
         return math.exp(low)
     step = GUESS * math.sqrt(1.0 / (1.0 + size * mass) + 1.0 / (1.0 + size * math.exp(low)))
     high = low + step

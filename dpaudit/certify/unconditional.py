@@ -193,7 +193,7 @@ def ceiling(runs_p: int, runs_q: int, delta: float, alpha: float) -> float:
 class UnconditionalCertifier(EventCertifier):
     """The functions above, for the hits of one event; the usual one where no other is."""
 
-    name, method, takes = "unconditional", METHOD, (CoinFlip, FixedSides)
+    name, method, takes, slow = "unconditional", METHOD, (CoinFlip, FixedSides), True
 
     def epsilon_lower(self, evidence: CoinFlip | FixedSides, delta: float, alpha: float) -> float:
         return epsilon_lower(evidence, delta, alpha)
@@ -213,7 +213,7 @@ class UnconditionalCertifier(EventCertifier):
         return replace(made, lower=claim.lower(epsilon, made.delta), epsilon_lower=epsilon)
 
     def guess(self, evidence: Any, claim: Claim, delta: float, alpha: float) -> bool:
-        """In microseconds, whether it probably refutes: the asymptotic score test."""
+        """In microseconds: the asymptotic score test."""
         from scipy.special import ndtri
 
         n, m, epsilon = evidence.runs_p, evidence.runs_q, claim.epsilon_at(delta)

@@ -32,7 +32,7 @@ def growth(result: AuditResult) -> Drawing | None:
 
 def _bound(result: AuditResult, trail: list[Evidence]) -> Drawing:
     certifier = certifier_named(result.certifier).of(result.evidence)
-    if certifier.guess is not None and len(trail) > FEW:  # whose bound costs as much as a figure
+    if certifier.slow and len(trail) > FEW:  # whose bound costs as much as a figure
         trail = [trail[round(step * (len(trail) - 1) / (FEW - 1))] for step in range(FEW)]
     runs = [evidence.runs for evidence in trail]
     lower = [*(_lower(result, evidence, certifier) for evidence in trail[:-1]), result.certificate.lower]

@@ -2,7 +2,7 @@
 
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import Certifier, EventCertifier
-from dpaudit.certify.certifiers import CERTIFIERS, NAMES, certifier_named, certify, suited
+from dpaudit.certify.certifiers import CERTIFIERS, NAMES, CertifierName, certifier_named, certify, suited
 from dpaudit.certify.evidence import Binned, CoinFlip, Evidence, FixedSides, evidence_from_dict
 from dpaudit.certify.power import smallest_caught
 
@@ -12,6 +12,7 @@ __all__ = [
     "Binned",
     "Certificate",
     "Certifier",
+    "CertifierName",
     "CoinFlip",
     "EventCertifier",
     "Evidence",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 from dpaudit.certify.binned import BinnedCertifier
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import Certifier
@@ -12,7 +14,11 @@ from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 
 CERTIFIERS: tuple[Certifier, ...] = (CoinFlipCertifier(), UNCONDITIONAL, BinnedCertifier())
-NAMES = tuple(certifier.name for certifier in CERTIFIERS)  # spec files, schemas, sweeps and docs have them from here
+NAMES = tuple(certifier.name for certifier in CERTIFIERS)
+if TYPE_CHECKING:
+    CertifierName = str
+else:
+    CertifierName = Literal[NAMES]  # what spec files, sweeps and stored results may say, and their schemas with them
 
 
 def certifier_named(certifier: str | Certifier) -> Certifier:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from dpaudit.certify import NAMES, CertifierName
 from dpaudit.errors import InvalidSpec
 
 SCHEMA = "dpaudit.audit/1"
@@ -89,9 +90,6 @@ class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "floats"
 
 
-Certifier = Literal["coin-flip", "unconditional", "binned"]
-
-
 class SweptClaimTable(Struct, frozen=True, forbid_unknown_fields=True):
     """A claim of a sweep; a text stands for the value of the parameter of that name."""
 
@@ -138,7 +136,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
         float | None, Meta(description="anytime: part of the error probability that may stop it early")
     ] = None
     certifier: Annotated[
-        Literal["coin-flip", "unconditional", "binned"] | None,
+        CertifierName | None,
         Meta(description="left out: the one that suits the form of the claim"),
     ] = None
     certify_pairs: Annotated[int | None, Meta(description="how many of the pairs to certify; 1 if left out")] = None
@@ -175,7 +173,8 @@ class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     runs: Annotated[float | int | list[float | int] | None, Meta(description="executions to spend on a point")] = None
     certifiers: Annotated[
-        Certifier | list[Certifier] | None, Meta(description="left out: the one that suits the form of the claim")
+        CertifierName | list[CertifierName] | None,
+        Meta(description="left out: the one that suits the form of the claim"),
     ] = None
     selectors: Annotated[
         Literal["penalised"] | list[Literal["penalised"]], Meta(description="how the event is chosen: there is one way")
@@ -329,8 +328,8 @@ def _choices(key: str) -> tuple[str, ...]:
         "schema": (SCHEMA,),
         "expect": ("refuted", "not-refuted"),
         "stopping": ("fixed", "anytime"),
-        "certifier": ("coin-flip", "unconditional", "binned"),
-        "certifiers": ("coin-flip", "unconditional", "binned"),
+        "certifier": NAMES,
+        "certifiers": NAMES,
         "selectors": ("penalised",),
         "label": ("proved", "exact-finite", "exact-pair", "numeric-upper"),
         "arithmetic": ("exact rational", "balls", "reals", "floats"),

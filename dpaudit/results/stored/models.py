@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dpaudit.certify import CertifierName
 from dpaudit.results.audited import SCHEMA
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -131,7 +132,7 @@ class StoredSpec(Stored):
     seed: Annotated[int, msgspec.Meta(ge=0)]
     stopping: Literal["fixed", "anytime"]
     selector: Literal["penalised"]
-    certifier: Literal["coin-flip", "unconditional", "binned"]
+    certifier: CertifierName
     sequential_share: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
     certify_pairs: AtLeastOne
     representation: bool

@@ -10,13 +10,15 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NoReturn
+from types import UnionType
+from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, Potential, Proof, Shape, Shift
+from dpaudit.verify.proof import Proof
 
 SCHEMA = "dpaudit.proof/1"
 CURE = "give the path of a proof that dpaudit saved"
@@ -27,70 +29,25 @@ Times = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 
 
-class Stored(msgspec.Struct, forbid_unknown_fields=True):
-    """Base of the models: no key may be missing, and none may be added."""
+def _model(kind: Any) -> Any:
+    """A type of `proof` as stored: no key of a dataclass may be missing, and none may be added."""
+    kinds = get_args(kind)
+    if is_dataclass(kind):
+        fields = [(name, _model(hint)) for name, hint in get_type_hints(kind).items()]
+        return msgspec.defstruct(f"Stored{kind.__name__}", fields, forbid_unknown_fields=True)  # type: ignore[union-attr]
+    match get_origin(kind):
+        case origin if origin is tuple:
+            return list[_model(kinds[0])]  # type: ignore[misc]
+        case origin if origin is Mapping:
+            return dict[str, _model(kinds[1])]  # type: ignore[misc]
+        case origin if origin in (Union, UnionType):
+            return Union[tuple(map(_model, kinds))]  # noqa: UP007
+    return {Fraction: Rational, int: Times}.get(kind, kind)
 
 
-class StoredShift(Stored):
-    """`Shift` as stored."""
-
-    path: str
-    draw: str
-    constant: Rational
-    answer: Rational
-    differences: dict[str, Rational]
-
-
-class StoredKept(Stored):
-    """`Kept` as stored."""
-
-    variable: str
-    value: Rational
-    by: Literal["used"] | None
-
-
-class StoredPotential(Stored):
-    """`Potential` as stored."""
-
-    start: str
-    counters: dict[str, str]
-    used: str
-    held: dict[str, str]
-
-
-class StoredAlignment(Stored):
-    """`Alignment` as stored."""
-
-    shifts: list[StoredShift]
-    kept: list[StoredKept]
-    bounds: list[str]
-    potential: StoredPotential | None
-    phases: dict[str, str]
-
-
-class StoredCase(Stored):
-    """`Case` as stored."""
-
-    alignment: Times
-    cost: str
-    counts: dict[str, Times] | None
-
-
-class StoredProof(Stored):
-    """`Proof` as stored."""
-
-    schema: Literal["dpaudit.proof/1"]
-    source: str
-    function: str
-    adjacency: Adjacency
-    fixed: dict[str, Rational]
-    answers: AtLeastOne | None
-    claim: str | None
-    cost: str
-    shape: Shape
-    alignments: list[StoredAlignment]
-    cases: list[StoredCase]
-    assumptions: list[str]
+MODEL: Any = msgspec.defstruct(
+    "Model", [("schema", str), ("answers", AtLeastOne | None)], bases=(_model(Proof),), forbid_unknown_fields=True
+)
 
 
 def to_dict(proof: Proof) -> dict[str, Any]:
@@ -100,20 +57,7 @@ def to_dict(proof: Proof) -> dict[str, Any]:
     >>> found["schema"], found["fixed"], found["alignments"]
     ('dpaudit.proof/1', {'c': '1/2'}, [])
     """
-    return {
-        "schema": SCHEMA,
-        "source": proof.source,
-        "function": proof.function,
-        "adjacency": proof.adjacency,
-        "fixed": _texts(proof.fixed),
-        "answers": proof.answers,
-        "claim": proof.claim,
-        "cost": proof.cost,
-        "shape": proof.shape,
-        "alignments": [_alignment_to_dict(alignment) for alignment in proof.alignments],
-        "cases": [_case_to_dict(case) for case in proof.cases],
-        "assumptions": list(proof.assumptions),
-    }
+    return {"schema": SCHEMA, **msgspec.json.decode(msgspec.json.encode(proof, enc_hook=str))}
 
 
 def from_dict(raw: Any) -> Proof:
@@ -128,22 +72,19 @@ def from_dict(raw: Any) -> Proof:
     if raw["schema"] != SCHEMA:
         raise InvalidSpec(f"schema must be {SCHEMA!r}, got {_short(raw['schema'])}; {CURE}")
     try:
-        model = msgspec.convert(raw, StoredProof)
+        msgspec.convert(raw, MODEL)
+        return msgspec.convert(raw, Proof, dec_hook=_fraction)
     except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, InvalidSpec):
+            raise error.__cause__ from None
         raise InvalidSpec(f"not a proof of this version: {_short(error)}; {CURE}") from None
-    return Proof(
-        source=model.source,
-        function=model.function,
-        adjacency=model.adjacency,
-        fixed=_fractions(model.fixed),
-        answers=model.answers,
-        claim=model.claim,
-        cost=model.cost,
-        shape=model.shape,
-        alignments=tuple(_alignment(each) for each in model.alignments),
-        cases=tuple(Case(each.alignment, each.cost, each.counts) for each in model.cases),
-        assumptions=tuple(model.assumptions),
-    )
+
+
+def _fraction(kind: type, text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise InvalidSpec(f"{text} is no fraction: its denominator is 0; {CURE}") from None
 
 
 def save(proof: Proof, path: str | os.PathLike[str]) -> None:
@@ -195,71 +136,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _not_a_number(text: str) -> NoReturn:
     raise InvalidSpec(f"{text} is not a number of JSON; {CURE}")
-
-
-def _alignment_to_dict(alignment: Alignment) -> dict[str, Any]:
-    return {
-        "shifts": [
-            {
-                "path": shift.path,
-                "draw": shift.draw,
-                "constant": str(shift.constant),
-                "answer": str(shift.answer),
-                "differences": _texts(shift.differences),
-            }
-            for shift in alignment.shifts
-        ],
-        "kept": [{"variable": each.variable, "value": str(each.value), "by": each.by} for each in alignment.kept],
-        "bounds": list(alignment.bounds),
-        "potential": None if alignment.potential is None else _potential_to_dict(alignment.potential),
-        "phases": dict(alignment.phases),
-    }
-
-
-def _potential_to_dict(potential: Potential) -> dict[str, Any]:
-    return {
-        "start": potential.start,
-        "counters": dict(potential.counters),
-        "used": potential.used,
-        "held": dict(potential.held),
-    }
-
-
-def _case_to_dict(case: Case) -> dict[str, Any]:
-    counts = None if case.counts is None else dict(case.counts)
-    return {"alignment": case.alignment, "cost": case.cost, "counts": counts}
-
-
-def _alignment(model: StoredAlignment) -> Alignment:
-    return Alignment(
-        shifts=tuple(
-            Shift(each.path, each.draw, _fraction(each.constant), _fraction(each.answer), _fractions(each.differences))
-            for each in model.shifts
-        ),
-        kept=tuple(Kept(each.variable, _fraction(each.value), each.by) for each in model.kept),
-        bounds=tuple(model.bounds),
-        potential=None if model.potential is None else _potential(model.potential),
-        phases=model.phases,
-    )
-
-
-def _potential(model: StoredPotential) -> Potential:
-    return Potential(model.start, model.counters, model.used, model.held)
-
-
-def _texts(values: Mapping[str, Fraction]) -> dict[str, str]:
-    return {name: str(value) for name, value in values.items()}
-
-
-def _fractions(values: Mapping[str, str]) -> dict[str, Fraction]:
-    return {name: _fraction(value) for name, value in values.items()}
-
-
-def _fraction(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise InvalidSpec(f"{text} is no fraction: its denominator is 0; {CURE}") from None
 
 
 def _short(message: object) -> str:

@@ -10,10 +10,11 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment.forms import ONE, Form
 from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Truth
 from dpaudit.verify.alignment.paths import Drawn, Follower, Quantity
-from dpaudit.verify.alignment.rational import Polynomial, Rational, number, total, variable
+from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.polynomials import Monomial, Polynomial
 from dpaudit.verify.requirement import z3
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
@@ -125,8 +126,9 @@ class Parameters:
         values = {name: variable(name) + number(self._least[name]) for name in function.names}
         signs = 1
         for side in (function.numerator, function.denominator):
-            spread = total([_product([number(value), *_factors(monomial, values)]) for monomial, value in side])
-            terms = list((spread.polynomial or {}).values())
+            spread = total([_product([number(value), *_factors(monomial, values)]) for monomial, value in side.terms])
+            assert spread.polynomial is not None
+            terms = [value for _, value in spread.polynomial.terms]
             signs *= 1 if all(v > 0 for v in terms) else -1 if all(v < 0 for v in terms) else 0
         return signs
 
@@ -153,8 +155,8 @@ class Parameters:
         solver.set("timeout", MILLISECONDS)
         for formula in self.preconditions:
             if isinstance(formula, Leaf) and all(atom == ONE or atom in names for atom in formula.value):
-                solver.add(ORDERS[formula.order](_term(module, _monomials(formula.value), names), 0))
-        above, below = (_term(module, dict(side), names) for side in (function.numerator, function.denominator))
+                solver.add(ORDERS[formula.order](_term(module, _polynomial(formula.value), names), 0))
+        above, below = (_term(module, side, names) for side in (function.numerator, function.denominator))
         solver.add(above * below < 0 if strict else above * below <= 0)
         return bool(solver.check() == module.unsat)
 
@@ -176,7 +178,7 @@ def _fact(text: str) -> Formula:
     return Leaf(">=", {name: Fraction(1), ONE: Fraction(-1)}, {})
 
 
-def _factors(monomial: tuple[tuple[str, int], ...], values: Mapping[str, Rational]) -> list[Rational]:
+def _factors(monomial: Monomial, values: Mapping[str, Rational]) -> list[Rational]:
     return [values[name] for name, power in monomial for _ in range(power)]
 
 
@@ -187,13 +189,13 @@ def _product(parts: list[Rational]) -> Rational:
     return result
 
 
-def _monomials(form: Form) -> Polynomial:
-    return {() if atom == ONE else ((str(atom), 1),): value for atom, value in form.items()}
+def _polynomial(form: Form) -> Polynomial:
+    return Polynomial(tuple((() if atom == ONE else ((str(atom), 1),), value) for atom, value in form.items()))
 
 
 def _term(module: Any, polynomial: Polynomial, names: Mapping[str, Any]) -> Any:
     result = module.RealVal(0)
-    for monomial, value in polynomial.items():
+    for monomial, value in polynomial.terms:
         part = module.RealVal(str(value))
         for name, power in monomial:
             for _ in range(power):

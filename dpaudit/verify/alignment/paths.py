@@ -292,7 +292,7 @@ def _linear(exact: Rational) -> Form:
     size = exact.constant
     if size is not None:
         return constant(size)
-    terms = exact.polynomial
-    if terms is None or any(sum(power for _, power in monomial) > 1 for monomial in terms):
+    polynomial = exact.polynomial
+    if polynomial is None or any(sum(power for _, power in monomial) > 1 for monomial, _ in polynomial.terms):
         return one(("rational", exact))
-    return {(monomial[0][0] if monomial else ONE): value for monomial, value in terms.items()}
+    return {(monomial[0][0] if monomial else ONE): value for monomial, value in polynomial.terms}

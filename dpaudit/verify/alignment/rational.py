@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language.polynomials import Monomial, Polynomial, common, multiplied
 
-MOST_TERMS, MOST_POWER, MOST_BITS = 1_000, 24, 8_000  # as the checker computes with
-
-Monomial = tuple[tuple[str, int], ...]
-Polynomial = dict[Monomial, Fraction]
-
-UNIT: Monomial = ()
-TOO_LARGE = "the program makes numbers or polynomials that are too large to compute with; simplify it"
+UNIT = Polynomial.number(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,78 +21,55 @@ class Rational:
     'eps'
     """
 
-    numerator: tuple[tuple[Monomial, Fraction], ...]
-    denominator: tuple[tuple[Monomial, Fraction], ...]
+    numerator: Polynomial
+    denominator: Polynomial
 
     def __add__(self, other: Rational) -> Rational:
-        ours, theirs = dict(self.denominator), dict(other.denominator)
-        if ours == theirs:
-            return _quotient(_sum(dict(self.numerator), dict(other.numerator)), ours)
-        common, for_ours, for_theirs = _common(ours, theirs)
-        return _quotient(
-            _sum(_product(dict(self.numerator), for_ours), _product(dict(other.numerator), for_theirs)), common
-        )
+        shared, for_ours, for_theirs = _common(self.denominator, other.denominator)
+        return _quotient(self.numerator * for_ours + other.numerator * for_theirs, shared)
 
     def __sub__(self, other: Rational) -> Rational:
         return self + other * number(-1)
 
     def __mul__(self, other: Rational) -> Rational:
-        return _quotient(
-            _product(dict(self.numerator), dict(other.numerator)),
-            _product(dict(self.denominator), dict(other.denominator)),
-        )
+        return _quotient(self.numerator * other.numerator, self.denominator * other.denominator)
 
     def __truediv__(self, other: Rational) -> Rational:
-        if not other.numerator:
+        if other.zero:
             raise ZeroDivisionError("a rational function is divided by 0")
-        return _quotient(
-            _product(dict(self.numerator), dict(other.denominator)),
-            _product(dict(self.denominator), dict(other.numerator)),
-        )
+        return _quotient(self.numerator * other.denominator, self.denominator * other.numerator)
 
     def __str__(self) -> str:
-        above, below = dict(self.numerator), dict(self.denominator)
-        factor = math.lcm(*(value.denominator for value in above.values())) if above else 1
-        above = {monomial: value * factor for monomial, value in above.items()}
-        below = {monomial: value * factor for monomial, value in below.items()}
-        divisor = math.gcd(*(int(value) for value in (*above.values(), *below.values())))
-        above = {monomial: value / divisor for monomial, value in above.items()}
-        below = {monomial: value / divisor for monomial, value in below.items()}
-        if below == {UNIT: 1}:
+        factor = math.lcm(*(value.denominator for _, value in self.numerator.terms))
+        both = (*self.numerator.terms, *self.denominator.terms)
+        scale = Fraction(factor, math.gcd(*(int(value * factor) for _, value in both)))
+        above, below = self.numerator.times(scale), self.denominator.times(scale)
+        if below == UNIT:
             return _text(above)
-        top = f"({_text(above)})" if len(above) > 1 else _text(above)
+        top = f"({_text(above)})" if len(above.terms) > 1 else _text(above)
         bottom = _text(below)
         return f"{top}/{bottom}" if bottom.isalnum() else f"{top}/({bottom})"
 
     @property
     def zero(self) -> bool:
         """Whether it is 0 everywhere."""
-        return not self.numerator
+        return not self.numerator.terms
 
     @property
     def constant(self) -> Fraction | None:
         """Its value, where it is the same everywhere."""
-        if not self.numerator:
-            return Fraction(0)
-        above, below = dict(self.numerator), dict(self.denominator)
-        if set(above) != set(below):
-            return None
-        ratios = {above[monomial] / below[monomial] for monomial in above}
-        return ratios.pop() if len(ratios) == 1 else None
+        return Fraction(0) if self.zero else self.numerator.multiple_of(self.denominator)
 
     @property
     def names(self) -> frozenset[str]:
         """The names that occur in it."""
-        both = (*self.numerator, *self.denominator)
-        return frozenset(name for monomial, _ in both for name, _ in monomial)
+        return self.numerator.symbols | self.denominator.symbols
 
     @property
     def polynomial(self) -> Polynomial | None:
-        """Its terms, where the denominator is a number."""
-        below = dict(self.denominator)
-        if set(below) != {UNIT}:
-            return None
-        return {monomial: value / below[UNIT] for monomial, value in self.numerator}
+        """The polynomial that it is, where the denominator is a number."""
+        below = self.denominator.constant
+        return None if below is None else self.numerator.times(1 / below)
 
     def same(self, other: Rational) -> bool:
         """Whether both are the same function."""
@@ -110,7 +81,7 @@ class Rational:
         >>> (variable("eps") / number(4)).at({"eps": Fraction(2)})
         Fraction(1, 2)
         """
-        return _value(dict(self.numerator), values) / _value(dict(self.denominator), values)
+        return _value(self.numerator, values) / _value(self.denominator, values)
 
 
 def number(value: Fraction | int) -> Rational:
@@ -119,7 +90,7 @@ def number(value: Fraction | int) -> Rational:
     >>> str(number(Fraction(1, 2)))
     '1/2'
     """
-    return _quotient({UNIT: Fraction(value)} if value else {}, {UNIT: Fraction(1)})
+    return _quotient(Polynomial.number(value), UNIT)
 
 
 def variable(name: str) -> Rational:
@@ -128,146 +99,90 @@ def variable(name: str) -> Rational:
     >>> str(variable("eps") * variable("eps"))
     'eps*eps'
     """
-    return _quotient({((name, 1),): Fraction(1)}, {UNIT: Fraction(1)})
+    return Rational(Polynomial.of(name), UNIT)
 
 
-def total(parts: Iterator[Rational] | list[Rational]) -> Rational:
+def total(parts: Iterable[Rational]) -> Rational:
     """The sum.
 
     >>> str(total([variable("eps"), number(1)]))
     'eps + 1'
     """
-    result = number(0)
-    for part in parts:
-        result = result + part
-    return result
+    return sum(parts, start=number(0))
 
 
 def _quotient(above: Polynomial, below: Polynomial) -> Rational:
-    if max(len(above), len(below)) > MOST_TERMS:
-        raise InvalidSpec(TOO_LARGE)
-    for monomial, value in (*above.items(), *below.items()):
-        bits = max(value.numerator.bit_length(), value.denominator.bit_length())
-        if bits > MOST_BITS or sum(power for _, power in monomial) > MOST_POWER:
-            raise InvalidSpec(TOO_LARGE)
-    if not above:
-        return Rational((), ((UNIT, Fraction(1)),))
-    shared = _shared_monomial([*above, *below])
-    if shared:
-        above = {_without(monomial, shared): value for monomial, value in above.items()}
-        below = {_without(monomial, shared): value for monomial, value in below.items()}
-    if len(below) > 1:
+    if not above.terms:
+        return Rational(above, UNIT)
+    shared = common(above, below)
+    above, below = above.without(shared), below.without(shared)
+    if len(below.terms) > 1:
         whole = _divided(above, below)
         if whole is not None:
-            above, below = whole, {UNIT: Fraction(1)}
-        elif len(above) > 1 and (inverse := _divided(below, above)) is not None:
-            above, below = {UNIT: Fraction(1)}, inverse
-    scale = Fraction(1) / _content(below)
-    above = {monomial: value * scale for monomial, value in above.items()}
-    below = {monomial: value * scale for monomial, value in below.items()}
-    return Rational(tuple(sorted(above.items())), tuple(sorted(below.items())))
+            above, below = whole, UNIT
+        elif len(above.terms) > 1 and (inverse := _divided(below, above)) is not None:
+            above, below = UNIT, inverse
+    scale = 1 / _content(below)
+    return Rational(above.times(scale), below.times(scale))
 
 
 def _content(polynomial: Polynomial) -> Fraction:
     """The number to divide by so that whole numbers without a common divisor remain, the leading one positive."""
-    common = math.lcm(*(value.denominator for value in polynomial.values()))
-    divisor = math.gcd(*(int(value * common) for value in polynomial.values()))
-    sign = 1 if polynomial[max(polynomial, key=_order(polynomial))] > 0 else -1
-    return Fraction(sign * divisor, common)
+    shared = math.lcm(*(value.denominator for _, value in polynomial.terms))
+    divisor = math.gcd(*(int(value * shared) for _, value in polynomial.terms))
+    _, leading = max(polynomial.terms, key=_order(polynomial))
+    return Fraction(divisor if leading > 0 else -divisor, shared)
 
 
 def _common(ours: Polynomial, theirs: Polynomial) -> tuple[Polynomial, Polynomial, Polynomial]:
     """A common multiple of two denominators, and what each is multiplied by to become it."""
     if (factor := _divided(theirs, ours)) is not None:
-        return theirs, factor, {UNIT: Fraction(1)}
+        return theirs, factor, UNIT
     if (factor := _divided(ours, theirs)) is not None:
-        return ours, {UNIT: Fraction(1)}, factor
-    shared = _shared_monomial([*ours, *theirs])
-    for_ours = {_without(monomial, shared): value for monomial, value in theirs.items()}
-    for_theirs = {_without(monomial, shared): value for monomial, value in ours.items()}
-    return _product(ours, for_ours), for_ours, for_theirs
-
-
-def _sum(left: Polynomial, right: Polynomial) -> Polynomial:
-    result = dict(left)
-    for monomial, value in right.items():
-        result[monomial] = result.get(monomial, Fraction(0)) + value
-    return {monomial: value for monomial, value in result.items() if value}
-
-
-def _product(left: Polynomial, right: Polynomial) -> Polynomial:
-    if len(left) * len(right) > 10 * MOST_TERMS:
-        raise InvalidSpec(TOO_LARGE)
-    result: Polynomial = {}
-    for first, value in left.items():
-        for second, other in right.items():
-            monomial = _joined(first, second)
-            result[monomial] = result.get(monomial, Fraction(0)) + value * other
-    return {monomial: value for monomial, value in result.items() if value}
+        return ours, UNIT, factor
+    shared = common(ours, theirs)
+    return ours * theirs.without(shared), theirs.without(shared), ours.without(shared)
 
 
 def _divided(above: Polynomial, below: Polynomial) -> Polynomial | None:
     """above / below where that leaves no remainder."""
-    result: Polynomial = {}
-    order = _order(above, below)
-    left, leading = dict(above), max(below, key=order)
-    while left:
-        highest = max(left, key=order)
-        ours, theirs = dict(highest), dict(leading)
-        if any(ours.get(name, 0) < power for name, power in theirs.items()):
+    result, order = Polynomial(), _order(above, below)
+    leading, by = max(below.terms, key=order)
+    inverse = tuple((symbol, -power) for symbol, power in leading)
+    while above.terms:
+        highest, value = max(above.terms, key=order)
+        factor = multiplied(highest, inverse)
+        if any(power < 0 for _, power in factor):
             return None
-        factor, value = _without(highest, leading), left[highest] / below[leading]
-        result[factor] = value
-        left = _sum(left, _product(below, {factor: -value}))
+        step = Polynomial(((factor, value / by),))
+        result, above = result + step, above - below * step
     return result
 
 
-def _order(*polynomials: Polynomial) -> Callable[[Monomial], tuple[int, ...]]:
-    """The graded lexicographic order over the names of these polynomials, as a key."""
-    names = sorted({name for polynomial in polynomials for monomial in polynomial for name, _ in monomial})
+def _order(*polynomials: Polynomial) -> Callable[[tuple[Monomial, Fraction]], tuple[int, ...]]:
+    """The graded lexicographic order of terms over the names of these polynomials, as a key."""
+    names = sorted(frozenset().union(*(polynomial.symbols for polynomial in polynomials)))
 
-    def key(monomial: Monomial) -> tuple[int, ...]:
-        powers = dict(monomial)
+    def key(term: tuple[Monomial, Fraction]) -> tuple[int, ...]:
+        powers = dict(term[0])
         return sum(powers.values()), *(powers.get(name, 0) for name in names)
 
     return key
 
 
-def _joined(left: Monomial, right: Monomial) -> Monomial:
-    powers = dict(left)
-    for name, power in right:
-        powers[name] = powers.get(name, 0) + power
-    return tuple(sorted(powers.items()))
-
-
-def _without(monomial: Monomial, factor: Monomial) -> Monomial:
-    powers = dict(monomial)
-    for name, power in factor:
-        powers[name] -= power
-    return tuple(sorted((name, power) for name, power in powers.items() if power))
-
-
-def _shared_monomial(monomials: list[Monomial]) -> Monomial:
-    powers = dict(monomials[0])
-    for monomial in monomials[1:]:
-        other = dict(monomial)
-        powers = {name: min(power, other[name]) for name, power in powers.items() if name in other}
-    return tuple(sorted(powers.items()))
-
-
 def _value(polynomial: Polynomial, values: Mapping[str, Fraction]) -> Fraction:
-    result = Fraction(0)
-    for monomial, factor in polynomial.items():
-        for name, power in monomial:
-            factor *= values[name] ** power
-        result += factor
-    return result
+    return sum(
+        (
+            factor * math.prod(values[name] ** power for name, power in monomial)
+            for monomial, factor in polynomial.terms
+        ),
+        Fraction(0),
+    )
 
 
 def _text(polynomial: Polynomial) -> str:
     parts: list[str] = []
-    for monomial in sorted(polynomial, key=lambda monomial: (-sum(power for _, power in monomial), monomial)):
-        value = polynomial[monomial]
+    for monomial, value in sorted(polynomial.terms, key=lambda term: (-sum(power for _, power in term[0]), term[0])):
         names = "*".join(name for name, power in monomial for _ in range(power))
         size = abs(value)
         part = names if names and size == 1 else f"{size}*{names}" if names else str(size)

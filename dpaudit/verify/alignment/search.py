@@ -15,6 +15,7 @@ from dpaudit.verify.alignment.unproved import NoProof, Unproved
 from dpaudit.verify.alignment.winner import by_winner
 from dpaudit.verify.language import expression, rounded, wrong_scale
 from dpaudit.verify.language.nodes import Program
+from dpaudit.verify.language.polynomials import TooLarge
 from dpaudit.verify.proof import ADJACENCIES, Adjacency, Proof, Shape
 
 MOST_ANSWERS = 1_000
@@ -74,6 +75,9 @@ def _searched(
                 best = (shape, number, shown)
     except NoProof as error:
         return error.found
+    except TooLarge:
+        what = "the program makes numbers or polynomials that are too large to compute with; simplify it"
+        raise InvalidSpec(what) from None
     if best is None:
         return _most_telling([shown for _, _, shown in results if isinstance(shown, Unproved)])
     shape, number, shown = best

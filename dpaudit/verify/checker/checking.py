@@ -19,14 +19,14 @@ from dpaudit.verify.checker.counting import check_class_cost, classes, exits_of
 from dpaudit.verify.checker.formulas import compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
 from dpaudit.verify.checker.outline import Start, draws_of, starts_of
-from dpaudit.verify.checker.polynomials import Symbol
 from dpaudit.verify.checker.potential import check_costs
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import Scope, fixed_values, scope_of
 from dpaudit.verify.checker.values import LENGTH, Public, State, condition
 from dpaudit.verify.checker.winner import check_race, race_of
 from dpaudit.verify.language import nodes, read, rounded, text, wrong_scale
+from dpaudit.verify.language.polynomials import TooLarge
 from dpaudit.verify.proof import ADJACENCIES, SYMMETRIC, Case, Proof
 
 
@@ -251,6 +251,9 @@ def _doubting() -> Iterator[None]:
     """What the arithmetic refuses is a rejection too."""
     try:
         yield
+    except TooLarge as error:
+        what = f"the program or the proof makes {error}, more than the checker computes with; simplify it"
+        raise ProofRejected(what) from None
     except ZeroDivisionError:
         raise ProofRejected("a division by 0") from None
     except RecursionError:

@@ -21,8 +21,7 @@ from dpaudit.verify.checker.formulas import Sign, Truth, compared, decided, put
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.outline import Exit, Start
 from dpaudit.verify.checker.paths import Path
-from dpaudit.verify.checker.polynomials import Symbol
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, RANGES, Scope, division_facts
 from dpaudit.verify.checker.solver import Facts

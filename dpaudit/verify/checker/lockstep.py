@@ -24,8 +24,7 @@ from dataclasses import dataclass, field
 from dpaudit.verify.checker.formulas import Formula, Truth, compared, put
 from dpaudit.verify.checker.outline import Exit, Start, all_paths
 from dpaudit.verify.checker.paths import Drawn, Output, Path
-from dpaudit.verify.checker.polynomials import Symbol
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division_facts, moves, used_facts
 from dpaudit.verify.checker.solver import Facts

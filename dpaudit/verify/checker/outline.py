@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dpaudit.verify.checker.paths import Drawn, Path, assigned, numbers, paths_of, public_variables
-from dpaudit.verify.checker.polynomials import Symbol
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value
 from dpaudit.verify.language import nodes
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dpaudit.verify.checker.formulas import Formula, Opposite
-from dpaudit.verify.checker.polynomials import Symbol
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.values import Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes

@@ -15,8 +15,7 @@ from dpaudit.verify.checker.formulas import Both, Either, Formula, compared
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.outline import Exit
 from dpaudit.verify.checker.paths import Path
-from dpaudit.verify.checker.polynomials import Symbol
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import USED, USED_NEXT
 from dpaudit.verify.checker.values import Value, is_public

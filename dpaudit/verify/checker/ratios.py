@@ -5,10 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
-from dpaudit.verify.checker.polynomials import MOST_POWER, Polynomial, Symbol, power_of, too_large
+from dpaudit.verify.language.polynomials import MOST_POWER, Polynomial, TooLarge, common
 
 Factors = tuple[tuple[Polynomial, int], ...]
+
+
+class Symbol(NamedTuple):
+    """One unknown number of a state: a parameter, a counter, a draw, how far an answer moves; `whole`: an integer."""
+
+    kind: str
+    name: str
+    whole: bool = False
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "difference":
+                return f"({self.name}' - {self.name})"
+            case "second":
+                return f"{self.name}'"
+            case "size":
+                return f"|{self.name}|"
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +86,8 @@ class Ratio:
     @property
     def whole(self) -> bool:
         """Whether the value is an integer for every state."""
-        return not self.below and self.above.whole
+        whole = all(c.denominator == 1 for _, c in self.above.terms) and all(symbol.whole for symbol in self.symbols)
+        return whole and not self.below
 
     def put(self, values: Mapping[Symbol, Ratio]) -> Ratio:
         """The ratio with ratios in the place of symbols."""
@@ -103,52 +123,44 @@ def _over(ratio: Ratio, shared: Mapping[Polynomial, int]) -> Polynomial:
     """The numerator over a larger denominator."""
     above, mine = ratio.above, dict(ratio.below)
     for factor, power in shared.items():
-        above = above * power_of(factor, power - mine.get(factor, 0))
+        above = above * factor ** (power - mine.get(factor, 0))
     return above
 
 
 def _cancelled(above: Polynomial, factors: Mapping[Polynomial, int]) -> Ratio:
     """Symbols, and whole factors that are the numerator, are cancelled; nothing else is."""
     left = dict(factors)
-    common = dict(above.common())
+    shared = dict(common(above))
     divisor: dict[Symbol, int] = {}
     for factor, power in factors.items():
         symbol = _symbol(factor)
-        if symbol is not None and symbol in common:
-            divisor[symbol] = min(power, common[symbol])
+        if symbol is not None and symbol in shared:
+            divisor[symbol] = min(power, shared[symbol])
             left[factor] -= divisor[symbol]
     above = above.without(tuple(sorted(divisor.items())))
     for factor in [factor for factor, power in left.items() if power]:
-        multiple = _multiple(above, factor)
+        multiple = above.multiple_of(factor)
         if multiple is not None:
             above, left[factor] = Polynomial.number(multiple), left[factor] - 1
     if not above.terms:
         return Ratio(above)
     if any(power > MOST_POWER for power in left.values()):
-        raise too_large(f"a power above {MOST_POWER}")
+        raise TooLarge(f"a power above {MOST_POWER}")
     return Ratio(above, tuple(sorted(((f, p) for f, p in left.items() if p), key=lambda item: item[0].terms)))
-
-
-def _multiple(above: Polynomial, factor: Polynomial) -> Fraction | None:
-    """The number c with above = c * factor, if there is one."""
-    if not above.terms or len(above.terms) != len(factor.terms):
-        return None
-    number = above.terms[0][1] / factor.terms[0][1]
-    return number if factor.times(number) == above else None
 
 
 def _inverse(ratio: Ratio) -> Ratio:
     if not ratio.above.terms:
         raise ZeroDivisionError("division by 0")
-    common = ratio.above.common()
-    rest = ratio.above.without(common)
+    shared = common(ratio.above)
+    rest = ratio.above.without(shared)
     leading = rest.terms[-1][1]
-    factors = {Polynomial.of(symbol): power for symbol, power in common}
+    factors = {Polynomial.of(symbol): power for symbol, power in shared}
     if rest.constant is None:
         factors[rest.times(1 / leading)] = 1
     above = Polynomial.number(1 / leading)
     for factor, power in ratio.below:
-        above = above * power_of(factor, power)
+        above = above * factor**power
     return _cancelled(above, factors)
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker.formulas import Both, Either, Formula, Sign, Truth, compared
-from dpaudit.verify.checker.polynomials import Symbol
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number

@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.verify.checker.formulas import Both, Either, Formula, Opposite, Sign, Truth, symbols
-from dpaudit.verify.checker.polynomials import Polynomial, Symbol, name_of
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.polynomials import Polynomial, common
 from dpaudit.verify.requirement import z3
 
 PATIENCE_MS = 10_000  # for one obligation; the ones of a sound proof take a few
@@ -93,8 +93,8 @@ class Facts:
         for factor, _ in ratio.below:
             if factor not in self.positive:
                 self.must(Sign(">", Ratio(factor)), f"{factor} is a positive divisor")
-        common = ratio.above.common()
-        return ratio.above.without(tuple((s, p) for s, p in common if Polynomial.of(s) in self.positive))
+        shared = common(ratio.above)
+        return ratio.above.without(tuple((s, p) for s, p in shared if Polynomial.of(s) in self.positive))
 
     def _bare(self, formula: Formula) -> frozenset[Polynomial]:
         """The polynomial that a fact says is positive, if it says so in plain words."""
@@ -106,7 +106,7 @@ class Facts:
         if state is None:
             return ""
         shown = sorted(symbols(goal) | {s for s in self.about if s.kind in ("parameter", "moved", "used")})
-        told = [f"{name_of(s)} = {state.eval(_variable(s), model_completion=True)}" for s in shown]
+        told = [f"{s} = {state.eval(_variable(s), model_completion=True)}" for s in shown]
         if not told:
             return ""
         return " at " + ", ".join(told[:SHOWN]) + (", ..." if len(told) > SHOWN else "")

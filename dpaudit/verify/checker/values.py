@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.verify.checker.formulas import Both, Either, Formula, Opposite, Truth, compared
-from dpaudit.verify.checker.polynomials import Symbol
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language import nodes
 

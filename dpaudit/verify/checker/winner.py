@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from dpaudit.verify.checker.formulas import Formula, Truth, compared, put
 from dpaudit.verify.checker.lockstep import ONE, ZERO, check_draw
 from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of
-from dpaudit.verify.checker.polynomials import Symbol
 from dpaudit.verify.checker.potential import Sizes, path_cost
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, RANGES, Scope
 from dpaudit.verify.checker.solver import Facts

@@ -14,9 +14,8 @@ import pytest
 from dpaudit.verify.checker.counting import classes
 from dpaudit.verify.checker.formulas import Both, Either, Opposite, Sign, Truth, compared, decided, put
 from dpaudit.verify.checker.outline import draws_of, starts_of
-from dpaudit.verify.checker.polynomials import Symbol
 from dpaudit.verify.checker.potential import Sizes
-from dpaudit.verify.checker.ratios import Ratio
+from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import scope_of
 from dpaudit.verify.checker.solver import Facts

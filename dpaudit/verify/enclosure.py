@@ -35,10 +35,6 @@ class Enclosure:
         """The number to print: halfway between the ends."""
         return self.lower if self.exact else self.lower + (self.upper - self.lower) / 2.0
 
-    def to_dict(self) -> dict[str, float | str]:
-        """The two ends as results store them; infinity is the string "inf"."""
-        return {"lower": _plain(self.lower), "upper": _plain(self.upper)}
-
 
 def of_ball(ball: Any) -> Enclosure:
     """The doubles around a ball (`flint.arb`), rounded outwards.
@@ -89,7 +85,3 @@ def _towards(end: Any, side: float) -> float:
     nearest = float(value)
     beside = Fraction(nearest) > value if side < 0.0 else Fraction(nearest) < value
     return math.nextafter(nearest, side) if beside else nearest
-
-
-def _plain(value: float) -> float | str:
-    return value if math.isfinite(value) else ("inf" if value > 0.0 else "-inf")

@@ -24,6 +24,12 @@ ADJACENCIES: dict[str, str] = {
     "up": "every answer rises by at most 1 from the first dataset to the second (one way)",
     "down": "every answer falls by at most 1 from the first dataset to the second (one way)",
 }
+REACH: dict[Adjacency, tuple[int, int]] = {  # the least and the most by which an answer may move
+    "all-differ": (-1, 1),
+    "one-differs": (-1, 1),
+    "up": (0, 1),
+    "down": (-1, 0),
+}
 SYMMETRIC = ("all-differ", "one-differs")  # the others need both ways for a statement about neighbours
 WINNER = "winner"  # stands for a path where a shift belongs to the answer whose index is returned
 

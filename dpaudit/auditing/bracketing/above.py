@@ -16,6 +16,7 @@ from typing import Any
 from dpaudit.auditing.bracketing.targets import WAYS, Target, check_form, exact_answers, value_of, words_of
 from dpaudit.auditing.known import known_upper
 from dpaudit.claims import Claim, PureDP
+from dpaudit.claims.rounding import above
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.bounds import hair_above
@@ -291,15 +292,6 @@ def _searched(adjacency: str, answers: int, found: Found) -> AdjacentPair:
 
 def _number(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 else float(value)
-
-
-def above(value: Fraction) -> float:
-    """The double next to a rational number, or above it."""
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return math.inf
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def check_together(found: Found) -> None:

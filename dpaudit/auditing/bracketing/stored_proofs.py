@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpaudit.auditing.bracketing.above import Found, above, check_unit, proved_scope, read_program
+from dpaudit.auditing.bracketing.above import Found, check_unit, proved_scope, read_program
 from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers
+from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.upper import Arithmetic, Label, UpperBound

@@ -11,10 +11,9 @@ from typing import Any
 from dpaudit.verify.alignment.forms import MOVED, Atom, Form, at, difference
 from dpaudit.verify.alignment.solver import Terms
 from dpaudit.verify.language.nodes import Part
-from dpaudit.verify.proof import Adjacency
+from dpaudit.verify.proof import REACH, Adjacency
 from dpaudit.verify.requirement import z3
 
-REACH: dict[str, tuple[int, int]] = {"all-differ": (-1, 1), "one-differs": (-1, 1), "up": (0, 1), "down": (-1, 0)}
 MOST, STEPS = 3, 2  # of a shift's coefficients: the sum of their sizes, and the largest
 
 

@@ -17,11 +17,11 @@ from dpaudit.verify.alignment.lock_step import Shown
 from dpaudit.verify.alignment.outline import Outline, conditions
 from dpaudit.verify.alignment.paths import Mark, Path, Quantity
 from dpaudit.verify.alignment.rational import number
-from dpaudit.verify.alignment.scope import REACH, Scope, largest
+from dpaudit.verify.alignment.scope import Scope, largest
 from dpaudit.verify.alignment.unproved import Unproved
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.nodes import Order
-from dpaudit.verify.proof import WINNER, Adjacency, Alignment, Case, Shift
+from dpaudit.verify.proof import REACH, WINNER, Adjacency, Alignment, Case, Shift
 from dpaudit.verify.requirement import z3
 
 STEPS = range(-2, 3)

@@ -7,14 +7,12 @@ Nothing is shared with the search but the reader of the language.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.checker.counting import check_class_cost, classes, exits_of
 from dpaudit.verify.checker.formulas import compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
@@ -77,8 +75,7 @@ def check(proof: Proof) -> Checked:
         cost = scope.ratio(proof.cost, "the cost")
         for number, case in enumerate(proof.cases):
             what = f"the cost {proof.cost} is at least that of case {number + 1}, {case.cost}"
-            scope.facts.must(compared("<=", scope.ratio(case.cost, "the cost of a case"), cost), what)
-            done.append(what)
+            scope.facts.must(compared("<=", scope.ratio(case.cost, "the cost of a case"), cost), what, done)
         keeps = None if proof.claim is None else _keeps(scope, cost, proof.claim)
         return Checked(
             function=proof.function,
@@ -113,21 +110,6 @@ def epsilon(proof: Proof, parameters: Mapping[str, Fraction | int]) -> Fraction:
         raise unsure
     assert found.constant is not None
     return found.constant
-
-
-def upper_bound(proof: Proof, parameters: Mapping[str, Fraction | int]) -> UpperBound:
-    """Checks the proof, and says what it shows at parameter values. Raises as `check` and `epsilon` do."""
-    checked = check(proof)
-    value = epsilon(proof, parameters)
-    at = ", ".join(f"{name} = {Fraction(given)}" for name, given in parameters.items())
-    return UpperBound(
-        epsilon_upper=_upwards(value),
-        delta=0.0,
-        label=Label.PROVED,
-        scope=checked.scope + (f"; at {at}" if at else ""),
-        arithmetic=Arithmetic.REALS,
-        source="randomness alignment, checked",
-    )
 
 
 # --- the parts -------------------------------------------------------------------------------------------------
@@ -322,11 +304,3 @@ def _values(scope: Scope, proof: Proof, parameters: Mapping[str, Fraction | int]
         at = ", ".join(f"{name} = {value}" for name, value in given.items())
         raise InvalidSpec(f"the parameters {at} are outside the proof's scope: {', '.join(_assumptions(scope))}")
     return values
-
-
-def _upwards(value: Fraction) -> float:
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return math.inf
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

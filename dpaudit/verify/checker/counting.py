@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
@@ -23,9 +24,10 @@ from dpaudit.verify.checker.outline import Exit, Start
 from dpaudit.verify.checker.paths import Path
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
-from dpaudit.verify.checker.scope import MOVED, RANGES, Scope, division_facts
+from dpaudit.verify.checker.scope import MOVED, Scope, division_facts
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, divided, is_public
+from dpaudit.verify.proof import REACH
 
 Counts = tuple[tuple[str, int], ...]  # paths and how often each is taken, sorted, none of them 0
 MOST_STATES = 100_000  # of all turns together
@@ -135,7 +137,7 @@ def check_class_cost(both: Coupled, counts: Mapping[str, int], cost: Ratio) -> N
                 spent = sum(choice, start=ZERO)
                 if spent.symbols and any(symbol.kind not in ("parameter", "length") for symbol in spent.symbols):
                     raise ProofRejected(f"{name}: a scale depends on more than the parameters; give a potential")
-                _within(both, spent, cost, f"{name}: the cost is at most {cost}")
+                both.scope.facts.must(compared("<=", spent, cost), f"{name}: the cost is at most {cost}", both.done)
 
 
 def exits_of(start: Start, stops: list[str]) -> list[Exit]:
@@ -143,10 +145,6 @@ def exits_of(start: Start, stops: list[str]) -> list[Exit]:
     if stops:
         return [way_out for way_out in start.exits if way_out.stop is not None and way_out.stop.name in stops]
     return [way_out for way_out in start.exits if way_out.stop is None]
-
-
-def _within(both: Coupled, spent: Ratio, cost: Ratio, what: str) -> None:
-    both.discharge(both.scope.facts, compared("<=", spent, cost), what)
 
 
 def _times(options: list[Ratio], number: int) -> list[Ratio]:
@@ -158,15 +156,13 @@ def _options(both: Coupled, path: Path, second: Mapping[Symbol, Ratio]) -> list[
     drawn = [(each, second[each.symbol] - Ratio.of(each.symbol)) for each in path.draws]
     moved = [(each, shift) for each, shift in drawn if shift != ZERO]
     sizes = {tuple(abs(_number(shift.put(corner))) for _, shift in moved) for corner in _corners(both, moved)}
-    largest = [size for size in sizes if not any(size != other and all(map(_at_most, size, other)) for other in sizes)]
+    largest = [
+        size for size in sizes if not any(size != other and all(map(operator.le, size, other)) for other in sizes)
+    ]
     return [
         sum((Ratio.number(size) / each.scale for size, (each, _) in zip(sizes_, moved, strict=True)), start=ZERO)
         for sizes_ in sorted(largest)
     ]
-
-
-def _at_most(left: Fraction, right: Fraction) -> bool:
-    return left <= right
 
 
 def _number(value: Ratio) -> Fraction:
@@ -179,7 +175,7 @@ def _number(value: Ratio) -> Fraction:
 def _corners(both: Coupled, moved: Iterable[tuple[object, Ratio]]) -> Iterator[dict[Symbol, Ratio]]:
     """Every extreme position of the current answer and of the differences that are kept by `used`."""
     adjacency = both.scope.proof.adjacency
-    low, high = RANGES[adjacency]
+    low, high = REACH[adjacency]
     symbols = {symbol for _, shift in moved for symbol in shift.symbols}
     kept = []
     for symbol in sorted(symbols):

@@ -146,12 +146,6 @@ class Coupled:
 
     # --- obligations --------------------------------------------------------------------------------------------
 
-    def discharge(self, facts: Facts, goal: Formula, what: str) -> None:
-        """One obligation: shown, and written down."""
-        facts.must(goal, what)
-        if what not in self.done:
-            self.done.append(what)
-
     def check_entry(self) -> None:
         """The path before the loop, and the facts at its head on entry."""
         path, facts = self.start.before, self.before()
@@ -159,7 +153,7 @@ class Coupled:
         if self.scope.program.loop is None:
             return
         for text, fact in self.bounds(State(path.end, ZERO)):
-            self.discharge(facts, fact, f"entry: {text}")
+            facts.must(fact, f"entry: {text}", self.done)
         differences = self.differences(path.end, self.second)
         for kept in self.alignment.kept:
             self._check_kept(kept, differences, facts, ZERO, "entry")
@@ -171,7 +165,7 @@ class Coupled:
         if path.stops:
             return
         for text, fact in self.bounds(State(path.end, Ratio.of(INDEX) + ONE)):
-            self.discharge(facts, fact, f"{path.name}: {text} at the next head")
+            facts.must(fact, f"{path.name}: {text} at the next head", self.done)
         differences = self.differences(path.end, second)
         for kept in self.alignment.kept:
             self._check_kept(kept, differences, facts, Ratio.of(USED_NEXT), path.name)
@@ -195,7 +189,7 @@ class Coupled:
         for fact, line in path.facts:
             theirs = put(fact, second)
             goal = Truth(True) if theirs == fact else theirs  # word for word a fact that is known
-            self.discharge(facts, goal, f"{name}: both runs take the same branch at line {line}")
+            facts.must(goal, f"{name}: both runs take the same branch at line {line}", self.done)
         for drawn in path.draws:
             check_draw(drawn, second[drawn.symbol] - Ratio.of(drawn.symbol), facts, name, self.done)
         if nodes.Emitted() in self.scope.program.result:
@@ -210,14 +204,14 @@ class Coupled:
 
     def _check_equal(self, value: Value, second: Mapping[Symbol, Ratio], facts: Facts, what: str) -> None:
         if isinstance(value, Label):
-            self.discharge(facts, Truth(True), what)
+            facts.must(Truth(True), what, self.done)
         elif isinstance(value, Ratio):
-            self.discharge(facts, compared("==", value.put(second), value), what)
+            facts.must(compared("==", value.put(second), value), what, self.done)
         else:  # a comparison that is given away: each run's follows from the other's
             theirs = put(value, second)
             if theirs != value:
-                self.discharge(facts.assuming(value), theirs, what)
-                self.discharge(facts.assuming(theirs), value, what)
+                facts.assuming(value).must(theirs, what, self.done)
+                facts.assuming(theirs).must(value, what, self.done)
 
     def _check_kept(self, kept: Kept, differences: Mapping[str, Ratio], facts: Facts, used: Ratio, where: str) -> None:
         if kept.variable not in differences:
@@ -225,18 +219,16 @@ class Coupled:
         bound = "" if kept.by is None else " * used, in size"
         for goal in _within(kept, differences[kept.variable], used):
             what = f"{where}: {kept.variable}' - {kept.variable} is kept at {kept.value}{bound}"
-            self.discharge(facts, goal, what)
+            facts.must(goal, what, self.done)
 
 
 def check_draw(drawn: Drawn, shift: Ratio, facts: Facts, name: str, done: list[str]) -> None:
     """The scale is positive, and the law allows the shift."""
     what = f"{name}: the scale of {drawn.target} (line {drawn.line}) is positive"
-    facts.must(compared(">", drawn.scale, ZERO), what)
-    done.append(what)
+    facts.must(compared(">", drawn.scale, ZERO), what, done)
     if drawn.law == "exponential":
         what = f"{name}: the exponential draw {drawn.target} is not shifted below 0"
-        facts.must(compared(">=", shift, ZERO), what)
-        done.append(what)
+        facts.must(compared(">=", shift, ZERO), what, done)
     elif drawn.law != "laplace" and shift != ZERO:
         raise ProofRejected(f"{name}: {drawn.target} is a draw of law {drawn.law}, which no shift is known for")
 

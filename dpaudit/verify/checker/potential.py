@@ -78,7 +78,7 @@ def check_costs(both: Coupled, potential: Potential | None, cost: Ratio) -> None
             second = both.leaving(start.exits[0], path)
             spent = path_cost(start.before, second, sizes) + path_cost(path, second, sizes)
             facts = both.at_exit(start.exits[0], path).assuming(*sizes.facts())
-            both.discharge(facts, compared("<=", spent, cost), f"{path.name}: the cost is at most {cost}")
+            facts.must(compared("<=", spent, cost), f"{path.name}: the cost is at most {cost}", both.done)
         return
     if potential is None:
         raise ProofRejected("the cost has no bound: neither a potential nor how often each path is taken")
@@ -140,7 +140,7 @@ class Bound:
         spent = path_cost(self.both.start.before, self.both.second, sizes)
         allowed = self.at(self.both.start.before.end, self.both.second, ZERO, sizes)
         facts = self.both.before().assuming(*sizes.facts())
-        self.both.discharge(facts, compared("<=", spent, allowed), "entry: the cost is within the potential")
+        facts.must(compared("<=", spent, allowed), "entry: the cost is within the potential", self.both.done)
 
     def check_turn(self, path: Path) -> None:
         """What a turn of the loop costs is within what the potential rises by."""
@@ -148,7 +148,7 @@ class Bound:
         spent = path_cost(path, second, sizes)
         rise = self.at(path.end, second, self._used(USED_NEXT), sizes) - self.head(sizes)
         facts = self.both.in_turn(path).assuming(*sizes.facts())
-        self.both.discharge(facts, compared("<=", spent, rise), f"{path.name}: the cost is within the potential")
+        facts.must(compared("<=", spent, rise), f"{path.name}: the cost is within the potential", self.both.done)
 
     def check_exit(self, way_out: Exit, cost: Ratio) -> None:
         """Where the loop ends, the potential and the cost of what follows are at most the stated cost."""
@@ -161,7 +161,7 @@ class Bound:
                 spent = spent + path_cost(way_out.stop, second, sizes)
             facts = self.both.at_exit(way_out, path).assuming(*sizes.facts())
             what = f"{path.name} (from {via}): the cost is at most {cost}"
-            self.both.discharge(facts, compared("<=", spent, cost), what)
+            facts.must(compared("<=", spent, cost), what, self.both.done)
 
     def _used(self, symbol: Symbol) -> Ratio:
         return Ratio.of(symbol) if self.both.scope.proof.adjacency == "one-differs" else ZERO

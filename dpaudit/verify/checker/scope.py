@@ -16,17 +16,11 @@ from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number
 from dpaudit.verify.language import expression, nodes, text
-from dpaudit.verify.proof import ADJACENCIES, Adjacency, Proof
+from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency, Proof
 
 MOVED = Symbol("moved", "d")
 USED = Symbol("used", "used", whole=True)
 USED_NEXT = Symbol("used", "used after it", whole=True)
-RANGES: dict[Adjacency, tuple[int, int]] = {
-    "all-differ": (-1, 1),
-    "one-differs": (-1, 1),
-    "up": (0, 1),
-    "down": (-1, 0),
-}
 MOST_ANSWERS = 10_000
 
 
@@ -101,7 +95,7 @@ def fixed_values(program: nodes.Program, proof: Proof) -> None:
 
 def moves(adjacency: Adjacency) -> tuple[Formula, ...]:
     """What is known of d, how far the current answer moves; with one that differs, of `used` before and after it."""
-    low, high = RANGES[adjacency]
+    low, high = REACH[adjacency]
     moved = Ratio.of(MOVED)
     facts: list[Formula] = [compared(">=", moved, Ratio.number(low)), compared("<=", moved, Ratio.number(high))]
     if adjacency == "one-differs":

@@ -39,16 +39,16 @@ class Facts:
             facts = Facts((*facts.known, facts._told(formula)), facts.positive | facts._bare(formula), about)
         return facts
 
-    def must(self, goal: Formula, what: str) -> None:
-        """Raises `ProofRejected`, naming `what`, unless the goal follows."""
-        if self._plainly(goal):
-            return
-        answer, state = self._against(goal)
-        if answer == "unsat":
-            return
-        if answer == "sat":
-            raise ProofRejected(f"{what}: false{self._where(state, goal)}")
-        raise ProofRejected(f"{what}: z3 could not decide it in {PATIENCE_MS // 1000} s")
+    def must(self, goal: Formula, what: str, done: list[str] | None = None) -> None:
+        """Raises `ProofRejected`, naming `what`, unless the goal follows; what is shown is written down in `done`."""
+        if not self._plainly(goal):
+            answer, state = self._against(goal)
+            if answer == "sat":
+                raise ProofRejected(f"{what}: false{self._where(state, goal)}")
+            if answer != "unsat":
+                raise ProofRejected(f"{what}: z3 could not decide it in {PATIENCE_MS // 1000} s")
+        if done is not None:
+            done.append(what)
 
     def holds(self, goal: Formula) -> bool | None:
         """Whether the goal follows: True, False where a state says no, None where z3 does not know."""

@@ -23,11 +23,11 @@ from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of
 from dpaudit.verify.checker.potential import Sizes, path_cost
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
-from dpaudit.verify.checker.scope import MOVED, RANGES, Scope
+from dpaudit.verify.checker.scope import MOVED, Scope
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, State
 from dpaudit.verify.language import nodes
-from dpaudit.verify.proof import WINNER, Alignment, Shift
+from dpaudit.verify.proof import REACH, WINNER, Alignment, Shift
 
 PHASES = ("before", "after")
 
@@ -63,12 +63,6 @@ class Race:
         """The fact of a phase, of the variables of both runs."""
         both = {**first, **{f"{name}'": value for name, value in second.items()}}
         return self.scope.formula(self.alignment.phases[phase], State(both, index), f"the fact {phase} the winner")
-
-    def discharge(self, facts: Facts, goal: Formula, what: str) -> None:
-        """One obligation: shown, and written down."""
-        facts.must(goal, what)
-        if what not in self.done:
-            self.done.append(what)
 
 
 def race_of(scope: Scope, alignment: Alignment, done: list[str]) -> Race:
@@ -118,7 +112,7 @@ def _check_first(race: Race) -> None:
     for path in race.paths:
         if not _gives(path, race):
             what = f"{path.name}: the first answer always becomes the winner"
-            race.discharge(facts.assuming(*path.taken), Truth(False), what)
+            facts.assuming(*path.taken).must(Truth(False), what, race.done)
 
 
 def _check_entry(race: Race) -> None:
@@ -129,7 +123,7 @@ def _check_entry(race: Race) -> None:
         symbol: Ratio.of(Symbol("second", symbol.name)) for value in race.head.values() for symbol in _mine(value)
     }
     second = {**{name: value.put(renamed) for name, value in race.head.items()}, **entry}
-    race.discharge(race.scope.facts, race.fact("before", first, second, ZERO), "entry: the fact before the winner")
+    race.scope.facts.must(race.fact("before", first, second, ZERO), "entry: the fact before the winner", race.done)
 
 
 def _check_phase(race: Race, first: Path, second: Path, phase: str, shifts: Mapping[str, Ratio]) -> None:
@@ -146,9 +140,9 @@ def _check_phase(race: Race, first: Path, second: Path, phase: str, shifts: Mapp
             compared("==", race.head[race.winner], _second_head(race)[race.winner]),
         )
         if _gives(second, race):
-            race.discharge(facts, Truth(False), f"{name}: the second run keeps its winner")
+            facts.must(Truth(False), f"{name}: the second run keeps its winner", race.done)
             return
-    race.discharge(facts, race.fact(phase, ours, theirs, after), f"{name}: its fact is kept")
+    facts.must(race.fact(phase, ours, theirs, after), f"{name}: its fact is kept", race.done)
 
 
 def _check_winner(race: Race, first: Path, second: Path, shifts: Mapping[str, Ratio]) -> None:
@@ -158,9 +152,9 @@ def _check_winner(race: Race, first: Path, second: Path, shifts: Mapping[str, Ra
     facts, theirs, ours = _pair(race, first, second, shifts)
     facts = facts.assuming(race.fact("before", race.head, _second_head(race), Ratio.of(INDEX)))
     name = f"at the winner: {first.name} with {second.name}"
-    race.discharge(facts, compared("==", theirs[race.winner], Ratio.of(INDEX)), f"{name}: the same winner")
+    facts.must(compared("==", theirs[race.winner], Ratio.of(INDEX)), f"{name}: the same winner", race.done)
     fact = race.fact("after", ours, theirs, Ratio.of(INDEX) + ONE)
-    race.discharge(facts, fact, f"{name}: the fact after it")
+    facts.must(fact, f"{name}: the fact after it", race.done)
 
 
 def _check_cost(race: Race, shifts: Mapping[str, Ratio], cost: Ratio) -> None:
@@ -172,7 +166,7 @@ def _check_cost(race: Race, shifts: Mapping[str, Ratio], cost: Ratio) -> None:
         for drawn in path.draws:
             check_draw(drawn, second[drawn.symbol] - Ratio.of(drawn.symbol), facts, path.name, race.done)
         what = f"at the winner: {path.name}: the cost is at most {cost}"
-        race.discharge(facts.assuming(*sizes.facts()), compared("<=", spent, cost), what)
+        facts.assuming(*sizes.facts()).must(compared("<=", spent, cost), what, race.done)
 
 
 # --- the two runs of a turn ------------------------------------------------------------------------------------
@@ -190,7 +184,7 @@ def _pair(
 
 def _inside(race: Race) -> Facts:
     index = Ratio.of(INDEX)
-    low, high = RANGES[race.scope.proof.adjacency]
+    low, high = REACH[race.scope.proof.adjacency]
     return race.scope.facts.assuming(
         compared(">=", index, ZERO),
         compared("<=", index + ONE, Ratio.of(LENGTH)),

@@ -23,10 +23,10 @@ def between(law: Law, lower: Any, upper: Any, above: bool) -> Any:
         if lower is None and upper is None:
             return 1
         if upper is None:
-            return _normal_tail(lower)
+            return normal_tail(lower)
         if lower is None:
-            return _normal_tail(-upper)
-        return _normal_tail(lower) - _normal_tail(upper) if above else _normal_tail(-upper) - _normal_tail(-lower)
+            return normal_tail(-upper)
+        return normal_tail(lower) - normal_tail(upper) if above else normal_tail(-upper) - normal_tail(-lower)
     if lower is None:
         return 1 if upper is None else _gumbel(upper)
     if upper is None:
@@ -79,7 +79,8 @@ def highest_density(law: Law) -> Any:
     return {"laplace": arb(1) / 2, "exponential": arb(1), "normal": arb(1) / 2, "gumbel": arb(1) / 2}[law]
 
 
-def _normal_tail(at: Any) -> Any:
+def normal_tail(at: Any) -> Any:
+    """P(X > at) of a normal draw, for any number."""
     return (at / flint().arb(2).sqrt()).erfc() / 2
 
 

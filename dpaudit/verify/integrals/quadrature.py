@@ -7,10 +7,10 @@ range is cut far out in the outer draw's tail, and a bound on what the tail hold
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from math import ceil, sqrt
 from typing import Any
 
+from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals import laws
 from dpaudit.verify.integrals.parts import Certain, Gap, Part, Parts, Point, Whole
 from dpaudit.verify.integrals.waves import waves
@@ -83,10 +83,6 @@ def _end(cut: Parts, reach: int) -> int:
     return cut.scale * ceil(deviations)
 
 
-def _ball(number: Fraction) -> Any:
-    return flint().arb(flint().fmpq(number.numerator, number.denominator))
-
-
 def _integrand(cut: Parts, part: Part) -> Function:
     """The outer density times all factors, as a function of t."""
     arb, fmpq = flint().arb, flint().fmpq
@@ -136,7 +132,7 @@ def _of_term(term: Gap | Point, part: Part, unit: int) -> Function:
 def _of_waves(term: Gap | Point, part: Part, unit: int) -> Function:
     found = [
         (
-            _ball(wave.weight) * flint().arb(flint().fmpq(wave.at, wave.scale)).exp(),
+            ball(wave.weight) * flint().arb(flint().fmpq(wave.at, wave.scale)).exp(),
             flint().arb(flint().fmpq(wave.rate * unit, wave.scale)),
         )
         for wave in waves(term, part.inside, unit)

@@ -14,6 +14,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import BITS, Enclosure, of_ball
+from dpaudit.verify.integrals.laws import normal_tail
 from dpaudit.verify.integrals.probabilities import as_ball, within_one
 from dpaudit.verify.requirement import flint
 
@@ -152,15 +153,11 @@ def _gaussian_delta(mu: Number, epsilon: Number) -> Any:
             zero = flint().arb(0)
             if mu_.is_zero():
                 return (-epsilon_.expm1()).max(zero)
-            first, second = (_phi(sign * mu_ / 2 - epsilon_ / mu_) for sign in (1, -1))
+            first, second = (normal_tail(epsilon_ / mu_ - sign * mu_ / 2) for sign in (1, -1))
             found = first - epsilon_.exp() * second
         if found.rel_accuracy_bits() >= 60 or 2 * bits > MOST_BITS:
             return found.max(zero)
         bits *= 2
-
-
-def _phi(at: Any) -> Any:
-    return (-at / flint().arb(2).sqrt()).erfc() / 2
 
 
 def _sign(ball: Any) -> int:

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from dpaudit import validate
+from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_log
@@ -41,7 +42,7 @@ class Worst:
     @property
     def loss(self) -> Enclosure:
         """ln(p / q), enclosed; infinite where q is 0."""
-        return _log(self.p / self.q) if self.q else INFINITE
+        return of_log(self.p / self.q) if self.q else INFINITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class FiniteLosses:
             if ratio is None:
                 return INFINITE
             worst = max(worst, ratio)
-        return _log(worst)
+        return of_log(worst)
 
     def trade_off(self, first: int, second: int) -> Curve:
         """The exact vertices (type I error, type II error) of the best tests of dataset `first` against `second`.
@@ -230,20 +231,6 @@ def _rational(end: Any) -> Fraction:
     return Fraction(mantissa) * Fraction(2) ** exponent
 
 
-def _log(ratio: Fraction) -> Enclosure:
-    if ratio == 1:
-        return Enclosure(0.0, 0.0)
-    with flint().ctx.workprec(BITS):
-        return of_log(ratio)
-
-
 def _between(lower: Fraction, upper: Fraction) -> Enclosure:
     """The doubles around two rationals, rounded outwards; a probability never leaves [0, 1]."""
-    ends = [_outwards(lower, -math.inf), _outwards(upper, math.inf)]
-    return Enclosure(max(0.0, ends[0]), min(1.0, ends[1]))
-
-
-def _outwards(value: Fraction, side: float) -> float:
-    nearest = float(value)
-    short = value - Fraction(nearest)  # of the value: the nearest double may lie on the right side already
-    return nearest if short == 0 or (short > 0) == (side < 0.0) else math.nextafter(nearest, side)
+    return Enclosure(max(0.0, -above(-lower)), min(1.0, above(upper)))

@@ -41,7 +41,7 @@ class NumpyDraws(Source):
         least, most = _ends(dtype)
         if not least <= start <= start + count - 1 <= most:
             raise self.refuse(f"rng.integers draws no {np.dtype(dtype)} between {low!r} and {high!r}")
-        value = start + (self.pick(count) if count > 1 else 0)
+        value = start + self.place(count)
         if dtype is np.int64:
             return SMALL[value] if 0 <= value < 256 else np.int64(value)
         return dtype(value) if dtype in (int, bool) else np.dtype(dtype).type(value)
@@ -92,7 +92,9 @@ class NumpyDraws(Source):
         if replace or math.prod(shape) <= 1:
             places = [self._place(count, p) for _ in range(math.prod(shape))]
         elif p is None and shuffle:
-            places = self._in_order(count, math.prod(shape))
+            if math.prod(shape) > count:
+                raise self.refuse(f"{math.prod(shape)} cannot be taken from {count} without replacement")
+            places = self.in_order(count, math.prod(shape))
         else:
             raise self.refuse("rng.choice without replacement can be replayed without p and with shuffle=True only")
         if isinstance(population, int):
@@ -107,7 +109,7 @@ class NumpyDraws(Source):
         if axis != 0:
             raise self.refuse("rng.permutation can be replayed along the first axis only")
         values = np.arange(x) if isinstance(x, int | np.integer) else np.array(x)
-        return values[self._in_order(len(values), len(values))]
+        return values[self.in_order(len(values), len(values))]
 
     def permuted(self, x: Any, *, axis: Any = None, out: Any = None) -> Any:
         if np.ndim(x) != 1 or out is not None:
@@ -117,7 +119,7 @@ class NumpyDraws(Source):
     def shuffle(self, x: Any, axis: int = 0) -> None:
         if axis != 0:
             raise self.refuse("rng.shuffle can be replayed along the first axis only")
-        order = self._in_order(len(x), len(x))
+        order = self.in_order(len(x), len(x))
         x[:] = x[order] if isinstance(x, np.ndarray) else [x[place] for place in order]
 
     def bytes(self, length: int) -> bytes:
@@ -125,7 +127,7 @@ class NumpyDraws(Source):
 
     def _place(self, count: int, p: Any) -> int:
         if p is None:
-            return self.pick(count) if count > 1 else 0
+            return self.place(count)
         chances = np.asarray(p, np.float64)
         if chances.shape != (count,) or not (chances >= 0.0).all() or abs(chances.sum() - 1.0) > SUM_TOLERANCE:
             raise self.refuse(f"the p of rng.choice must be {count} probabilities that sum to 1, got {p!r}")
@@ -151,13 +153,6 @@ class NumpyDraws(Source):
                 "rng.integers(len(...)) instead"
             )
         return values
-
-    def _in_order(self, count: int, taken: int) -> list[int]:
-        """So many different places of 0..count-1, every order as likely as the next."""
-        if taken > count:
-            raise self.refuse(f"{taken} cannot be taken from {count} without replacement")
-        left = list(range(count))
-        return [left.pop(self.pick(len(left)) if len(left) > 1 else 0) for _ in range(taken)]
 
     def _filled(self, size: Any, draw: Callable[[], Any], dtype: Any) -> Any:
         shape = _shape(size)

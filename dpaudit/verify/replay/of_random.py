@@ -23,7 +23,7 @@ class StandardDraws(Source):
             raise self.refuse(f"rng.randrange takes a range of whole numbers: {error}") from None
         if count < 1:
             raise self.refuse(f"rng.randrange has nothing to draw from {values}")
-        return values[self.pick(count) if count > 1 else 0]
+        return values[self.place(count)]
 
     def randint(self, a: int, b: int) -> int:
         return self.randrange(a, operator.index(b) + 1)
@@ -50,8 +50,7 @@ class StandardDraws(Source):
     def sample(self, population: Sequence[Any], k: int, *, counts: Any = None) -> list[Any]:
         if counts is not None or not 0 <= k <= len(population):
             raise self.refuse("rng.sample takes a sequence, a number of at most its length, and no counts")
-        left = list(range(len(population)))
-        return [population[left.pop(self.pick(len(left)) if len(left) > 1 else 0)] for _ in range(k)]
+        return [population[place] for place in self.in_order(len(population), k)]
 
 
 class OwnDraws(Source):

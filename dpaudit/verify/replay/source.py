@@ -48,6 +48,15 @@ class Source(ABC):
     def pick(self, key: Key) -> int:
         """One outcome, by its place."""
 
+    def place(self, count: int) -> int:
+        """One of so many places, each as likely as the next; where there is one alone, nothing is drawn."""
+        return self.pick(count) if count > 1 else 0
+
+    def in_order(self, count: int, taken: int) -> list[int]:
+        """So many different places of 0..count-1, every order as likely as the next."""
+        left = list(range(count))
+        return [left.pop(self.place(len(left))) for _ in range(taken)]
+
     def refuse(self, message: str) -> InvalidSpec:
         """The error to raise for a draw that cannot be replayed."""
         return self.remembered(InvalidSpec(message))

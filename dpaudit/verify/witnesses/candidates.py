@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Symbol
-from dpaudit.verify.proof import ADJACENCIES, Adjacency
+from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency
 from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern
 from dpaudit.verify.witnesses.shapes import has_noisy
 
@@ -25,7 +25,6 @@ TOGETHER: dict[str, tuple[tuple[int, int], ...]] = {
     "up": ((1, 1), (1, 0), (0, 1)),
     "down": ((-1, -1), (-1, 0), (0, -1)),
 }
-ALONE: dict[str, tuple[int, ...]] = {"all-differ": (1, -1), "one-differs": (1, -1), "up": (1,), "down": (-1,)}
 
 
 def known_adjacency(adjacency: str) -> Adjacency:
@@ -66,7 +65,7 @@ def alone(adjacency: Adjacency, layout: Layout) -> Iterator[Move]:
     size = len(layout)
     edges = [place for place in range(size) if place in (0, size - 1) or layout[place] != layout[place - 1]]
     for place in edges:
-        for step in ALONE[adjacency]:
+        for step in (step for step in (1, -1) if step in REACH[adjacency]):
             yield tuple(step if each == place else 0 for each in range(size))
 
 

@@ -10,7 +10,7 @@ from itertools import product
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Emitted, Program
 from dpaudit.verify.proof import SYMMETRIC, Adjacency
-from dpaudit.verify.witnesses.candidates import Layout, known_adjacency, layouts, moved, vector, within
+from dpaudit.verify.witnesses.candidates import TOGETHER, Layout, known_adjacency, layouts, moved, vector, within
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
 from dpaudit.verify.witnesses.outcomes import Outcomes
@@ -26,12 +26,7 @@ CLIMBS = 2  # of the best pairs are improved step by step
 MOST_PATHS = 300  # with more, only the worst event's loss is computed at the end
 STEPS = tuple(Fraction(step) for step in ("4", "1", "1/2"))
 NOTHING = ()  # where an answer gives out nothing
-_MOVES: dict[str, tuple[tuple[int, int], ...]] = {
-    "all-differ": ((1, 1), (-1, -1), (1, -1), (-1, 1)),
-    "one-differs": ((0, 1), (0, -1), (1, 0), (-1, 0)),
-    "up": ((1, 1), (1, 0), (0, 1)),
-    "down": ((-1, -1), (-1, 0), (0, -1)),
-}
+_MOVES = TOGETHER | {"one-differs": ((0, 1), (0, -1), (1, 0), (-1, 0))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +114,8 @@ class _Climb:
         """The corners: both values as large or as small as the moves leave room for."""
         gives = self.outputs()
         for moves in _MOVES[self.adjacency]:
-            lows, highs = ([bound(self.most, step) for step in moves] for bound in (_lowest, _highest))
-            for x, y in product(*zip(lows, highs, strict=True)):
+            corners = [(-self.most - min(0, step), self.most - max(0, step)) for step in moves]
+            for x, y in product(*corners):
                 for each in gives:
                     yield _Style(x, y, moves, each)
 
@@ -200,11 +195,3 @@ def _event(gives: tuple[Pattern, Pattern], layout: Layout) -> OutputEvent:
             continue
         found.append((Fraction(place), each[1]) if isinstance(each, tuple) else each)
     return tuple(found)
-
-
-def _lowest(most: Fraction, step: int) -> Fraction:
-    return -most - min(0, step)
-
-
-def _highest(most: Fraction, step: int) -> Fraction:
-    return most - max(0, step)

@@ -9,8 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.upper import Arithmetic, Label
-from dpaudit.verify.checker import check, epsilon, upper_bound
+from dpaudit.verify.checker import check, epsilon
 from dpaudit.verify.proof import Alignment, Case, Potential, Proof
 from tests.verify.checker.certificates import NO_CUT_OFF, RIGHT, SPARSE, counted, proof, shift, tops
 
@@ -138,15 +137,6 @@ def test_epsilon_refuses_another_value_of_what_is_fixed() -> None:
         epsilon(stated, {"eps": 1, "N": 3})
     with pytest.raises(InvalidSpec, match="n = 4: the proof is for"):
         epsilon(stated, {"eps": 1, "n": 4})
-
-
-def test_the_upper_bound_is_rounded_upwards_and_says_what_it_is() -> None:
-    bound = upper_bound(RIGHT["c4"], {"eps": Fraction(1, 3)})
-    assert Fraction(bound.epsilon_upper) >= Fraction(1, 6)
-    assert bound.epsilon_upper == pytest.approx(1 / 6, rel=1e-15)
-    assert bound.label is Label.PROVED
-    assert bound.arithmetic is Arithmetic.REALS
-    assert bound.scope.endswith("; at eps = 1/3")
 
 
 def test_unused_details_of_the_case_do_not_matter() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.checker import ProofRejected, check, upper_bound
+from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.proof import Alignment, Case, Kept, Potential, Proof
 from tests.verify.checker.certificates import (
     ADAPTIVE,
@@ -361,7 +361,7 @@ def test_a_parameter_beyond_the_floats_is_none_of_a_proof() -> None:
     proof = replace(RIGHT["c2"], fixed={"eps": Fraction(10) ** 400})
     assert "rounding makes another number" in rejected(proof)
     with pytest.raises(InvalidSpec, match="rounding makes another number"):
-        upper_bound(RIGHT["c2"], {"eps": Fraction(10) ** 400, "N": 1, "T": 0})
+        epsilon(RIGHT["c2"], {"eps": Fraction(10) ** 400, "N": 1, "T": 0})
 
 
 @pytest.mark.parametrize("asserted", ["N > 0 and N < 0", "N % 2 == 3", "N // 2 == 1 and N > 3"])

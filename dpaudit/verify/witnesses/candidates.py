@@ -13,8 +13,7 @@ from itertools import pairwise
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Symbol
 from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency
-from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern
-from dpaudit.verify.witnesses.shapes import has_noisy
+from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, has_noisy
 
 Layout = tuple[int, ...]  # per answer: 0 for the first block's value, 1 for the second's
 Move = tuple[int, ...]  # per answer: how far it moves

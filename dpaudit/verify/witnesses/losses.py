@@ -15,12 +15,19 @@ from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import Enclosure, ball, of_ball
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
-from dpaudit.verify.witnesses.outcomes import Outcomes
-from dpaudit.verify.witnesses.outputs import OutputEvent, Values, at_least, at_most, output_event
+from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
+from dpaudit.verify.witnesses.outputs import (
+    OutputEvent,
+    Values,
+    at_least,
+    at_most,
+    filled,
+    has_noisy,
+    noisy_numbers,
+    output_event,
+)
 from dpaudit.verify.witnesses.paths import Numbers, Parameters
-from dpaudit.verify.witnesses.probabilities import Balls
 from dpaudit.verify.witnesses.rationals import named, shown
-from dpaudit.verify.witnesses.shapes import filled, has_noisy, noisy_numbers
 from dpaudit.verify.witnesses.translations import translation
 
 ALL = "all events of outputs, as real numbers"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -50,6 +50,7 @@ class Anything:
 
 
 ANY = Anything()
+NOISY = Values(None, None)  # stands for a noisy number in a shape
 Atom = Symbol | Fraction | Values | Anything
 Pattern = Atom | tuple["Pattern", ...]
 OutputEvent = tuple[Pattern, ...]  # one for every output, in order
@@ -158,3 +159,40 @@ def _grouped(event: OutputEvent) -> list[tuple[Pattern, int]]:
         else:
             groups.append((pattern, 1))
     return groups
+
+
+# --- shapes: what is the same in all runs of a path, with its noisy numbers left open -----------------------------
+
+
+def shape(outputs: Sequence[Released]) -> OutputEvent:
+    """The outputs of a path with every noisy number as "any number"."""
+    return tuple(_shaped(each) for each in outputs)
+
+
+def _shaped(released: Released) -> Pattern:
+    if isinstance(released, tuple):
+        return shape(released)
+    if isinstance(released, Symbol):
+        return released
+    return released.constant if released.is_number else NOISY
+
+
+def noisy_numbers(pattern: Pattern) -> int:
+    """How many noisy numbers a shape holds."""
+    return sum(map(noisy_numbers, pattern)) if isinstance(pattern, tuple) else int(pattern is NOISY)
+
+
+def has_noisy(pattern: Pattern) -> bool:
+    """Whether a shape holds a noisy number."""
+    return noisy_numbers(pattern) > 0
+
+
+def filled(shape: OutputEvent, by: Iterator[Pattern]) -> OutputEvent:
+    """A shape with its noisy numbers replaced, in order."""
+    return tuple(_filled(each, by) for each in shape)
+
+
+def _filled(pattern: Pattern, by: Iterator[Pattern]) -> Pattern:
+    if isinstance(pattern, tuple):
+        return filled(pattern, by)
+    return next(by) if pattern is NOISY else pattern

@@ -21,9 +21,8 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
 from dpaudit.verify.witnesses.linear import Draw, Linear, Unknown
 from dpaudit.verify.witnesses.maximum import Maximum, maximum
-from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required
+from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
 from dpaudit.verify.witnesses.rationals import in_short, named, rational, rationals
-from dpaudit.verify.witnesses.shapes import shape
 from dpaudit.verify.witnesses.states import State, evaluated, exact, near_enough, number, splits
 
 Number = Fraction | int | float

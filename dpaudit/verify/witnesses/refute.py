@@ -27,10 +27,9 @@ from dpaudit.verify.witnesses.candidates import (
 )
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import family, log_ratio
-from dpaudit.verify.witnesses.outcomes import Outcomes
+from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
 from dpaudit.verify.witnesses.paths import Parameters
-from dpaudit.verify.witnesses.probabilities import Balls
 from dpaudit.verify.witnesses.rationals import rational, rationals, shown
 
 NEAR = Fraction(1)  # the size of the answers that are tried first

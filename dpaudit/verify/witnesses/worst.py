@@ -13,12 +13,10 @@ from dpaudit.verify.proof import SYMMETRIC, Adjacency
 from dpaudit.verify.witnesses.candidates import TOGETHER, Layout, known_adjacency, layouts, moved, vector, within
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
-from dpaudit.verify.witnesses.outcomes import Outcomes
-from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most
+from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
+from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy
 from dpaudit.verify.witnesses.paths import Parameters
-from dpaudit.verify.witnesses.probabilities import Balls
 from dpaudit.verify.witnesses.rationals import rational, rationals
-from dpaudit.verify.witnesses.shapes import has_noisy
 
 SMALL = 4  # answers where styles are compared
 KEPT = 4  # styles that are followed to the number of answers asked for

@@ -14,7 +14,7 @@ import pytest
 from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Symbol
 from dpaudit.verify.witnesses.outcomes import Outcomes
-from dpaudit.verify.witnesses.shapes import NOISY
+from dpaudit.verify.witnesses.outputs import NOISY
 
 RUNS = 3000
 SAMPLING = math.sqrt(math.log(2 / 1e-11) / (2 * RUNS))  # Hoeffding: each of < 200 comparisons fails with chance 1e-11

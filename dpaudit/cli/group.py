@@ -29,7 +29,7 @@ COMMANDS = (
     "audit-scores",
     "calibrate",
 )
-INTERNAL, TOO_LITTLE_POWER, INTERRUPTED = 70, 4, 130
+INTERNAL, INTERRUPTED = 70, 130
 
 
 @dataclass

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpaudit.cli.group import TOO_LITTLE_POWER
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.ledger.database import Database, default_ledger
@@ -21,7 +20,6 @@ from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import Run, resume, start, waiting
 from dpaudit.mechanisms import Command
 from dpaudit.results.provenance import versions
-from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.sampling import Engine, ShardStore
 from dpaudit.sampling.codec import UnreadableShard
@@ -53,7 +51,7 @@ class Recording:
         if record is not None:
             result = self.ledger.load(record)
             self.run.drop(number)  # a kill may have come in between
-            return dataclasses.replace(entry, result=result, exit_code=exit_code_of(result))
+            return dataclasses.replace(entry, result=result, exit_code=result.exit_code)
         failure = self.ledger.failures(self.run.id).get(number)
         if failure is None:
             return None
@@ -151,11 +149,6 @@ def recording(
             return
         opened.callback(run.close)
         yield Recording(ledger, run, again)
-
-
-def exit_code_of(result: AuditResult) -> int:
-    """The exit code of an audit that has a verdict, apart from the verdict."""
-    return TOO_LITTLE_POWER if result.power_reached is False else 0
 
 
 def _run(database: Database, questions: Sequence[Question], options: dict[str, Any], *, again: bool) -> Run:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dpaudit.results.suite import SuiteResult
 
 NAMES = "html, md, json, junit, sarif, csv, txt, summary"
-SUITE_FILE = "suite.json"
 STANDARD = "-"
 
 
@@ -39,6 +38,8 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     from dpaudit.cli.words import one_line, say
     from dpaudit.errors import InvalidSpec
     from dpaudit.report.single import together
+    from dpaudit.results.files import FOLDER, found_at
+    from dpaudit.results.stored import load_either, stored_files
 
     try:
         chosen = report.formats_of(name.strip() for name in formats.split(","))
@@ -50,10 +51,10 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     read: list[Path] = []
     wrong = 0
     for given in results:
-        for path in _files(Path(given)):
+        for path in stored_files(Path(given)) if found_at(given) == FOLDER else [Path(given)]:
             read.append(path)
             try:
-                parts.append(_read(path))
+                parts.append(load_either(path))
             except InvalidSpec as error:
                 say(f"error: {one_line(error)}")
                 wrong += 1
@@ -67,28 +68,6 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     else:
         _several(together(parts), chosen, output, read)
     return 0
-
-
-def _files(given: Path) -> list[Path]:
-    """The files that an argument stands for."""
-    from dpaudit.errors import InvalidSpec
-    from dpaudit.results.files import FILE, FOLDER, found_at
-    from dpaudit.results.wording.quoting import clean
-
-    if found_at(given) != FOLDER:
-        return [given]
-    if found_at(given / SUITE_FILE) == FILE:
-        return [given / SUITE_FILE]
-    found = sorted(path for path in given.glob("*.json") if not path.name.startswith("."))
-    if not found:
-        raise InvalidSpec(f"{clean(given, 200)}: no result in this folder; name a result file, or a folder of a report")
-    return found
-
-
-def _read(path: Path) -> AuditResult | SuiteResult:
-    from dpaudit.results.stored import load_either
-
-    return load_either(path)
 
 
 def _is_folder(output: str, made: Format) -> bool:

@@ -17,7 +17,7 @@ from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.pipeline import run_audit
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.progress import Watcher, watching
-from dpaudit.cli.recording import STOPS, CannotResume, Recording, exit_code_of, no_longer
+from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.cli.words import duration, one_line, say, version
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.presence import LedgerLost
@@ -134,7 +134,7 @@ class Suite:
         entry = SuiteEntry(question.name, question.expect, source=str(question.source))
         try:
             result = self._result(number, question, watcher)
-            return replace(entry, result=result, exit_code=exit_code_of(result))
+            return replace(entry, result=result, exit_code=result.exit_code)
         except STOPS:
             raise
         except DpAuditError as error:

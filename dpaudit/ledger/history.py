@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.certify.certificate import plain
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, Record
-from dpaudit.results.strict_json import text_of
+from dpaudit.results.strict_json import stored, text_of
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
 from dpaudit.results.wording.quoting import cell, clean
@@ -19,6 +18,10 @@ from dpaudit.results.wording.statements import verdict_text
 
 SHORT = 12  # digits of a commit in a table
 HEADER = ("date", "commit", "runs", "claimed", "certified", "confidence", "verdict", "source", "asked")
+TOLD = (  # of a record, in the order in which a point has it
+    *("reference", "fingerprint", "started", "recorded", "commit", "version", "seed", "runs", "confidence"),
+    *("claimed", "lower", "epsilon_lower", "delta", "p_value", "verdict"),
+)
 NOTHING_YET = "no result is recorded in it yet"
 
 
@@ -38,21 +41,8 @@ class HistoryPoint:
         record = self.record
         return {
             "audit": record.name,
-            "reference": record.reference,
-            "fingerprint": record.fingerprint,
+            **{key: stored(getattr(record, key)) for key in TOLD},
             "started": record.started or record.recorded,
-            "recorded": record.recorded,
-            "commit": record.commit,
-            "version": record.version,
-            "seed": record.seed,
-            "runs": record.runs,
-            "confidence": record.confidence,
-            "claimed": None if record.claimed is None else plain(record.claimed),
-            "lower": plain(record.lower),
-            "epsilon_lower": plain(record.epsilon_lower),
-            "delta": record.delta,
-            "p_value": record.p_value,
-            "verdict": record.verdict,
             "source_changed": self.source_changed,
             "question_changed": self.question_changed,
         }

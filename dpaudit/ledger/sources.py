@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,14 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, Record
 from dpaudit.results.change import Half
 from dpaudit.results.files import FILE, FOLDER, found_at
+from dpaudit.results.provenance import git
 from dpaudit.results.result import AuditResult
-from dpaudit.results.stored import load_either
+from dpaudit.results.stored import load_either, stored_files
+from dpaudit.results.stored.suites import SUITE_FILE
 from dpaudit.results.suite import SuiteResult
 from dpaudit.results.wording.quoting import clean
 
 MAGIC = b"SQLite format 3\x00"
-SUITE = "suite.json"
-GIT_S = 10.0  # seconds that git may take to name a commit
 FEW = 5  # commits that a message names
 
 
@@ -46,13 +46,8 @@ def read_side(named: str, ledger: Path) -> tuple[str, tuple[Half, ...]]:
 def full_commit(named: str) -> str:
     """The commit that git means by a name here, in full; the name itself where git knows none or is not there."""
     asked, tail = named.removesuffix(DIRTY), DIRTY if named.endswith(DIRTY) else ""
-    command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, check=False)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return named
-    digits = found.stdout.strip()
-    return f"{digits}{tail}" if found.returncode == 0 and digits else named
+    digits = git(os.curdir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}")
+    return f"{digits}{tail}" if digits else named
 
 
 def _is_ledger(path: Path) -> bool:
@@ -65,13 +60,10 @@ def _is_ledger(path: Path) -> bool:
 
 def _folder(path: Path) -> tuple[str, tuple[Half, ...]]:
     """The suite of a report folder; without one, every result in it."""
-    if found_at(path / SUITE) == FILE:
-        return f"suite {clean(path / SUITE, 200)}", _halves(load_either(path / SUITE))
-    files = sorted(path.glob("*.json"))
-    if not files:
-        raise InvalidSpec(f"{clean(path, 200)}: no result (*.json) is in this folder; name a folder of a report")
+    files = stored_files(path)
     halves = tuple(half for file in files for half in _halves(load_either(file)))
-    return f"{len(files)} results in {clean(path, 200)}", halves
+    alone = files[0].name == SUITE_FILE
+    return f"suite {clean(files[0], 200)}" if alone else f"{len(files)} results in {clean(path, 200)}", halves
 
 
 def _halves(read: AuditResult | SuiteResult) -> tuple[Half, ...]:

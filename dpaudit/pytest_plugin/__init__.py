@@ -10,6 +10,8 @@ import argparse
 import os
 import shlex
 from collections.abc import Generator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,15 +31,15 @@ MARKER = (
 )
 
 
+@dataclass
 class SessionState:
-    """What one process knows of the session: its plan, where the report goes, and what its tests have audited."""
+    """What one process knows of the session: its plan, where the report goes, and the modules of its tests."""
 
-    def __init__(self, plan: Spending, folder: Path | None, baseline: Path | None, shared: bool) -> None:
-        self.plan = plan
-        self.folder = folder  # of the report
-        self.baseline = baseline  # the file of accepted findings
-        self.shared = shared  # by several processes, of which this is one that runs tests
-        self.modules: tuple[ModuleType, ...] | None = None
+    plan: Spending
+    folder: Path | None  # of the report
+    baseline: Path | None  # the file of accepted findings
+    shared: bool  # by several processes, of which this is one that runs tests
+    modules: tuple[ModuleType, ...] | None = None
 
 
 STATE = pytest.StashKey[SessionState]()
@@ -52,7 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     told = ", ".join(f"{name} {profile.runs:,} runs" for name, profile in PROFILES.items())
     group.addoption("--dpaudit-profile", choices=tuple(PROFILES), help=f"how much an audit may spend: {told} (dev)")
     group.addoption("--dpaudit-seed", type=_seed, metavar="N", help="the seed of every audit, whatever its test says")
-    group.addoption("--dpaudit-runs", type=_runs, metavar="N", help="the runs of every audit, whatever its test says")
+    group.addoption(
+        "--dpaudit-runs",
+        type=_runs,
+        metavar="N",
+        help="the runs of every audit, whatever its test says",
+    )
     group.addoption("--dpaudit-report", metavar="DIR", help="write each result, and a report of all, into DIR")
 
 
@@ -214,7 +221,7 @@ def _modules(request: pytest.FixtureRequest) -> set[ModuleType]:
     return {module for module in tests | ours if isinstance(module, ModuleType)}
 
 
-def _whole(text: str, least: int) -> int:
+def _whole(least: int, text: str) -> int:
     """A whole number of an option, `200000`, `200_000` or `2e5`."""
     try:
         number = int(float(text) if "e" in text.lower() else text)
@@ -226,9 +233,4 @@ def _whole(text: str, least: int) -> int:
     return number
 
 
-def _seed(text: str) -> int:
-    return _whole(text, 0)
-
-
-def _runs(text: str) -> int:
-    return _whole(text, FEWEST)
+_seed, _runs = partial(_whole, 0), partial(_whole, FEWEST)

@@ -17,7 +17,6 @@ from dpaudit.pytest_plugin.records import AuditOfTest
 
 if TYPE_CHECKING:
     from dpaudit.mechanisms import Description
-    from dpaudit.results.acceptance import Acceptance
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteEntry
     from dpaudit.spec_file.settings import Settings
@@ -80,6 +79,7 @@ class Auditor:
     ) -> tuple[SuiteEntry, Exception | None]:
         """What became of one audit, recorded; and what the test is to raise."""
         from dpaudit import errors
+        from dpaudit.ledger.baseline import read_baseline, review
         from dpaudit.results.suite import SuiteEntry
         from dpaudit.results.verdict import Verdict
         from dpaudit.spec_file.settings import read_settings
@@ -99,11 +99,12 @@ class Auditor:
             confidence=float(self.plan.usual["confidence"]),
         )
         try:
-            settings, acceptances = read_settings(self.place.root), _acceptances(self.place.baseline)
+            settings, baseline = read_settings(self.place.root), self.place.baseline
+            acceptances = () if baseline is None else read_baseline(baseline)  # before the runs: no verdict is lost
             asked = self.plan.settle(said)
             record = replace(record, confidence=_number(asked["confidence"], record.confidence))
             entry = replace(entry, result=self._result(mechanism, asked, said, entry.name, settings))
-            entry = _reviewed(entry, acceptances)
+            (entry,), _ = review((entry,), acceptances, date.today())
         except errors.DpAuditError as error:
             self._keep(replace(record, error=str(error), exit_code=error.exit_code))
             raise
@@ -163,7 +164,7 @@ class Auditor:
             record,
             verdict=result.verdict.value,
             as_expected=entry.as_expected,
-            exit_code=4 if result.power_reached is False else 0,
+            exit_code=result.exit_code,
             accepted=entry.accepted.fingerprint if entry.covered and entry.accepted else None,
             bits_refuted=result.representation_refuted,
             in_part=bool(result.unseen or result.unpaired),
@@ -284,22 +285,3 @@ def _recorded(result: AuditResult, root: Path, ledger: str | None) -> str | None
     except DpAuditError as error:
         return str(error)
     return None
-
-
-def _acceptances(baseline: Path | None) -> tuple[Acceptance, ...]:
-    """The accepted findings that the project keeps; read before anything runs, so that no verdict is lost to them."""
-    if baseline is None:
-        return ()
-    from dpaudit.ledger.baseline import read_baseline
-
-    return read_baseline(baseline)
-
-
-def _reviewed(entry: SuiteEntry, acceptances: tuple[Acceptance, ...]) -> SuiteEntry:
-    """The entry with the accepted finding that covers it."""
-    if not acceptances:
-        return entry
-    from dpaudit.ledger.baseline import review
-
-    entries, _ = review((entry,), acceptances, date.today())
-    return entries[0]

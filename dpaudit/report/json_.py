@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import SUITE_SCHEMA
-from dpaudit.results.strict_json import text_of
+from dpaudit.results.strict_json import stored, text_of
 from dpaudit.results.suite import SuiteResult
 
 
@@ -28,25 +26,11 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
             "exit_code": entry.exit_code,
             "error": entry.error,
             "p_value_holm": adjusted,
-            "accepted": None if entry.accepted is None else _acceptance(entry.accepted),
+            "accepted": stored(entry.accepted),
             "result": None if entry.result is None else entry.result.to_dict(),
         }
         for entry, adjusted in zip(suite.entries, suite.holm(), strict=True)
     ]
-    reviewed = [
-        {"acceptance": _acceptance(each.acceptance), "expired": each.expired, "matched": each.matched}
-        for each in suite.reviewed
-    ]
     head = {"schema": SUITE_SCHEMA, "confidence": suite.confidence, "exit_code": suite.exit_code}
     # ASCII only: hidden and bidirectional characters stand as escapes, and come back exactly
-    return text_of({**head, "reviewed": reviewed, "entries": entries})
-
-
-def _acceptance(made: Acceptance) -> dict[str, Any]:
-    return {
-        "fingerprint": made.fingerprint,
-        "finding": made.finding,
-        "reason": made.reason,
-        "accepted": made.accepted.isoformat(),
-        "until": made.until.isoformat(),
-    }
+    return text_of({**head, "reviewed": stored(suite.reviewed), "entries": entries})

@@ -11,8 +11,6 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.suites import joint_confidence
 
-TOO_LITTLE_POWER = 4
-
 
 def alone(result: AuditResult) -> SuiteResult:
     """The suite of one result, of which no violation was known beforehand."""
@@ -76,5 +74,4 @@ def _reviewed(listed: Iterable[Reviewed]) -> tuple[Reviewed, ...]:
 
 def entry_of(result: AuditResult) -> SuiteEntry:
     """A result as an entry that expects no refutation."""
-    code = TOO_LITTLE_POWER if result.power_reached is False else 0
-    return SuiteEntry(result.name, Verdict.NOT_REFUTED, result, exit_code=code)
+    return SuiteEntry(result.name, Verdict.NOT_REFUTED, result, exit_code=result.exit_code)

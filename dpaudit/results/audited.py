@@ -157,6 +157,11 @@ class Audited:
         least = self.least_caught(wanted.pop("mass"))
         return least is not None and least <= next(iter(wanted.values()))
 
+    @property
+    def exit_code(self) -> int:
+        """The code of an audit that has a verdict, apart from the verdict: 4 for too little power, otherwise 0."""
+        return 4 if self.power_reached is False else 0
+
     def least_caught(self, mass: float, *, delta: float | None = None) -> float | None:
         """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
 

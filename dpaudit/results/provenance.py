@@ -61,14 +61,15 @@ def commit_of(folder: str | os.PathLike[str]) -> str | None:
 
 @cache
 def _commit_of(folder: str) -> str | None:
-    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    commit = git(folder, "rev-parse", "--verify", "HEAD")
     if commit is None or not COMMIT.fullmatch(commit):
         return None
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+    changed = git(folder, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
     return f"{commit}-dirty" if changed else commit
 
 
-def _git(folder: str, *arguments: str) -> str | None:
+def git(folder: str, *arguments: str) -> str | None:
+    """What git says in a folder; None where it fails, or is not there."""
     quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     try:
         asked = ["git", "-c", "core.fsmonitor=false", "-C", folder, *arguments]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields, is_dataclass
+from datetime import date
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -13,7 +14,7 @@ from dpaudit.results.wording.quoting import clean
 
 
 def stored(value: Any) -> Any:
-    """A value as JSON holds it: a dataclass by its fields in their order, a tuple as a list.
+    """A value as JSON holds it: a dataclass by its fields in their order, a tuple as a list, a day as text.
 
     >>> from dpaudit.results.control import Control
     >>> stored((Control(0.01, 0.001, math.inf, 19, 20, 19),))
@@ -25,6 +26,8 @@ def stored(value: Any) -> Any:
         return [stored(each) for each in value]
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, date):
+        return value.isoformat()
     return "inf" if value == math.inf else value
 
 

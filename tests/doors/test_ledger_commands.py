@@ -18,6 +18,7 @@ from dpaudit.ledger import sources
 from dpaudit.ledger.baseline import read_baseline
 from dpaudit.ledger.results import Ledger
 from dpaudit.report import json_
+from dpaudit.results import provenance
 from dpaudit.results.fingerprint import fingerprint
 from tests.golden import example
 from tests.ledger import made
@@ -118,7 +119,7 @@ def test_a_commit_is_named_as_git_names_it(run: Run, monkeypatch: pytest.MonkeyP
         assert command[-2:] == ["--end-of-options", "main^{commit}"]
         return subprocess.CompletedProcess(command, 0, "b" * 40 + "\n", "")
 
-    monkeypatch.setattr(sources.subprocess, "run", answered)
+    monkeypatch.setattr(provenance.subprocess, "run", answered)
     assert sources.full_commit("main") == "b" * 40
     assert sources.full_commit("main-dirty") == "b" * 40 + "-dirty"
     code, out, _ = run("compare", "sound.json", "main")
@@ -127,7 +128,7 @@ def test_a_commit_is_named_as_git_names_it(run: Run, monkeypatch: pytest.MonkeyP
     def missing(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         raise FileNotFoundError("git")
 
-    monkeypatch.setattr(sources.subprocess, "run", missing)
+    monkeypatch.setattr(provenance.subprocess, "run", missing)
     assert sources.full_commit("main") == "main"
 
 

@@ -40,7 +40,7 @@ from dpaudit.results.wording.quoting import clean
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
 CURE = "restore the file, or audit again"
 GIVE = "give the path of a result that dpaudit saved"
-_values = partial(msgspec.convert, strict=False, from_attributes=True)  # of a model, as ours; "inf" is infinity
+of_model = partial(msgspec.convert, strict=False, from_attributes=True)  # of a model, as ours; "inf" is infinity
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
@@ -121,21 +121,21 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         evidence=main.evidence,
         certificate=main.certificate,
         runs_used=model.runs_used,
-        explored=_values(model.explored, tuple[Explored, ...]),
+        explored=of_model(model.explored, tuple[Explored, ...]),
         ceiling=float(model.ceiling),
         reproducible=model.reproducible,
-        health=_values(model.health, Health),
+        health=of_model(model.health, Health),
         blocks=tuple(_block(each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
         others=tuple(others),
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
-        controls=_values(model.controls, tuple[Control, ...]),
+        controls=of_model(model.controls, tuple[Control, ...]),
         upper=None if model.upper is None else _upper(model.upper),
-        histogram=_values(model.histogram or None, Histogram | None),
+        histogram=of_model(model.histogram or None, Histogram | None),
         trail=tuple(_evidence(each) for each in raw.get("trail", ())),
         adjacency=tuple(raw.get("adjacency", ())),
         unseen=raw.get("unseen", 0),
         unpaired=raw.get("unpaired", 0),
-        endings=_values(model.endings or (), tuple[Ending, ...]),
+        endings=of_model(model.endings or (), tuple[Ending, ...]),
         provenance=raw["provenance"],
     )
 
@@ -152,7 +152,7 @@ def _finding(
         claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[mine.witness.pair].distance),
         _witness(stored["witness"], place),
         _evidence(stored["evidence"]),
-        _values(mine.certificate, Certificate),
+        of_model(mine.certificate, Certificate),
     )
 
 
@@ -165,7 +165,7 @@ def _evidence(stored: dict[str, Any]) -> Evidence:
 def _upper(u: StoredUpper) -> UpperBound:
     """The upper bound, as it was given: nothing in a result can tell whether it is right."""
     try:
-        bound: UpperBound = _values(u, UpperBound)
+        bound: UpperBound = of_model(u, UpperBound)
         return bound
     except msgspec.ValidationError as error:
         raise InvalidSpec(f"upper: {error}; {CURE}") from None

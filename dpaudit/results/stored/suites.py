@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -18,14 +19,16 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.audited import SCHEMA
+from dpaudit.results.files import FILE, found_at
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import Probability, Stored, StoredResult
-from dpaudit.results.stored.reading import CURE, TOLERANCE, agree, check_schema, named, read, result_of
+from dpaudit.results.stored.reading import CURE, TOLERANCE, agree, check_schema, named, of_model, read, result_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.quoting import clean
 
-SUITE_SCHEMA = "dpaudit.suite/1"
+SUITE_SCHEMA, SUITE_FILE = "dpaudit.suite/1", "suite.json"
 SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing
 ROUNDED = 1e-3  # relative; a confidence close to 1 keeps few digits of its distance from 1
 
@@ -97,16 +100,24 @@ def load_either(path: str | os.PathLike[str]) -> AuditResult | SuiteResult:
         return result_of(raw) if raw["schema"] == SCHEMA else _suite_of(raw)
 
 
+def stored_files(folder: Path) -> list[Path]:
+    """The stored files of a folder: its suite.json, or else every result in it. Raises `InvalidSpec` for none."""
+    if found_at(folder / SUITE_FILE) == FILE:
+        return [folder / SUITE_FILE]
+    found = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
+    if not found:
+        raise InvalidSpec(
+            f"{clean(folder, 200)}: no result (*.json) is in this folder; name a result file, or a folder of a report"
+        )
+    return found
+
+
 def _suite_of(raw: Any) -> SuiteResult:
     check_schema(raw, SUITE_SCHEMA)
     model = msgspec.convert(raw, StoredSuite)
     entries = [_entry(each, mine, j) for j, (each, mine) in enumerate(zip(raw["entries"], model.entries, strict=True))]
-    reviewed = [] if model.reviewed is UNSET else model.reviewed
-    suite = SuiteResult(
-        entries=tuple(entries),
-        confidence=model.confidence,
-        reviewed=tuple(Reviewed(_acceptance(each.acceptance), each.expired, each.matched) for each in reviewed),
-    )
+    reviewed = of_model(model.reviewed or (), tuple[Reviewed, ...])
+    suite = SuiteResult(tuple(entries), model.confidence, reviewed)
     _check(suite, model)
     return suite
 
@@ -116,14 +127,10 @@ def _entry(stored: dict[str, Any], mine: StoredEntry, number: int) -> SuiteEntry
         result = None if mine.result is None else result_of(stored["result"])
     except InvalidSpec as error:
         raise InvalidSpec(f"entries[{number}].result: {error}") from None
-    made = mine.accepted
-    accepted = None if made is UNSET or made is None else _acceptance(made)
-    source = None if mine.source is UNSET else mine.source
-    return SuiteEntry(mine.name, Verdict(mine.expect), result, mine.error, mine.exit_code, accepted, source)
-
-
-def _acceptance(made: StoredAcceptance) -> Acceptance:
-    return Acceptance(made.fingerprint, made.finding, made.reason, made.accepted, made.until)
+    accepted = of_model(mine.accepted or None, Acceptance | None)
+    return SuiteEntry(
+        mine.name, Verdict(mine.expect), result, mine.error, mine.exit_code, accepted, mine.source or None
+    )
 
 
 def _check(suite: SuiteResult, model: StoredSuite) -> None:

@@ -79,7 +79,7 @@ def test_one_format_goes_into_a_file(folder: Path, tmp_path: Path) -> None:
         (["{0}/none.json"], "there is no such file"),
         (["{0}", "--format", "pdf"], "--format: a format must be one of"),
         (["{0}", "--format", "md,csv"], "several formats need --output"),
-        (["{1}"], "no result in this folder"),
+        (["{1}"], "no result (*.json) is in this folder"),
         (["{1}/forged.json"], "but the counts give"),
         (["{0}", "--format", "csv", "--output", "{0}/suite.json/x"], "--output: "),
         (["{0}", "--format", "csv", "--output", "{0}/suite.json"], "suite.json is one of the files that were read"),

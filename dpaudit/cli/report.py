@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit import report
+
 if TYPE_CHECKING:
     from dpaudit.report import Format
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult
 
-NAMES = "html, md, json, junit, sarif, csv, txt, summary"
+NAMES = ", ".join(report.FORMATS)
 STANDARD = "-"
 
 
@@ -34,7 +36,6 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     another, all results in it. Results without a suite are reported as if no violation had been expected of them. A
     file that was read is never written over.
     """
-    from dpaudit import report
     from dpaudit.cli.words import one_line, say
     from dpaudit.errors import InvalidSpec
     from dpaudit.report.single import together
@@ -104,7 +105,6 @@ def _print(text: str) -> None:
 
 
 def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, read: list[Path]) -> None:
-    from dpaudit import report
     from dpaudit.cli.options import writing
     from dpaudit.results.files import write_text
 
@@ -120,7 +120,6 @@ def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, rea
 
 
 def _several(suite: SuiteResult, chosen: tuple[Format, ...], output: str, read: list[Path]) -> None:
-    from dpaudit import report
     from dpaudit.cli.options import writing
 
     names: list[str] = [each.file for each in chosen]

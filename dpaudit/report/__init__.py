@@ -1,7 +1,7 @@
 """One format, one module with `render_result` and `render_suite`, and one line in `FORMATS`.
 
 Every format prints the sentences of `dpaudit.results.wording`; none has wording about a result of its own. A module is
-loaded when its format is asked for.
+loaded when its format is asked for. A format that writes a file for each audit, too, has a third function, `files`.
 """
 
 from __future__ import annotations
@@ -13,48 +13,65 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import write_text
-from dpaudit.results.question import spec_hash
-from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteResult
 from dpaudit.results.wording.quoting import clean
+
+if TYPE_CHECKING:  # the command line reads `FORMATS` before it knows whether there is anything to report
+    from dpaudit.results.result import AuditResult
+    from dpaudit.results.suite import SuiteResult
 
 LONGEST_SLUG = 60
 USUAL = ("json", "md", "html")
 
+Names = Sequence[str | None]  # of files, one an audit; None for an audit that has none
+
 
 class Report(Protocol):
-    """What the module of a format has: two pure functions, from a value to the whole text of a file."""
+    """What the module of a format has: pure functions, from a value to the whole text of a file."""
 
     def render_result(self, result: AuditResult) -> str:
         """The text for one result."""
 
-    def render_suite(self, suite: SuiteResult, *, records: Sequence[str | None] = ()) -> str:
+    def render_suite(self, suite: SuiteResult, *, records: Names = ()) -> str:
         """The text for a suite; `records` are the names of the files that hold its results, where there are any."""
+
+
+class Folder(Report, Protocol):
+    """What the module of a format has that writes a file for each audit, beside that of the suite."""
+
+    def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
+        """The name of each file, and what makes its text; `names` are those that the records have or would have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its name, its module here, and the file that a suite is written to."""
+    """A format: its name, its module here, the file that a suite is written to, and whether it writes `files`."""
 
     name: str
     module: str
     file: str
+    folder: bool = False
 
     def load(self) -> Report:
         """The module, imported now."""
         return cast(Report, importlib.import_module(f"dpaudit.report.{self.module}"))
 
+    def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
+        """The name of each file of a suite, and what makes its text."""
+        if self.folder:
+            return cast(Folder, self.load()).files(suite, names, records)
+        return [(self.file, partial(self.load().render_suite, suite, records=records))]
+
 
 FORMATS = {
-    each.name: each
-    for each in (
-        Format("json", "json_", "suite.json"),
+    made.name: made
+    for made in (
+        Format("json", "json_", "suite.json", folder=True),
         Format("md", "markdown", "report.md"),
-        Format("html", "html", "index.html"),
+        Format("html", "html", "index.html", folder=True),
         Format("junit", "junit", "junit.xml"),
         Format("sarif", "sarif", "dpaudit.sarif"),
         Format("csv", "csv_", "results.csv"),
@@ -62,7 +79,7 @@ FORMATS = {
         Format("summary", "summary", "summary.md"),
     )
 }
-SUFFIXES = {Path(each.file).suffix: each for each in FORMATS.values() if each.name != "summary"}
+SUFFIXES = {Path(made.file).suffix: made for made in FORMATS.values() if made.name != "summary"}
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
@@ -88,6 +105,8 @@ def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
 
 def render(report: AuditResult | SuiteResult, made: Format) -> str:
     """The whole text of a result or a suite in one format, with no other file beside it."""
+    from dpaudit.results.suite import SuiteResult
+
     module = made.load()
     return module.render_suite(report) if isinstance(report, SuiteResult) else module.render_result(report)
 
@@ -100,59 +119,34 @@ def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Pa
     return write_text(path, render(report, format_of(path)))
 
 
-def write_suite(
-    suite: SuiteResult, folder: str | os.PathLike[str], formats: Iterable[str] = USUAL, *, n_jobs: int = 2
-) -> list[Path]:
+def write_suite(suite: SuiteResult, folder: str | os.PathLike[str], formats: Iterable[str] = USUAL) -> list[Path]:
     """Writes a suite into a folder, in each of the formats; returns the paths, in the order of the formats.
 
     The records come first, whatever the order of the formats: `json` is a file for each result, and `suite.json`.
-    Where a format fails, the others are written all the same, and its error is raised at the end. Raises `InvalidSpec`
+    Where a file fails, the others are written all the same, and its error is raised at the end. Raises `InvalidSpec`
     for a name that no format has, before anything is written.
     """
     chosen = formats_of(formats)
-    names, kept = record_names(suite), FORMATS["json"] in chosen
-    steps: list[tuple[str, Callable[[], list[Path]]]] = []
-    for entry, name in zip(suite.entries, names, strict=True):
-        if kept and entry.result is not None and name is not None:
-            steps.append(("json", partial(_write_record, entry.result, Path(folder, name))))
-    for each in sorted(chosen, key=lambda each: each.name != "json"):
-        if each.name == "html":
-            steps.append((each.name, partial(_write_html, suite, folder, names, kept, n_jobs)))
-        else:
-            steps.append((each.name, partial(_write_whole, suite, folder, names if kept else (), each)))
-    written: dict[str, list[Path]] = {each.name: [] for each in chosen}
+    names = record_names(suite)
+    records = names if FORMATS["json"] in chosen else ()
+    written: dict[str, list[Path]] = {made.name: [] for made in chosen}
     failed: list[Exception] = []
-    for name, step in steps:
-        try:
-            written[name] += step()
-        except Exception as error:  # whatever it is, it must not cost the files that follow
-            error.add_note(f"while the report was written as {name}")
-            failed.append(error)
+    for made in sorted(chosen, key=lambda made: made.name != "json"):
+        for name, text in made.files(suite, names, records):
+            try:
+                written[made.name].append(write_text(Path(folder, name), text()))
+            except Exception as error:  # whatever it is, it must not cost the files that follow
+                error.add_note(f"while the report was written as {made.name}")
+                failed.append(error)
     if failed:
         raise failed[0]
     return [path for paths in written.values() for path in paths]
 
 
-def _write_record(result: AuditResult, path: Path) -> list[Path]:
-    return [result.save(path)]
-
-
-def _write_whole(
-    suite: SuiteResult, folder: str | os.PathLike[str], records: Sequence[str | None], made: Format
-) -> list[Path]:
-    return [write_text(Path(folder, made.file), made.load().render_suite(suite, records=records))]
-
-
-def _write_html(
-    suite: SuiteResult, folder: str | os.PathLike[str], names: Sequence[str | None], kept: bool, n_jobs: int
-) -> list[Path]:
-    from dpaudit.report import html
-
-    return html.write_suite(suite, folder, names, n_jobs=n_jobs, beside=kept)
-
-
 def record_names(suite: SuiteResult) -> tuple[str | None, ...]:
     """The file name of each result: its name as a slug and the head of its spec's hash; None where there is none."""
+    from dpaudit.results.question import spec_hash
+
     names: list[str | None] = []
     taken: set[str] = set()
     for entry in suite.entries:
@@ -174,18 +168,3 @@ def slug(name: str) -> str:
     ('noisy-count-half-the-noise', 'etc')
     """
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:LONGEST_SLUG].strip("-") or "audit"
-
-
-__all__ = [
-    "FORMATS",
-    "USUAL",
-    "Format",
-    "Report",
-    "format_of",
-    "formats_of",
-    "record_names",
-    "render",
-    "slug",
-    "write",
-    "write_suite",
-]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import SUITE_SCHEMA
@@ -34,3 +35,13 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     head = {"schema": SUITE_SCHEMA, "confidence": suite.confidence, "exit_code": suite.exit_code}
     # ASCII only: hidden and bidirectional characters stand as escapes, and come back exactly
     return text_of({**head, "reviewed": stored(suite.reviewed), "entries": entries})
+
+
+def files(
+    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None]
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """A record for each result, and the suite."""
+    for entry, name in zip(suite.entries, names, strict=True):
+        if entry.result is not None and name is not None:
+            yield name, partial(render_result, entry.result)
+    yield "suite.json", partial(render_suite, suite)

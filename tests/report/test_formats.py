@@ -17,6 +17,7 @@ from statsmodels.stats.multitest import multipletests
 
 from dpaudit import report
 from dpaudit.errors import InvalidSpec
+from dpaudit.report import html
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import SuiteEntry, SuiteResult, holm
 from dpaudit.results.verdict import Verdict
@@ -168,19 +169,12 @@ def test_no_format_names_a_record_that_is_not_written(tmp_path: Path) -> None:
     )
 
 
-def test_the_formats_that_are_written_unless_others_are_asked_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    pages: list[tuple[object, ...]] = []
-
-    def pretended(suite: SuiteResult, folder: object, records: object, **options: object) -> list[Path]:
-        pages.append((suite, records, options))
-        return [tmp_path / "index.html"]
-
-    monkeypatch.setattr("dpaudit.report.html.write_suite", pretended)
-    names = [path.name for path in report.write_suite(example.suite(), tmp_path, n_jobs=1)]
-    assert names[-3:] == ["suite.json", "report.md", "index.html"]
-    assert pages == [(example.suite(), report.record_names(example.suite()), {"n_jobs": 1, "beside": True})]
+def test_the_formats_that_are_written_unless_others_are_asked_for(tmp_path: Path) -> None:
+    paths = report.write_suite(example.suite(), tmp_path)
+    records = [name for name in report.record_names(example.suite()) if name]
+    pages = [name for name in html.page_names(records) if name]
+    assert [path.name for path in paths] == [*records, "suite.json", "report.md", "index.html", *pages]
+    assert all(name in paths[3].read_text(encoding="utf-8") for name in records)  # a link to each
 
 
 @pytest.mark.parametrize("broken", ["json", "md", "csv"])
@@ -241,6 +235,7 @@ def test_a_format_is_one_module_and_one_line() -> None:
         module = made.load()
         assert callable(module.render_result)
         assert callable(module.render_suite)
+        assert hasattr(module, "files") is made.folder
     assert len({made.file for made in report.FORMATS.values()}) == len(report.FORMATS)
 
 

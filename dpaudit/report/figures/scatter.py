@@ -133,7 +133,7 @@ def _marks(panel: Panel, audits: Sequence[_Audit]) -> None:
     links, claims, exact, proved, kept, refuted = (list[Places]() for _ in range(6))
 
     def at(claim: float, value: float, aside: float) -> Places:
-        return np.asarray(panel.at(claim, max(value, panel.y.low)) + np.array((aside, 0.0)))
+        return np.add(panel.at(claim, max(value, panel.y.low)), (aside, 0.0))
 
     for claim, members in columns.items():
         places = [room * (k - (len(members) - 1) / 2.0) for k in range(len(members))]

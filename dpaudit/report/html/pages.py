@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dpaudit.report.html.templating import render
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from dpaudit.report.figures import Drawing
 
+OVERVIEW = "index.html"
 REPEAT = "repeat"
 NO_VERDICT = "no verdict"
 
@@ -94,15 +97,11 @@ def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: 
     from dpaudit.report.figures import suite_drawing
 
     table = audits_table(suite)
-    links = [*pages, *[None] * (len(suite.entries) - len(pages))]
-    kept = [*records, *[None] * (len(suite.entries) - len(records))]
-    rows = [
-        Row(cells, link, tone(entry.result, entry))
-        for cells, link, entry in zip(table.rows, links, suite.entries, strict=True)
-    ]
+    linked = list(itertools.zip_longest(suite.entries, table.rows, pages, records))
+    rows = [Row(cells, page, tone(entry.result, entry)) for entry, cells, page, _ in linked]
     odd = [
-        (*around(suite_line(entry), clean(entry.name)), link)
-        for entry, link in zip(suite.entries, links, strict=True)
+        (*around(suite_line(entry), clean(entry.name)), page)
+        for entry, _, page, _ in linked
         if not entry.as_expected or entry.error or stands_out(entry)
     ]
     return render(
@@ -112,11 +111,31 @@ def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: 
         table=table,
         rows=rows,
         odd=odd,
-        picture=Picture(suite_drawing(suite, links)) if suite.results else None,
+        picture=Picture(suite_drawing(suite, pages)) if suite.results else None,
         not_shown=(NOT_PRIVATE, *limits(*suite.results)),
         accepted=reviewed_lines(suite.reviewed),
-        records=[(cells[0], record) for cells, record in zip(table.rows, kept, strict=True) if record],
+        records=[(cells[0], record) for _, cells, _, record in linked if record],
     )
+
+
+def files(
+    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None]
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The overview, and a page for each result that leads back to it; links lead to `records` where there are any."""
+    pages = page_names(names)
+    yield OVERVIEW, partial(render_suite, suite, pages, records)
+    for entry, page, record in itertools.zip_longest(suite.entries, pages, records):
+        if entry.result is not None and page is not None:
+            yield page, partial(render_result, entry.result, entry=entry, overview=OVERVIEW, record=record)
+
+
+def page_names(records: Sequence[str | None]) -> tuple[str | None, ...]:
+    """The names of the pages beside these records.
+
+    >>> page_names(["noisy-count-0c6c1f0b.json", None])
+    ('noisy-count-0c6c1f0b.html', None)
+    """
+    return tuple(None if name is None else f"{name.removesuffix('.json')}.html" for name in records)
 
 
 def tone(result: AuditResult | None, entry: SuiteEntry | None = None) -> str:

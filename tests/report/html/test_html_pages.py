@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -251,33 +250,23 @@ def test_sizes(refuted: str) -> None:
 def test_a_folder_of_pages_can_be_moved(tmp_path: Path) -> None:
     made = suite()
     records = report.record_names(made)
-    paths = html.write_suite(made, tmp_path, records, n_jobs=1)
+    paths = report.write_suite(made, tmp_path, ["html", "json"])[:5]
     assert [path.name for path in paths] == ["index.html", *(name for name in html.page_names(records) if name)]
-    assert len(paths) == 5
     for path in paths:
         local = {link for link in links(parse(path.read_text(encoding="utf-8"))) if not link.startswith("#")}
         assert local <= {each.name for each in paths} | {name for name in records if name}
         assert path == paths[0] or "index.html" in local
-    assert not any(
-        ".json" in path.read_text(encoding="utf-8")
-        for path in html.write_suite(
-            replace(made, entries=made.entries[:1]), tmp_path / "alone", records[:1], n_jobs=1, beside=False
-        )
-    )
+    alone = report.write_suite(replace(made, entries=made.entries[:1]), tmp_path / "alone", ["html"])
+    assert len(alone) == 2
+    assert not any(".json" in path.read_text(encoding="utf-8") for path in alone)
 
 
 def test_an_audit_without_a_verdict_is_told_of_and_has_no_page(tmp_path: Path) -> None:
     made = SuiteResult((SuiteEntry("sparse", Verdict.REFUTED, None, "lost twice", 3),), 0.99)
-    (path,) = html.write_suite(made, tmp_path, (None,))
+    (path,) = report.write_suite(made, tmp_path, ["html"])
     page = path.read_text(encoding="utf-8")
     assert "lost twice" in page
     assert "no verdict" in page
     assert not list(parse(page).iter("figure"))
     empty = html.render_suite(SuiteResult((), 0.99))
     assert "0 audits" in text_of(parse(empty))
-
-
-def test_what_a_worker_is_given_can_be_sent_to_it() -> None:
-    entry = suite().entries[3]
-    sent = pickle.loads(pickle.dumps(entry))
-    assert html.render_result(sent.result, entry=sent) == html.render_result(entry.result, entry=entry)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from dpaudit import validate
 from dpaudit.auditing import AuditSpec, repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import FEWEST_RUNS
-from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation, claim_from_dict
+from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_from_dict, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair
@@ -223,7 +223,7 @@ def bracket(
     if isinstance(stated, numbers.Real):
         stated = PureDP(validate.not_negative("claim", stated))
     elif stated is not None and not isinstance(stated, str):
-        stated = _claim(stated, None, 0.0, None)
+        stated = check_claim(stated)
     several = isinstance(upper, Iterable) and not isinstance(upper, str)
     uppers: Any = () if upper is None else tuple(upper) if several else (upper,)  # type: ignore[arg-type]
     for each in uppers:
@@ -342,13 +342,10 @@ def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: R
     if claim is not None:
         if epsilon is not None or delta:
             raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
-        if not hasattr(claim, "max_probability") or isinstance(claim, type):
-            raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
-        return claim if relation is None else replace(claim, relation=Relation.of(relation))  # type: ignore[type-var]
+        return check_claim(claim) if relation is None else check_claim(claim).with_relation(relation)
     if epsilon is None:
         raise InvalidSpec("an audit needs a claim: epsilon=..., or claim=dpaudit.PureDP(...)")
-    word = Relation.of(relation)
-    return PureDP(epsilon, word) if delta == 0 else ApproximateDP(epsilon, delta, word)
+    return claim_of(epsilon, delta, relation)
 
 
 def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
@@ -55,7 +54,7 @@ def known_upper(mechanism: Mechanism, pair: AdjacentPair | SealedPair, delta: fl
         return None  # data that the program takes and the formula of its loss does not
     if loss is None or math.isnan(loss):
         return None
-    claim: Any = known.claim()
+    claim = known.claim()
     scope = f'the pair "{pair.name}"'
     source = OWN if is_own(known.reference) else OTHER
     if claim.parameter == "epsilon":
@@ -63,5 +62,5 @@ def known_upper(mechanism: Mechanism, pair: AdjacentPair | SealedPair, delta: fl
         return UpperBound(loss, claim.delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source, loss)
     if loss == math.inf:
         return UpperBound(math.inf, delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source)
-    member = replace(claim, **{claim.parameter: max(0.0, loss)})
+    member = claim.with_value(max(0.0, loss))
     return UpperBound(member.epsilon_at(delta), delta, Label.EXACT_PAIR, scope, Arithmetic.FLOATS, source)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -141,8 +141,8 @@ def p_value(blocks: Sequence[Block], claim: Claim) -> float:
     Least wealth of the claim and of the stronger claims on the ladder below it, so that `lower` reaches the claimed
     value exactly where the p-value is as small as alpha.
     """
-    rungs = [*_below(claim), _claimed(claim)] if _has_parameter(claim) else []
-    wealth = _best(blocks, [_member(claim, rung) for rung in rungs] or [claim])
+    rungs = [*_below(claim.value), claim.value] if claim.value is not None else []
+    wealth = _best(blocks, [claim.with_value(rung) for rung in rungs] or [claim])
     return math.exp(-max(0.0, float(np.min(wealth))))
 
 
@@ -153,10 +153,10 @@ def lower(blocks: Sequence[Block], claim: Claim, alpha: float) -> float:
     true is refuted with probability `alpha` at the most, so the bound holds, at all times at once. Forms without a
     scalar parameter (`PrivacyProfile`, `TradeOffDP`) have `epsilon_lower` for it.
     """
-    if not _has_parameter(claim):
+    if claim.value is None:
         return epsilon_lower(blocks, claim, alpha)[0]
-    first = [*_below(claim), _claimed(claim)]
-    return _climb(lambda rungs: _best(blocks, [_member(claim, rung) for rung in rungs]), first, math.log(1.0 / alpha))
+    first = [*_below(claim.value), claim.value]
+    return _climb(lambda rungs: _best(blocks, [*map(claim.with_value, rungs)]), first, math.log(1.0 / alpha))
 
 
 def epsilon_lower(blocks: Sequence[Block], claim: Claim, alpha: float) -> tuple[float, float]:
@@ -273,18 +273,5 @@ def _climb(best: Callable[[list[float]], Reals], first: list[float], threshold: 
     return bound
 
 
-def _below(claim: Claim) -> list[float]:
-    claimed = _claimed(claim)
+def _below(claimed: float) -> list[float]:
     return [claimed * part for part in RUNGS_BELOW if claimed > 0.0]
-
-
-def _claimed(claim: Claim) -> float:
-    return float(getattr(claim, claim.parameter))
-
-
-def _member(claim: Claim, value: float) -> Claim:
-    return replace(claim, **{claim.parameter: value})  # type: ignore[type-var]
-
-
-def _has_parameter(claim: Claim) -> bool:
-    return claim.parameter in {field.name for field in fields(claim)}  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 `conversion` and `composition` are a small calculus of claims: what one implies, and what several imply together.
 """
 
+from dpaudit.claims.claim import POINTS, Claim, Key, frozen_delta, key
 from dpaudit.claims.composition import (
     compose_advanced,
     compose_basic,
@@ -13,10 +14,9 @@ from dpaudit.claims.composition import (
     subsample_poisson,
 )
 from dpaudit.claims.conversion import implies, to_approximate, to_gaussian, to_profile, to_renyi, to_zcdp
-from dpaudit.claims.forms import FORMS, claim_from_dict
+from dpaudit.claims.forms import FORMS, check_claim, claim_from_dict, claim_of, claim_of_keys, form_of
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
-from dpaudit.claims.protocol import Claim, frozen_delta
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
@@ -26,25 +26,32 @@ from dpaudit.claims.zcdp import ZeroConcentratedDP
 
 __all__ = [
     "FORMS",
+    "POINTS",
     "ApproximateDP",
     "Claim",
     "GaussianDP",
     "HalfPlane",
+    "Key",
     "PrivacyProfile",
     "PureDP",
     "Relation",
     "RenyiDP",
     "TradeOffDP",
     "ZeroConcentratedDP",
+    "check_claim",
     "claim_from_dict",
+    "claim_of",
+    "claim_of_keys",
     "compose_advanced",
     "compose_basic",
     "compose_gaussian",
     "compose_optimal",
     "compose_renyi",
     "compose_zcdp",
+    "form_of",
     "frozen_delta",
     "implies",
+    "key",
     "subsample_poisson",
     "to_approximate",
     "to_gaussian",

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dpaudit import validate
+from dpaudit.claims.claim import Claim
 from dpaudit.claims.conversion import to_profile
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
-from dpaudit.claims.protocol import Claim
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.renyi import RenyiDP

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.claims.claim import Claim
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.profile import PrivacyProfile
-from dpaudit.claims.protocol import Claim
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.renyi import RenyiDP, order_above_one
 from dpaudit.claims.renyi_curve import log_cosh

@@ -11,10 +11,12 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
+from dpaudit.claims.claim import Claim, key
 from dpaudit.claims.crossing import crossing
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import UNIT, up
+from dpaudit.claims.words import exact
 
 STEEPEST = 700.0  # the largest logarithm of a tangent's slope: e^700 still is a number
 CLOSEST = 1e-12  # to 0 or 1: nearer points of a search count as this one
@@ -23,7 +25,7 @@ TINY = 1e-290  # of a delta: below it doubles run out
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianDP:
+class GaussianDP(Claim):
     """mu-GDP: P(S) <= Phi(PhiInv(Q(S)) + mu) (Dong, Roth & Su 2022, definition 2.6).
 
     `mu` is at least 0. Raises `InvalidSpec` for NaN, a negative or an infinite value.
@@ -37,19 +39,15 @@ class GaussianDP:
     GaussianDP(mu=3.0, relation=None)
     """
 
-    mu: float
+    mu: float = field(metadata=key("Gaussian DP", validate.not_negative, ge=0.0))
     relation: Relation | None = field(default=None)
 
     form: ClassVar[str] = "GaussianDP"
     parameter: ClassVar[str] = "mu"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", validate.not_negative("mu", self.mu))
-        object.__setattr__(self, "relation", Relation.of(self.relation))
-
-    @property
-    def delta(self) -> float:
-        return 0.0
+    @classmethod
+    def example(cls) -> GaussianDP:
+        return cls(1.0)
 
     def max_probability(self, q: float) -> float:
         from scipy.special import ndtr, ndtri
@@ -72,9 +70,6 @@ class GaussianDP:
     def lower(self, epsilon: float, delta: float) -> float:
         return _lower(validate.real("epsilon", epsilon), validate.probability("delta", delta))
 
-    def promised(self, delta: float) -> float:
-        return self.mu
-
     def least_parameter(self, q: Reals, p: Reals) -> Reals:
         from scipy.special import ndtri
 
@@ -91,13 +86,15 @@ class GaussianDP:
         slope = math.exp(min(STEEPEST, (low - high) * (low + high) / 2.0))
         return min(1.0, max(0.0, p - slope * q))
 
-    def at_distance(self, distance: int) -> GaussianDP:
-        """Group privacy: distance times mu (Dong, Roth & Su 2022, theorem 2.14)."""
-        k = validate.whole("distance", distance, least=1)
-        return self if k == 1 else GaussianDP(k * self.mu, self.relation)
+    def of_groups(self, k: int) -> GaussianDP:
+        """Group privacy: k times mu (Dong, Roth & Su 2022, theorem 2.14)."""
+        return GaussianDP(k * self.mu, self.relation)
 
-    def to_dict(self) -> dict[str, object]:
-        return {"form": self.form, "mu": self.mu, "relation": Relation.word(self.relation)}
+    def promise(self, other: str) -> str:
+        return (
+            f"from an output, one dataset and {other} are no easier to tell apart than two normal distributions of "
+            f"standard deviation 1 whose means are {exact(self.mu)} apart"
+        )
 
     def __str__(self) -> str:
         return f"{self.mu:g}-GDP"

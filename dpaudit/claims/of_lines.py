@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
+from dpaudit.claims.claim import Claim
 from dpaudit.claims.lines import Lines
 from dpaudit.claims.region import HalfPlane
 
 
-class OfLines:
+class OfLines(Claim):
     """A claim whose region is the intersection of lines; its parameter is the epsilon at a delta."""
 
     __slots__ = ()
@@ -26,6 +27,10 @@ class OfLines:
     @property
     def delta(self) -> float:
         return self._region.delta[0]
+
+    @property
+    def value(self) -> None:
+        return None
 
     def max_probability(self, q: float) -> float:
         return self._region.max_probability(validate.probability("q", q))

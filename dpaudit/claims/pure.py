@@ -10,13 +10,15 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
+from dpaudit.claims.claim import Claim, key
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import down, ratio, up
+from dpaudit.claims.words import exact, times
 
 
 @dataclass(frozen=True, slots=True)
-class PureDP:
+class PureDP(Claim):
     """Pure differential privacy: P(S) <= e^epsilon Q(S) (Dwork, McSherry, Nissim & Smith 2006, definition 1).
 
     `epsilon` is at least 0. Raises `InvalidSpec` for NaN, a negative or an infinite value.
@@ -28,19 +30,17 @@ class PureDP:
     PureDP(epsilon=3.0, relation=None)
     """
 
-    epsilon: float
+    epsilon: float = field(metadata=key("at least 0", validate.not_negative, ge=0.0))
     relation: Relation | None = field(default=None)
 
     form: ClassVar[str] = "PureDP"
     parameter: ClassVar[str] = "epsilon"
+    pure: ClassVar[bool] = True
+    linear: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", validate.not_negative("epsilon", self.epsilon))
-        object.__setattr__(self, "relation", Relation.of(self.relation))
-
-    @property
-    def delta(self) -> float:
-        return 0.0
+    @classmethod
+    def example(cls) -> PureDP:
+        return cls(1.0)
 
     def max_probability(self, q: float) -> float:
         return _max_probability(self.epsilon, 0.0, validate.probability("q", q))
@@ -57,29 +57,26 @@ class PureDP:
     def lower(self, epsilon: float, delta: float) -> float:
         return _lower(0.0, validate.real("epsilon", epsilon), validate.probability("delta", delta))
 
-    def promised(self, delta: float) -> float:
-        return self.epsilon
-
     def least_parameter(self, q: Reals, p: Reals) -> Reals:
         return _least_parameter(0.0, q, p)
 
     def delta_through(self, q: float, p: float) -> float:
         return 0.0
 
-    def at_distance(self, distance: int) -> PureDP:
-        """Group privacy: distance times epsilon (Dwork & Roth 2014, theorem 2.2)."""
-        k = validate.whole("distance", distance, least=1)
-        return self if k == 1 else PureDP(k * self.epsilon, self.relation)
+    def of_groups(self, k: int) -> PureDP:
+        """Group privacy: k times epsilon (Dwork & Roth 2014, theorem 2.2)."""
+        return PureDP(k * self.epsilon, self.relation)
 
-    def to_dict(self) -> dict[str, object]:
-        return {"form": self.form, "epsilon": self.epsilon, "relation": Relation.word(self.relation)}
+    def promise(self, other: str) -> str:
+        often = f"at most {times(self.epsilon)}" if self.epsilon > 0.0 else "exactly"
+        return f"whatever comes out is {often} as probable with one dataset as with {other}"
 
     def __str__(self) -> str:
         return f"{self.epsilon:g}-DP"
 
 
 @dataclass(frozen=True, slots=True)
-class ApproximateDP:
+class ApproximateDP(Claim):
     """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta (Dwork et al. 2006b, definition 2).
 
     `epsilon` is at least 0, `delta` in [0, 1]. Raises `InvalidSpec` for anything else. Its family has one delta and
@@ -94,17 +91,17 @@ class ApproximateDP:
     (1.0, inf, 0.867)
     """
 
-    epsilon: float
-    delta: float
+    epsilon: float = field(metadata=key("at least 0", validate.not_negative, ge=0.0))
+    delta: float = field(metadata=key("in [0, 1]", validate.probability, ge=0.0, le=1.0))
     relation: Relation | None = field(default=None)
 
     form: ClassVar[str] = "ApproximateDP"
     parameter: ClassVar[str] = "epsilon"
+    linear: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", validate.not_negative("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", validate.probability("delta", self.delta))
-        object.__setattr__(self, "relation", Relation.of(self.relation))
+    @classmethod
+    def example(cls) -> ApproximateDP:
+        return cls(1.0, 0.01)
 
     def max_probability(self, q: float) -> float:
         return _max_probability(self.epsilon, self.delta, validate.probability("q", q))
@@ -121,26 +118,23 @@ class ApproximateDP:
     def lower(self, epsilon: float, delta: float) -> float:
         return _lower(self.delta, validate.real("epsilon", epsilon), validate.probability("delta", delta))
 
-    def promised(self, delta: float) -> float:
-        return self.epsilon
-
     def least_parameter(self, q: Reals, p: Reals) -> Reals:
         return _least_parameter(self.delta, q, p)
 
     def delta_through(self, q: float, p: float) -> float:
         return self.delta
 
-    def at_distance(self, distance: int) -> ApproximateDP:
+    def of_groups(self, k: int) -> ApproximateDP:
         """Group privacy (Vadhan 2017, lemma 2.2): (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1))."""
-        k = validate.whole("distance", distance, least=1)
-        if k == 1:
-            return self
         growth = float(k) if self.epsilon == 0 else _growth(self.epsilon, k)
         return ApproximateDP(k * self.epsilon, min(1.0, self.delta * growth if self.delta else 0.0), self.relation)
 
-    def to_dict(self) -> dict[str, object]:
-        word = Relation.word(self.relation)
-        return {"form": self.form, "epsilon": self.epsilon, "delta": self.delta, "relation": word}
+    def promise(self, other: str) -> str:
+        often = f"{times(self.epsilon)} " if self.epsilon > 0.0 else ""
+        return (
+            f"the probability of any set of outputs with one dataset is at most {often}that with {other}, "
+            f"plus {exact(self.delta)}"
+        )
 
     def __str__(self) -> str:
         return f"({self.epsilon:g}, {self.delta:g})-DP"

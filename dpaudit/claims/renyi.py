@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -11,11 +12,13 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
+from dpaudit.claims.claim import Claim, key
 from dpaudit.claims.lines import Lines, iterated
 from dpaudit.claims.profile import THINNED, PrivacyProfile
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import ratio, up
+from dpaudit.claims.words import exact
 from dpaudit.errors import InvalidSpec
 
 CLOSEST = 1e-12  # to 0 or 1: nearer points of a search count as this one
@@ -23,8 +26,18 @@ LINES = 800  # tangents that stand for the arc where it is iterated
 RAREST = 1e-15  # the least delta of them
 
 
+def order_above_one(name: str, value: object) -> float:
+    """An order of a Rényi divergence: finite and above 1."""
+    order = validate.real(name, value)
+    if order == math.inf:
+        raise InvalidSpec(f"{name} must be finite, got inf; a claim of infinite order is PureDP")
+    if not order > 1.0:
+        raise InvalidSpec(f"{name} must be above 1, got {value!r}")
+    return order
+
+
 @dataclass(frozen=True, slots=True)
-class RenyiDP:
+class RenyiDP(Claim):
     """(order, epsilon)-RDP: the Rényi divergences of that order, both ways, are at most epsilon (Mironov 2017, def. 4).
 
     For an event this is p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^((a-1) epsilon) with a the order, and the same with p
@@ -37,21 +50,16 @@ class RenyiDP:
     (5.0948, 0.5)
     """
 
-    order: float
-    epsilon: float
+    order: float = field(metadata=key("Rényi DP, with epsilon; above 1", order_above_one, gt=1.0))
+    epsilon: float = field(metadata=key("at least 0", validate.not_negative, ge=0.0))
     relation: Relation | None = field(default=None)
 
     form: ClassVar[str] = "RenyiDP"
     parameter: ClassVar[str] = "epsilon"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", order_above_one("order", self.order))
-        object.__setattr__(self, "epsilon", validate.not_negative("epsilon", self.epsilon))
-        object.__setattr__(self, "relation", Relation.of(self.relation))
-
-    @property
-    def delta(self) -> float:
-        return 0.0
+    @classmethod
+    def example(cls) -> RenyiDP:
+        return cls(2.0, 0.5)
 
     def max_probability(self, q: float) -> float:
         return boundary(self.order, self.epsilon, validate.probability("q", q))
@@ -68,9 +76,6 @@ class RenyiDP:
     def lower(self, epsilon: float, delta: float) -> float:
         return lower_level(self.order, validate.real("epsilon", epsilon), validate.probability("delta", delta))
 
-    def promised(self, delta: float) -> float:
-        return self.epsilon
-
     def least_parameter(self, q: Reals, p: Reals) -> Reals:
         q, p = curve.mirrored(np.asarray(q, np.float64), np.asarray(p, np.float64))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -80,29 +85,32 @@ class RenyiDP:
     def delta_through(self, q: float, p: float) -> float:
         return intercept(self.order, validate.probability("q", q), validate.probability("p", p))
 
-    def at_distance(self, distance: int) -> RenyiDP | PrivacyProfile:
-        """Group privacy: G iterated `distance` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
-        k = validate.whole("distance", distance, least=1)
-        if k == 1:
-            return self
+    def of_groups(self, k: int) -> PrivacyProfile:
+        """Group privacy: G iterated `k` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
         return PrivacyProfile(iterated(outer_lines(self.order, self.epsilon), k, THINNED).lines, self.relation)
 
-    def to_dict(self) -> dict[str, object]:
-        word = Relation.word(self.relation)
-        return {"form": self.form, "order": self.order, "epsilon": self.epsilon, "relation": word}
+    def orders(self, among: Sequence[float] = (2.0,)) -> tuple[float, ...]:
+        return (self.order,)
+
+    def at_divergence(self, order: float, divergence: float) -> float:
+        return divergence
+
+    @property
+    def where(self) -> str:
+        return f" at order {exact(self.order)}"
+
+    @property
+    def short(self) -> str:
+        return f"epsilon {exact(self.epsilon)}{self.where}"
+
+    def promise(self, other: str) -> str:
+        return (
+            f"the Rényi divergence of order {exact(self.order)} between the outputs of one dataset and of {other} is "
+            f"at most {exact(self.epsilon)}; that is an average over outputs, of which rare ones may be worse"
+        )
 
     def __str__(self) -> str:
         return f"({self.order:g}, {self.epsilon:g})-RDP"
-
-
-def order_above_one(name: str, value: object) -> float:
-    """An order of a Rényi divergence: finite and above 1."""
-    order = validate.real(name, value)
-    if order == math.inf:
-        raise InvalidSpec(f"{name} must be finite, got inf; a claim of infinite order is PureDP")
-    if not order > 1.0:
-        raise InvalidSpec(f"{name} must be above 1, got {value!r}")
-    return order
 
 
 def boundary(order: float, epsilon: float, q: float) -> float:

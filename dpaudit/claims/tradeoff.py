@@ -12,6 +12,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
+from dpaudit.claims.claim import POINTS, key
 from dpaudit.claims.lines import Line, Lines, iterated
 from dpaudit.claims.of_lines import OfLines
 from dpaudit.claims.profile import THINNED, PrivacyProfile, pair, sequence
@@ -27,77 +28,11 @@ NEAREST, PER_DECADE = 1e-12, 128  # the grid for a function: how near the ends, 
 COARSER = 1e-4  # by which the region of a function may grow for the sake of a short table
 
 
-@dataclass(frozen=True, slots=True)
-class TradeOffDP(OfLines):
-    """f-DP: a test of level x has a type II error of at least f(x) (Dong, Roth & Su 2022, definition 2.3).
-
-    The claim is P(S) <= 1 - f(Q(S)) for both orders, so that f counts as the larger of f and its inverse. `f` is a
-    sequence of points (type I error, type II error) from a type I error of 0 to one of 1, joined by straight lines;
-    or a function on [0, 1]. Either is convex, non-increasing and at most 1 - x; anything else raises `InvalidSpec`
-    naming the point. A function is called on a grid and replaced by a table that allows a little more, never less:
-    its chords, extended beyond their ends, lie below a convex f. The table is what the claim stores, as `outer`: good
-    for an accusation, and a proof of it would be none of f. A proof asks `least_error`, the function itself.
-
-    Its family is the region with a number added to the epsilon of each of its lines.
-
-    >>> claim = TradeOffDP([(0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0)])
-    >>> round(claim.delta, 9), round(claim.max_probability(0.1), 9)
-    (0.0, 0.5)
-    >>> claim = TradeOffDP(lambda x: max(0.0, 0.9 - 2.0 * x, 0.5 * (0.9 - x)))
-    >>> round(claim.epsilon_at(0.2), 3)
-    0.511
-    """
-
-    f: Sequence[Point] | Callable[[float], float]
-    relation: Relation | None = field(default=None)
-    outer: bool = field(default=False, repr=False)
-    _region: Lines = field(init=False, repr=False, compare=False)
-    _function: Callable[[float], float] | None = field(init=False, repr=False, compare=False)
-
-    form: ClassVar[str] = "TradeOffDP"
-    parameter: ClassVar[str] = "epsilon"
-
-    def __post_init__(self) -> None:
-        table = _tabulated(self.f) if callable(self.f) else _checked(sequence("f", self.f))
-        object.__setattr__(self, "_function", self.f if callable(self.f) else None)
-        object.__setattr__(self, "outer", bool(self.outer) or callable(self.f))
-        object.__setattr__(self, "f", table)
-        object.__setattr__(self, "relation", Relation.of(self.relation))
-        object.__setattr__(self, "_region", Lines.of(_lines(table)))
-
-    @property
-    def table(self) -> tuple[Point, ...]:
-        """The points (type I error, type II error) that the claim keeps."""
-        assert isinstance(self.f, tuple)
-        return self.f
-
-    def least_error(self, x: float) -> float:
-        """f(x) as it was claimed, to the last digits; infinite, so that nothing is proved, where it is not known."""
-        if self._function is not None:
-            return _value(self._function, x)
-        errors, missed = zip(*self.table, strict=True)
-        return math.inf if self.outer else float(np.interp(x, errors, missed))
-
-    def __reduce__(self) -> tuple[Any, ...]:  # a function may be one that cannot be pickled
-        return TradeOffDP, (self.table, self.relation, self.outer)
-
-    def at_distance(self, distance: int) -> TradeOffDP | PrivacyProfile:
-        """Group privacy: 1 - f iterated `distance` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
-        k = validate.whole("distance", distance, least=1)
-        return self if k == 1 else PrivacyProfile(iterated(self._region, k, THINNED).lines, self.relation)
-
-    def to_dict(self) -> dict[str, object]:
-        word = Relation.word(self.relation)
-        stored: dict[str, object] = {"form": self.form, "f": [list(each) for each in self.table], "relation": word}
-        return {**stored, "outer": True} if self.outer else stored
-
-    def __str__(self) -> str:
-        return f"trade-off function of {len(self.table)} points"
-
-
-def _checked(given: object) -> tuple[Point, ...]:
+def _checked(name: str, given: Any) -> tuple[Point, ...]:
+    if callable(given):
+        return _tabulated(given)
     points: list[Point] = []
-    for at, each in enumerate(sequence("f", given)):
+    for at, each in enumerate(sequence(name, given)):
         x, y = pair(f"f[{at}]", each)
         points.append((validate.probability(f"type I error of f[{at}]", x), validate.probability(_named(x), y)))
     if not points or points[0][0] != 0.0 or points[-1][0] != 1.0:
@@ -127,6 +62,83 @@ def _check_shape(points: Sequence[Point]) -> None:
                 f"f must be convex, got f({x2!r}) = {y2!r} above the line through its neighbours; "
                 "take the lower convex hull"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOffDP(OfLines):
+    """f-DP: a test of level x has a type II error of at least f(x) (Dong, Roth & Su 2022, definition 2.3).
+
+    The claim is P(S) <= 1 - f(Q(S)) for both orders, so that f counts as the larger of f and its inverse. `f` is a
+    sequence of points (type I error, type II error) from a type I error of 0 to one of 1, joined by straight lines;
+    or a function on [0, 1]. Either is convex, non-increasing and at most 1 - x; anything else raises `InvalidSpec`
+    naming the point. A function is called on a grid and replaced by a table that allows a little more, never less:
+    its chords, extended beyond their ends, lie below a convex f. The table is what the claim stores, as `outer`: good
+    for an accusation, and a proof of it would be none of f. A proof asks `least_error`, the function itself.
+
+    Its family is the region with a number added to the epsilon of each of its lines.
+
+    >>> claim = TradeOffDP([(0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0)])
+    >>> round(claim.delta, 9), round(claim.max_probability(0.1), 9)
+    (0.0, 0.5)
+    >>> claim = TradeOffDP(lambda x: max(0.0, 0.9 - 2.0 * x, 0.5 * (0.9 - x)))
+    >>> round(claim.epsilon_at(0.2), 3)
+    0.511
+    """
+
+    f: Sequence[Point] | Callable[[float], float] = field(
+        metadata=key("a trade-off function: points [type I error, least type II error]", _checked, POINTS, "trade_off")
+    )
+    relation: Relation | None = field(default=None)
+    outer: bool = field(default=False, repr=False)
+    _region: Lines = field(init=False, repr=False, compare=False)
+    _function: Callable[[float], float] | None = field(init=False, repr=False, compare=False)
+
+    form: ClassVar[str] = "TradeOffDP"
+    stored: ClassVar[str] = "points (type I error, least type II error); `outer` where they allow more than f"
+
+    def __post_init__(self) -> None:
+        function = self.f if callable(self.f) else None
+        object.__setattr__(self, "_function", function)
+        object.__setattr__(self, "outer", bool(self.outer) or function is not None)
+        OfLines.__post_init__(self)
+        object.__setattr__(self, "_region", Lines.of(_lines(self.table)))
+
+    @classmethod
+    def example(cls) -> TradeOffDP:
+        return cls(((0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0)))
+
+    @property
+    def table(self) -> tuple[Point, ...]:
+        """The points (type I error, type II error) that the claim keeps."""
+        assert isinstance(self.f, tuple)
+        return self.f
+
+    def least_error(self, x: float) -> float:
+        """f(x) as it was claimed, to the last digits; infinite, so that nothing is proved, where it is not known."""
+        if self._function is not None:
+            return _value(self._function, x)
+        errors, missed = zip(*self.table, strict=True)
+        return math.inf if self.outer else float(np.interp(x, errors, missed))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a function may be one that cannot be pickled
+        return TradeOffDP, (self.table, self.relation, self.outer)
+
+    def of_groups(self, k: int) -> PrivacyProfile:
+        """Group privacy: 1 - f iterated `k` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
+        return PrivacyProfile(iterated(self._region, k, THINNED).lines, self.relation)
+
+    @property
+    def short(self) -> str:
+        return "a trade-off curve"
+
+    def promise(self, other: str) -> str:
+        return (
+            f"who guesses from an output whether one dataset or {other} was used errs at least as often, in either way "
+            "of erring, as the curve says"
+        )
+
+    def __str__(self) -> str:
+        return f"trade-off function of {len(self.table)} points"
 
 
 def _lines(table: Sequence[Point]) -> list[Line]:

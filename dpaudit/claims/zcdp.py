@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
@@ -13,10 +13,12 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.claims import renyi_curve as curve
+from dpaudit.claims.claim import Claim, key
 from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.renyi import at_the_edge, boundary, intercept, lower_level, plane
 from dpaudit.claims.rounding import down, up
+from dpaudit.claims.words import exact
 
 PER_DECADE = 128
 ORDERS: tuple[float, ...] = tuple(1.0 + 10.0 ** (i / PER_DECADE) for i in range(-3 * PER_DECADE, 5 * PER_DECADE + 1))
@@ -26,7 +28,7 @@ STEPS = (2.0, 2.0, 1.0, 0.5, 0.25, 0.12)  # of log2(order - 1), where many point
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroConcentratedDP:
+class ZeroConcentratedDP(Claim):
     """(xi, rho)-zCDP: the Rényi divergence of every order a > 1 is at most xi + rho a (Bun & Steinke 2016, def. 1.1).
 
     `rho` and `xi` are at least 0; anything else raises `InvalidSpec`. The region is the intersection of the Rényi
@@ -42,21 +44,18 @@ class ZeroConcentratedDP:
     ZeroConcentratedDP(rho=4.5, xi=0.0, relation=None)
     """
 
-    rho: float
-    xi: float = 0.0
+    rho: float = field(metadata=key("zero-concentrated DP", validate.not_negative, ge=0.0))
+    xi: float = field(
+        default=0.0, metadata=key("zero-concentrated DP, with rho; left out: 0", validate.not_negative, ge=0.0)
+    )
     relation: Relation | None = field(default=None)
 
     form: ClassVar[str] = "ZeroConcentratedDP"
     parameter: ClassVar[str] = "rho"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", validate.not_negative("rho", self.rho))
-        object.__setattr__(self, "xi", validate.not_negative("xi", self.xi))
-        object.__setattr__(self, "relation", Relation.of(self.relation))
-
-    @property
-    def delta(self) -> float:
-        return 0.0
+    @classmethod
+    def example(cls) -> ZeroConcentratedDP:
+        return cls(0.5)
 
     def max_probability(self, q: float) -> float:
         q = validate.probability("q", q)
@@ -75,9 +74,6 @@ class ZeroConcentratedDP:
     def lower(self, epsilon: float, delta: float) -> float:
         return _lower(self.xi, validate.real("epsilon", epsilon), validate.probability("delta", delta))
 
-    def promised(self, delta: float) -> float:
-        return self.rho
-
     def least_parameter(self, q: Reals, p: Reals) -> Reals:
         q, p = curve.mirrored(np.asarray(q, np.float64), np.asarray(p, np.float64))
         return at_the_edge(q, p, _best(self.xi, q, p)[1])
@@ -87,19 +83,26 @@ class ZeroConcentratedDP:
         order = float(_best(self.xi, *curve.mirrored(*point))[0][0])
         return intercept(order, q, p)
 
-    def at_distance(self, distance: int) -> ZeroConcentratedDP:
+    def of_groups(self, k: int) -> ZeroConcentratedDP:
         """Group privacy: (xi k H_k, rho k^2) with H_k = 1 + 1/2 + ... + 1/k (Bun & Steinke 2016, proposition 1.9).
 
         For xi above 0 by the same induction on k, from D_a(P, R) <= ka/(ka-1) D_((ka-1)/(k-1))(P, Q) + D_ka(Q, R).
         """
-        k = validate.whole("distance", distance, least=1)
-        if k == 1:
-            return self
         harmonic = math.fsum(1.0 / i for i in range(1, k + 1))
         return ZeroConcentratedDP(self.rho * k * k, self.xi * k * harmonic, self.relation)
 
-    def to_dict(self) -> dict[str, object]:
-        return {"form": self.form, "rho": self.rho, "xi": self.xi, "relation": Relation.word(self.relation)}
+    def orders(self, among: Sequence[float] = (2.0,)) -> tuple[float, ...]:
+        return tuple(among)
+
+    def at_divergence(self, order: float, divergence: float) -> float:
+        return (divergence - self.xi) / order
+
+    def promise(self, other: str) -> str:
+        more = f" plus {exact(self.xi)}" if self.xi else ""
+        return (
+            f"the Rényi divergence of every order above 1 between the outputs of one dataset and of {other} is at most "
+            f"{exact(self.rho)} times the order{more}; those are averages over outputs, of which rare ones may be worse"
+        )
 
     def __str__(self) -> str:
         return f"{self.rho:g}-zCDP" if self.xi == 0.0 else f"({self.xi:g}, {self.rho:g})-zCDP"

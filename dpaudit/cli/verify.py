@@ -95,7 +95,7 @@ def _target(name: str, parameters: dict[str, Any]) -> Target:
 
 
 def _claim(claim: str | None, delta: float) -> Any:
-    from dpaudit.claims import ApproximateDP, PureDP
+    from dpaudit.claims import claim_of
     from dpaudit.errors import InvalidSpec
 
     if claim is None:
@@ -108,7 +108,7 @@ def _claim(claim: str | None, delta: float) -> Any:
         if delta:
             raise InvalidSpec("--delta goes with a number as --claim, not with a formula") from None
         return claim
-    return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
+    return claim_of(epsilon, delta or 0.0)
 
 
 def _parameters(given: tuple[str, ...]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ from dpaudit.certify.binned import ORDERS
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
-from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims import Claim
 from dpaudit.results.audited import Finding
 from dpaudit.results.change import Noise
 from dpaudit.results.question import screening_share
@@ -63,7 +63,7 @@ def noise(old: AuditResult, new: AuditResult) -> Noise:
         return replace(blank, why_not="the witnesses are of pairs at different distances")
     if not all(each.evidence.runs for each in (old, new)):
         return replace(blank, why_not="bets refuted the claim before any run was counted for a fixed bound")
-    if not _has_parameter(old.claim) and new.certificate.delta < old.certificate.delta:
+    if old.claim.value is None and new.certificate.delta < old.certificate.delta:
         return replace(blank, why_not="the new bound holds at a smaller delta, where every epsilon is larger")
     before = [each for each in _findings(old) if _distance(old, each) == old.distance]
     limits = [loss_upper(each.evidence, each.claim, each.certificate.delta, error) for each in before]
@@ -96,7 +96,7 @@ def loss_upper(evidence: Evidence, claim: Claim, delta: float, error: float) -> 
     """
     if isinstance(evidence, Binned):
         return _bins_upper(evidence, claim, error)
-    if delta == 0.0 and claim.parameter == "epsilon" and isinstance(evidence, CoinFlip) and not hasattr(claim, "order"):
+    if delta == 0.0 and claim.parameter == "epsilon" and isinstance(evidence, CoinFlip) and not claim.orders():
         # of all hits, the share of side P is p / (p + q) whatever both are: one limit at the whole error
         share = lower_limit(evidence.hits_q, evidence.hits_p + evidence.hits_q, error)
         return math.inf if share <= 0.0 else max(0.0, math.log1p(-share) - math.log(share)) * (1.0 + SLACK)
@@ -157,10 +157,6 @@ def _distance(result: AuditResult, finding: Finding) -> int:
     return int(result.spec["pairs"][finding.witness.pair]["distance"])
 
 
-def _has_parameter(claim: Claim) -> bool:
-    return getattr(claim, claim.parameter, None) is not None
-
-
 def _rates(evidence: Any, error: float) -> Limits:
     """Limits of both rates, each at half the error probability."""
     half = error / 2.0
@@ -172,7 +168,7 @@ def _loss(claim: Claim, delta: float, q: float, p: float) -> float:
     """The loss at rates (q, p), rounded up."""
     if p <= q:
         return 0.0
-    if _has_parameter(claim):
+    if claim.value is not None:
         found = float(claim.least_parameter(np.asarray(q), np.asarray(p)))
     elif p <= delta:
         found = 0.0
@@ -186,11 +182,8 @@ def _bins_upper(evidence: Binned, claim: Claim, error: float) -> float | None:
     rest_p, rest_q = evidence.runs_p - sum(evidence.counts_p), evidence.runs_q - sum(evidence.counts_q)
     cells = [*zip(evidence.counts_p, evidence.counts_q, strict=True), (rest_p, rest_q)]
     limits = [_rates(CoinFlip(x, y, evidence.runs_p, evidence.runs_q), error / len(cells)) for x, y in cells]
-    if isinstance(claim, RenyiDP):
-        return _divergence(limits, claim.order)
-    if isinstance(claim, ZeroConcentratedDP):
-        return max(0.0, *((_divergence(limits, order) - claim.xi) / order for order in ORDERS))
-    return None
+    orders = claim.orders(ORDERS)
+    return max(0.0, *(claim.at_divergence(a, _divergence(limits, a)) for a in orders)) if orders else None
 
 
 def _divergence(limits: list[Limits], order: float) -> float:

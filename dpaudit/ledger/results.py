@@ -251,7 +251,7 @@ def now() -> str:
 def _values(result: AuditResult, run: str | None, number: int | None) -> dict[str, Any]:
     spec, certificate, made = result.spec, result.certificate, result.provenance
     mechanism = spec["mechanism"]
-    promised = getattr(result.claim, result.claim.parameter, None)
+    promised = result.claim.value
     claimed = promised if promised is not None else result.claim.promised(certificate.delta)
     content = result.to_json()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import certified, many_run, one_run, ratios, roc, uncertified
 from dpaudit.scores.bootstrap import Bootstrap
@@ -227,12 +227,10 @@ def _stated(claim: Claim | None, epsilon: float | None, delta: float | None) -> 
     if claim is None:
         if epsilon is None:
             return None, d or 0.0
-        return (ApproximateDP(epsilon, d) if d else PureDP(epsilon)), d or 0.0
+        return claim_of(epsilon, d or 0.0), d or 0.0
     if epsilon is not None:
         raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
-    if not hasattr(claim, "max_probability"):
-        raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
-    if not curved(claim) and d is not None and d != claim.delta:
+    if not curved(check_claim(claim)) and d is not None and d != claim.delta:
         raise InvalidSpec(f"delta must be that of the claim, {claim.delta:g}, or be left out; got {d:g}")
     return claim, claim.delta if d is None else d
 

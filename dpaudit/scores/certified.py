@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from dpaudit.claims import ApproximateDP
@@ -80,8 +80,11 @@ def one_run_curve(question: Question) -> Estimate:
     p = None
     if claim is not None:
         p = min(1.0, len(tried) * min(one_run_f.p_value(each, claim) for each in tried))
-        if curved(claim) and claim.parameter in {each.name for each in fields(claim)}:  # type: ignore[arg-type]
-            member = lambda value: replace(claim, **{claim.parameter: value}).max_probability  # type: ignore[type-var]  # noqa: E731
+        if curved(claim) and claim.value is not None:
+
+            def member(value: float) -> Any:
+                return claim.with_value(value).max_probability
+
             own = max(one_run_f.largest_refuted(each, member, alpha) for each in tried)
             detail[f"{claim.parameter}_lower"] = own
     return _estimate("one-run-f", question, one_run.WITHIN, lower, p, detail)

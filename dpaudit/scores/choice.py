@@ -17,7 +17,6 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.scores.counts import AttackCounts
 
 CANDIDATES = 400  # thresholds that are looked at when one is chosen
-LINES = ("PureDP", "ApproximateDP")  # the forms whose tangent is known before any score
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ def choose(chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float
 
 def curved(claim: Claim | None) -> bool:
     """Whether the claim's region has a boundary other than straight lines."""
-    return claim is not None and claim.form not in LINES
+    return claim is not None and not claim.linear
 
 
 def _worth(p: Any, q: Any, delta: float, claim: Any) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.certify.binomial import SLACK, lower_limit, upper_limit
-from dpaudit.claims import ApproximateDP, Claim, PureDP
+from dpaudit.claims import Claim, claim_of
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.region import epsilon_of
 
@@ -79,7 +79,7 @@ def exact(counts: AttackCounts, delta: float, alpha: float, claim: Claim | None,
     sides = (counts.tp, counts.fp, counts.members, counts.others)
     if event == "out":
         sides = (counts.tn, counts.fn, counts.others, counts.members)
-    tested: Claim = claim if claim is not None else PureDP(0.0) if delta == 0.0 else ApproximateDP(0.0, delta)
+    tested: Claim = claim_of(0.0, delta) if claim is None else claim
     made = certify(FixedSides(*sides), tested, 1.0 - alpha, certifier="unconditional", delta=delta)
     return (made.epsilon_lower or 0.0), made.p_value
 

@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit import validate
 from dpaudit.auditing.spec import AuditSpec, Pair
-from dpaudit.claims import (
-    ApproximateDP,
-    Claim,
-    GaussianDP,
-    PrivacyProfile,
-    PureDP,
-    Relation,
-    RenyiDP,
-    TradeOffDP,
-    ZeroConcentratedDP,
-)
+from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.protocol import Known
@@ -37,18 +27,8 @@ from dpaudit.spec_file.settings import Settings
 from dpaudit.spec_file.uppers import upper_bound
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.tables import AuditTable, ClaimTable, PairEntry
+    from dpaudit.spec_file.tables import AuditTable, PairEntry
 
-FORMS: tuple[tuple[type[Any], tuple[str, ...], tuple[str, ...]], ...] = (  # form, its keys, keys that may be left out
-    (PureDP, ("epsilon",), ()),
-    (ApproximateDP, ("epsilon", "delta"), ()),
-    (GaussianDP, ("mu",), ()),
-    (RenyiDP, ("order", "epsilon"), ()),
-    (ZeroConcentratedDP, ("rho",), ("xi",)),
-    (PrivacyProfile, ("profile",), ()),
-    (TradeOffDP, ("trade_off",), ()),
-)
-FIELDS = {"profile": "curve", "trade_off": "f"}
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
 NO_SETTINGS = Settings()
 T = TypeVar("T")
@@ -195,12 +175,8 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
 
 def _options(table: AuditTable, wishes: Wishes) -> dict[str, Any]:
     """What a spec, or the command line before it, says beyond the usual; the rest is left to `AuditSpec`."""
-    keys = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "controls")
+    keys = ("stopping", "sequential_share", "certifier", "certify_pairs", "representation", "detect", "controls")
     given = {key: value for key in keys if (value := getattr(table, key)) is not None}
-    if table.detect is not None:
-        wanted = table.detect
-        fields = wanted.__struct_fields__
-        given["detect"] = {key: value for key in fields if (value := getattr(wanted, key)) is not None}
     if wishes.controls is not None:
         given["controls"] = wishes.controls
     return given
@@ -238,24 +214,14 @@ def _command(argv: list[str], folder: str, timeout_s: float | None) -> Command:
 
 def _claim(table: AuditTable, relation: Relation | None, known: Known | None) -> Claim:
     if table.claim is not None:
-        return _stated_claim(table.claim, relation)
+        fields = form_of(table.claim, place="claim").spec_fields()
+        renamed = next((key for key in table.claim if fields[key].name != key), None)
+        with at("claim" if renamed is None else f"claim.{renamed}"):
+            return claim_of_keys(table.claim, relation)
     if known is None:
         raise InvalidSpec("the key 'claim' is missing: claim = { epsilon = 1.0 } (the catalogue brings its own)")
-    claim: Any = known.claim()
-    stated: Claim = claim if relation is None else replace(claim, relation=relation)
-    return stated
-
-
-def _stated_claim(table: ClaimTable, relation: Relation | None) -> Claim:
-    keys = {key: value for key in table.__struct_fields__ if (value := getattr(table, key)) is not None}
-    for form, needed, more in FORMS:
-        if set(needed) <= keys.keys() <= {*needed, *more}:
-            key = next(iter(FIELDS.keys() & keys.keys()), None)
-            with at("claim" if key is None else f"claim.{key}"):
-                claim: Claim = form(**{FIELDS.get(key, key): value for key, value in keys.items()}, relation=relation)
-                return claim
-    known = "; ".join(", ".join((*needed, *(f"[{key}]" for key in more))) for _, needed, more in FORMS)
-    raise InvalidSpec(f"claim: its keys choose the form, one of: {known}; got {', '.join(keys) or 'none'}")
+    claim = known.claim()
+    return claim if relation is None else claim.with_relation(relation)
 
 
 def _known(mechanism: Mechanism) -> Known | None:

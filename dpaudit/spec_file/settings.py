@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
@@ -35,19 +36,23 @@ def read_settings(folder: Path) -> Settings:
         return Settings()
     except OSError as error:
         raise InvalidSpec(f"{path}: cannot be read: {error.strerror or type(error).__name__}") from None
+    from msgspec import defstruct
+    from msgspec.structs import asdict
+
     from dpaudit.spec_file.guarded_toml import read_toml
-    from dpaudit.spec_file.tables import SettingsTable, convert
+    from dpaudit.spec_file.tables import convert
 
     tool = read_toml(path).get("tool", {})
     table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise InvalidSpec(f"{path}: tool.dpaudit must be a table, got {table!r}")
     place = f"{path}: tool.dpaudit"
-    found = convert(table, SettingsTable, place)
+    keys = [(key, kind, None) for key, kind in get_type_hints(Settings).items()]
+    found = Settings(**asdict(convert(table, defstruct("SettingsTable", keys, forbid_unknown_fields=True), place)))
     if found.runs is not None:
         validate.whole(f"{place}.runs", found.runs, least=1)
     if found.confidence is not None:
         validate.open_probability(f"{place}.confidence", found.confidence)
     if found.seed is not None:
         validate.whole(f"{place}.seed", found.seed, least=0)
-    return Settings(found.runs, found.confidence, found.seed, found.jobs, found.report, found.ledger, found.accepted)
+    return found

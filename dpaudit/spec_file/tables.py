@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
-from dpaudit.certify import NAMES, CertifierName
+from dpaudit.certify import CertifierName
+from dpaudit.claims import FORMS, POINTS, Claim, Key
 from dpaudit.errors import InvalidSpec
 
 SCHEMA = "dpaudit.audit/1"
@@ -23,24 +26,6 @@ class CommandTable(Struct, frozen=True, forbid_unknown_fields=True):
     """An external program as the mechanism."""
 
     command: Annotated[list[str], Meta(description="the program and its arguments; started in the folder of the spec")]
-
-
-class ClaimTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is promised; the keys choose the form."""
-
-    epsilon: Annotated[float | None, Meta(description="at least 0")] = None
-    delta: Annotated[float | None, Meta(description="in [0, 1]")] = None
-    mu: Annotated[float | None, Meta(description="Gaussian DP")] = None
-    order: Annotated[float | None, Meta(description="Rényi DP, with epsilon; above 1")] = None
-    rho: Annotated[float | None, Meta(description="zero-concentrated DP")] = None
-    xi: Annotated[float | None, Meta(description="zero-concentrated DP, with rho; left out: 0")] = None
-    profile: Annotated[
-        list[tuple[float, float]] | None, Meta(description="a privacy profile: points [epsilon, delta]")
-    ] = None
-    trade_off: Annotated[
-        list[tuple[float, float]] | None,
-        Meta(description="a trade-off function: points [type I error, least type II error]"),
-    ] = None
 
 
 class PairTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,15 +38,6 @@ class PairTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 PairEntry = PairTable | str
-
-
-class DetectTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """The power that an audit must have: a loss of this size on an event of this probability."""
-
-    mass: Annotated[float, Meta(description="probability of the event, in (0, 1]")]
-    epsilon: Annotated[float | None, Meta(description="the loss, in the parameter of the claim")] = None
-    mu: Annotated[float | None, Meta(description="for a GaussianDP claim")] = None
-    rho: Annotated[float | None, Meta(description="for a ZeroConcentratedDP claim")] = None
 
 
 Words = Annotated[str, Meta(min_length=1)]
@@ -90,17 +66,6 @@ class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "floats"
 
 
-class SweptClaimTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """A claim of a sweep; a text stands for the value of the parameter of that name."""
-
-    epsilon: Annotated[float | str | None, Meta(description="at least 0")] = None
-    delta: Annotated[float | str | None, Meta(description="in [0, 1]")] = None
-    mu: Annotated[float | str | None, Meta(description="Gaussian DP")] = None
-    order: Annotated[float | str | None, Meta(description="Rényi DP, with epsilon; above 1")] = None
-    rho: Annotated[float | str | None, Meta(description="zero-concentrated DP")] = None
-    xi: Annotated[float | str | None, Meta(description="zero-concentrated DP, with rho; left out: 0")] = None
-
-
 class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     """One audit: a claim about a mechanism, on adjacent pairs."""
 
@@ -108,7 +73,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     mechanism: Annotated[str | CommandTable, Meta(description="module:attribute, or { command = [...] }")]
     tags: Annotated[list[str], Meta(description="words that `dpaudit run --tag` chooses by")] = []
     parameters: Annotated[dict[str, Any], Meta(description="keywords of the function or catalogue entry")] = {}
-    claim: Annotated[ClaimTable | None, Meta(description="left out: the catalogue entry's own claim")] = None
+    claim: dict[str, Any] | None = None  # these two and `SweepTable.claims`: `parts` knows their keys
     relation: Annotated[
         Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
         Meta(description="how the datasets differ; left out: none stated, none checked"),
@@ -141,7 +106,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     certify_pairs: Annotated[int | None, Meta(description="how many of the pairs to certify; 1 if left out")] = None
     representation: Annotated[bool, Meta(description="also look at the bits of floating-point outputs")] = False
-    detect: Annotated[DetectTable | None, Meta(description="power that the audit must have")] = None
+    detect: dict[str, Any] | None = None
     controls: Annotated[int | None, Meta(description="repeats of each spiked control; none if left out")] = None
     upper: Annotated[UpperTable | None, Meta(description="an upper bound on the loss, known from elsewhere")] = None
     requires: Annotated[list[str], Meta(description="modules without which the audit has no verdict here")] = []
@@ -159,10 +124,7 @@ class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
         dict[str, Any] | list[dict[str, Any]],
         Meta(description="keywords of the mechanisms: lists of values to combine, or a list of combinations"),
     ] = {}
-    claims: Annotated[
-        SweptClaimTable | list[SweptClaimTable] | None,
-        Meta(description="left out: the catalogue entry's own; a text is the value of the parameter of that name"),
-    ] = None
+    claims: dict[str, Any] | list[dict[str, Any]] | None = None
     relation: Annotated[
         Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
         Meta(description="how the datasets differ; left out: none stated, none checked"),
@@ -199,16 +161,54 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
     ] = []
 
 
-class SettingsTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table [tool.dpaudit] of a pyproject.toml."""
+Parts = dict[tuple[str, str], tuple[Any, None]]
 
-    runs: float | int | None = None
-    confidence: float | None = None
-    seed: int | None = None
-    jobs: int | None = None
-    report: str | None = None
-    ledger: str | None = None
-    accepted: str | None = None
+
+def parts() -> Parts:
+    """The keys of tables whose own keys are those of the claim forms that there are now: their kinds and defaults."""
+    return _parts(tuple(FORMS))
+
+
+@lru_cache
+def _parts(forms: tuple[type[Claim], ...]) -> Parts:
+    keys: dict[str, Key] = {}
+    losses: dict[str, tuple[Any, str]] = {}
+    for form in forms:
+        for name, each in form.spec_fields().items():
+            keys.setdefault(name, each.metadata["key"])
+        about = f"for a {form.form} claim" if losses else "the loss, in the parameter of the claim"
+        losses.setdefault(form.parameter, (float, about))
+    claim = _table(
+        "ClaimTable",
+        "What is promised; the keys choose the form.",
+        {name: (key.kind, key.said) for name, key in keys.items()},
+    )
+    swept = _table(
+        "SweptClaimTable",
+        "A claim of a sweep; a text stands for the value of the parameter of that name.",
+        {name: (float | str, key.said) for name, key in keys.items() if key.kind is float},
+    )
+    detect = _table(
+        "DetectTable",
+        "The power that an audit must have: a loss of this size on an event of this probability.",
+        losses,
+        ("mass", Annotated[float, Meta(description="probability of the event, in (0, 1]")]),
+    )
+    of_sweep = "left out: the catalogue entry's own; a text is the value of the parameter of that name"
+    return {
+        ("AuditTable", "claim"): (_said(claim, "left out: the catalogue entry's own claim"), None),
+        ("AuditTable", "detect"): (_said(detect, "power that the audit must have"), None),
+        ("SweepTable", "claims"): (_said(swept | list[swept], of_sweep), None),  # type: ignore[valid-type]
+    }
+
+
+def _table(name: str, about: str, keys: dict[str, tuple[Any, str]], *needed: tuple[str, Any]) -> Any:
+    optional = [(key, _said(kind, said), None) for key, (kind, said) in keys.items()]
+    return msgspec.defstruct(name, [*needed, *optional], namespace={"__doc__": about}, forbid_unknown_fields=True)
+
+
+def _said(kind: Any, about: str) -> Any:
+    return Annotated[kind | None, Meta(description=about)]
 
 
 Table = TypeVar("Table", bound=Struct)
@@ -245,15 +245,20 @@ def read_sweeps(raw: dict[str, Any], place: str) -> list[SweepTable]:
 def convert(raw: Any, into: type[Table], place: str) -> Table:
     """A table as typed values. Raises `InvalidSpec` naming place and key."""
     try:
-        return msgspec.convert(raw, into, strict=True)
+        table = msgspec.convert(raw, into, strict=True)
+        for (name, key), kind in parts().items():
+            if name == into.__name__ and key in raw:
+                msgspec.convert({key: raw[key]}, msgspec.defstruct("Part", [(key, *kind)]), strict=True)
+        return table
     except msgspec.ValidationError as error:
         raise InvalidSpec(f"{place}: {_in_words(str(error), raw, into)}") from None
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a spec file, for editors and for other programs."""
-    schema = msgspec.json.schema(Document)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"spec file, {SCHEMA}", **schema}
+    from dpaudit.results.stored.models import schema_of
+
+    return schema_of(Document, {"title": f"spec file, {SCHEMA}"}, parts())
 
 
 # --- from the words of msgspec to ours ---------------------------------------------------------------------------
@@ -268,16 +273,6 @@ _KINDS = {
     "array": "a list",
     "object": "a table",
 }
-_CURVES = ("profile", "trade_off")
-_TABLES: dict[str, type[Struct]] = {
-    "mechanism": CommandTable,
-    "claim": ClaimTable,
-    "claims": SweptClaimTable,
-    "pair": PairTable,
-    "pairs": PairTable,
-    "detect": DetectTable,
-    "upper": UpperTable,
-}
 
 
 def _in_words(message: str, raw: Any, into: type[Struct]) -> str:
@@ -285,18 +280,28 @@ def _in_words(message: str, raw: Any, into: type[Struct]) -> str:
     what, path = (found["what"], found["path"] or "$") if found else (message, "$")
     names: list[str] = []
     value, table = raw, into
+    kinds: list[Any] = []  # that the last key may have
     for key, index in _STEP.findall(path):
-        if index and names[-1] in _CURVES:
+        if index and POINTS in kinds:
             break
         if index:
             value = value[int(index)] if index.isdigit() and isinstance(value, list) else None
             continue
         value = value.get(key) if isinstance(value, dict) else None
         names.append(key)
-        table = _TABLES.get(key, table)
-    if names and names[-1] in _CURVES and value is not None:
+        kinds = [*_within(parts().get((table.__name__, key), get_type_hints(table).get(key)))]
+        table = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Struct)), table)
+    if POINTS in kinds and value is not None:
         return f"{'.'.join(names)} must be a list of points, each of two numbers, got {_short(value)}"
-    return _sentence(what, ".".join(names), value, table)
+    known = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+    return _sentence(what, ".".join(names), value, table.__struct_fields__, known)
+
+
+def _within(kind: Any) -> Iterator[Any]:
+    """A kind and all that it is made of."""
+    yield kind
+    for part in kind if isinstance(kind, tuple) else get_args(kind):
+        yield from _within(part)
 
 
 def _called(value: Any, number: int) -> str:
@@ -304,10 +309,10 @@ def _called(value: Any, number: int) -> str:
     return repr(name) if isinstance(name, str) and name else f"number {number}"
 
 
-def _sentence(what: str, key: str, value: Any, table: type[Struct]) -> str:
+def _sentence(what: str, key: str, value: Any, keys: tuple[str, ...], known: tuple[str, ...]) -> str:
     inside = f"{key}: " if key else ""
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
-        return f"{inside}unknown key {found[1]!r}{_nearest(found[1], table.__struct_fields__)}"
+        return f"{inside}unknown key {found[1]!r}{_nearest(found[1], keys)}"
     if found := re.fullmatch(r"Object missing required field `(.*)`", what):
         return f"{inside}the key {found[1]!r} is missing"
     if found := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
@@ -318,23 +323,8 @@ def _sentence(what: str, key: str, value: Any, table: type[Struct]) -> str:
     if what.startswith("Expected `str` of length >= 1"):
         return f"{key} must not be empty"
     if what.startswith("Invalid enum value"):
-        known = _choices(key.rpartition(".")[2])
         return f"{key} must be one of {', '.join(known)}, got {_short(value)}{_meant(str(value), known)}"
     return f"{key or 'it'}: {what[:1].lower()}{what[1:]}"
-
-
-def _choices(key: str) -> tuple[str, ...]:
-    return {
-        "schema": (SCHEMA,),
-        "expect": ("refuted", "not-refuted"),
-        "stopping": ("fixed", "anytime"),
-        "certifier": NAMES,
-        "certifiers": NAMES,
-        "selectors": ("penalised",),
-        "label": ("proved", "exact-finite", "exact-pair", "numeric-upper"),
-        "arithmetic": ("exact rational", "balls", "reals", "floats"),
-        "relation": ("add_or_remove_one", "replace_one", "replace_special", "local"),
-    }[key]
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:

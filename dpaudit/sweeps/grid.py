@@ -18,7 +18,7 @@ from dpaudit import validate
 from dpaudit.auditing.known import known_of
 from dpaudit.auditing.spec import FEWEST_RUNS, STOPPING, AuditSpec
 from dpaudit.certify import NAMES
-from dpaudit.claims import Claim, PureDP, Relation
+from dpaudit.claims import Claim, PureDP, Relation, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
 from dpaudit.mechanisms.protocol import Known
@@ -193,7 +193,7 @@ def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> 
 
 def _claim(stated: Any, parameters: Mapping[str, Any], known: Known | None, relation: Relation | None) -> Claim:
     claim: Any = stated
-    if callable(claim) and not hasattr(claim, "max_probability"):
+    if callable(claim) and not isinstance(claim, type):
         claim = _called("claim", claim, parameters)
     if isinstance(claim, numbers.Real):
         claim = PureDP(validate.not_negative("claim", claim), relation)
@@ -202,10 +202,8 @@ def _claim(stated: Any, parameters: Mapping[str, Any], known: Known | None, rela
             raise InvalidSpec("an audit needs a claim; only entries of the catalogue bring their own")
         claim = known.claim()
         if relation is not None:
-            claim = replace(claim, relation=relation)
-    if not hasattr(claim, "max_probability") or isinstance(claim, type):
-        raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
-    return claim  # type: ignore[no-any-return]
+            claim = claim.with_relation(relation)
+    return check_claim(claim)
 
 
 def _pair(pair: Any, parameters: Mapping[str, Any], known: Known | None) -> Any:

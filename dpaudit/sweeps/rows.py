@@ -131,7 +131,7 @@ def _claimed(claim: Claim) -> dict[str, Any]:
         "form": claim.form,
         "claim": str(claim),
         "parameter": claim.parameter,
-        "claimed": _number(getattr(claim, claim.parameter, None)),
+        "claimed": _number(claim.value),
     }
 
 

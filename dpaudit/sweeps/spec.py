@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.claims import Claim, Relation
+from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.resolve import is_own
 from dpaudit.pairs import AdjacentPair
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair
-from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, FORMS, Wishes, at
+from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, at
 from dpaudit.sweeps.axes import axis, combinations
 from dpaudit.sweeps.grid import Grid
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.tables import PairTable, SweepTable, SweptClaimTable
+    from dpaudit.spec_file.tables import PairTable, SweepTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,9 @@ def _claims(table: SweepTable, relation: Relation | None) -> tuple[Any, ...]:
     return tuple(None if each is None else _claim(each, relation) for each in axis(table.claims))
 
 
-def _claim(table: SweptClaimTable, relation: Relation | None) -> Claim | Callable[[Mapping[str, Any]], Claim]:
+def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[[Mapping[str, Any]], Claim]:
     """The claim, or what makes it of the parameters where one of its values is the name of a parameter."""
-    keys = {key: value for key in table.__struct_fields__ if (value := getattr(table, key)) is not None}
-    forms = [form for form, needed, more in FORMS if set(needed) <= keys.keys() <= {*needed, *more}]
-    if not forms:
-        known = "; ".join(", ".join((*needed, *(f"[{key}]" for key in more))) for _, needed, more in FORMS[:5])
-        raise InvalidSpec(f"claims: its keys choose the form, one of: {known}; got {', '.join(keys) or 'none'}")
-    form: Any = forms[0]
+    form_of(keys, numbers=True, place="claims")
 
     def made(parameters: Mapping[str, Any]) -> Claim:
         for key, value in keys.items():
@@ -118,8 +113,7 @@ def _claim(table: SweptClaimTable, relation: Relation | None) -> Claim | Callabl
                 known = ", ".join(parameters) or "none"
                 raise InvalidSpec(f"claims.{key} names the parameter {value!r}; the mechanism has: {known}")
         values = {key: parameters[value] if isinstance(value, str) else value for key, value in keys.items()}
-        claim: Claim = form(**values, relation=relation)
-        return claim
+        return claim_of_keys(values, relation)
 
     if any(isinstance(value, str) for value in keys.values()):
         return made

@@ -160,7 +160,7 @@ def test_a_claim_comes_back_from_its_stored_form(claim: Claim) -> None:
     ("form", "message"),
     [
         ({"form": "Vague"}, "claim.form must be one of PureDP, ApproximateDP, GaussianDP, RenyiDP, "),
-        ({}, "PrivacyProfile, got 'None'"),
+        ({}, "TradeOffDP, got 'None'"),
         ({"form": ["PureDP"]}, "claim.form must be one of PureDP, ApproximateDP, "),
         ({"form": "PureDP", "epsilon": 1.0, "delta": 0.1}, "has other keys, got epsilon, delta"),
         ({"form": "PureDP", "epsilon": -1.0}, "epsilon must be finite and at least 0, got -1.0"),

@@ -69,15 +69,17 @@ def propose_partition(feature: Feature, bins: Binning, counts: Counts, goal: Goa
     The score is in the claim's own parameter. Raises `InvalidSpec` for a claim that is not about Rényi divergences.
     """
     best: PartitionProposal | None = None
-    runs = counts.sum(axis=0)
+    runs, orders = counts.sum(axis=0), goal.claim.orders(ORDERS)
+    if not orders:
+        raise InvalidSpec(f"bins are for claims about Rényi divergences, got the claim {goal.claim}")
     if min(runs) == 0:
         return None
     for p, side in ((0, "first"), (1, "second")):
         sizes = int(runs[p]), int(runs[1 - p])
         for ranked in _rankings(bins, counts[:, [p, 1 - p]]):
-            for order in orders(goal.claim):
+            for order in orders:
                 divergence, borders = _chosen(ranked.hits, sizes, order, goal)
-                score = _in_parameter(goal, divergence, order)
+                score = goal.claim.at_divergence(order, divergence)
                 if score > (0.0 if best is None else best.score):
                     groups = itertools.pairwise([0, *borders, len(ranked.cells)])
                     parts = [np.sort(np.concatenate(ranked.cells[low:high])) for low, high in groups]
@@ -90,22 +92,6 @@ def as_partition(proposal: Proposal, order: float = ORDERS[0]) -> PartitionPropo
     """An event as a partition of one bin: where no partition was found."""
     event: Event = proposal.event
     return PartitionProposal(Partition(event.feature, (event,)), proposal.p_side, proposal.family, 0.0, order)
-
-
-def orders(claim: object) -> tuple[float, ...]:
-    """The orders at which a partition for this claim is looked for. Raises `InvalidSpec` where it has none."""
-    if hasattr(claim, "order"):
-        return (float(claim.order),)
-    if hasattr(claim, "rho"):
-        return ORDERS
-    raise InvalidSpec(f"bins are for claims about Rényi divergences, got the claim {claim}")
-
-
-def _in_parameter(goal: Goal, divergence: float, order: float) -> float:
-    """The divergence of an order in the claim's own parameter: rho of xi + rho a, or itself."""
-    if hasattr(goal.claim, "rho"):
-        return (divergence - float(getattr(goal.claim, "xi", 0.0))) / order
-    return divergence
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted, up
 from dpaudit.results.wording.quoting import clean
-from dpaudit.results.wording.statements import at_order, certified, claimed, verdict_text
+from dpaudit.results.wording.statements import certified, claimed, verdict_text
 
 TITLE = "Claimed against certified, audit by audit"
 COLUMNS = ("audit", "claimed", "certified", "upper bound", "verdict")
@@ -42,7 +42,7 @@ class _Row:
     @classmethod
     def of(cls, place: int, result: AuditResult) -> _Row:
         promised, lower = result.claim.promised(result.certificate.delta), result.certificate.lower
-        if result.certificate.refuted and getattr(result.claim, result.claim.parameter, None) is not None:
+        if result.certificate.refuted and result.claim.value is not None:
             lower = max(lower, promised)  # bets may refute and certify no number beyond the claimed one
         return cls(place, promised, lower, _upper(result), result.verdict is Verdict.REFUTED)
 
@@ -51,7 +51,7 @@ def _upper(result: AuditResult) -> float | None:
     """The upper bound where it is one of the parameter that is drawn, at the same delta."""
     if result.upper is None or result.bracket is None or result.claim.parameter != "epsilon":
         return None
-    same = result.upper.delta == result.certificate.delta and not at_order(result.claim)
+    same = result.upper.delta == result.certificate.delta and not result.claim.orders()
     return result.upper.epsilon_upper if same and math.isfinite(result.upper.epsilon_upper) else None
 
 

@@ -17,7 +17,7 @@ from dpaudit.report.figures.scales import Scale
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import confidence_text, decimals, down, up
-from dpaudit.results.wording.statements import at_delta, at_order, claimed, confidence
+from dpaudit.results.wording.statements import at_delta, claimed, confidence
 
 TITLE = "The trade-off: how often the event happens on either dataset"
 COLUMNS = ("event", "hits, likelier dataset", "its runs", "hits, other dataset", "its runs", "p at least", "q at most")
@@ -50,7 +50,7 @@ def tradeoff(result: AuditResult) -> Drawing | None:
     epsilon = result.certificate.epsilon_lower
     line = not isinstance(result.evidence, Binned) and epsilon is not None and 0.0 < epsilon <= LARGEST
     curve = [] if result.histogram is None else _search_curve(result.histogram, result)
-    allowed = f"{result.claim.parameter} {claimed(result)}{at_order(result.claim)}"
+    allowed = f"{result.claim.parameter} {claimed(result)}{result.claim.where}"
     keys: list[Key] = [("area", "allowed", f"allowed by the claim, {allowed}")]
     keys.append(("point", "certified", f"counts, with limits that hold at {told}"))
     if line:

@@ -5,12 +5,18 @@ Contract: a key may be added; none is renamed and none changes its meaning.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Union
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from dpaudit.certify import CertifierName
+from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -28,68 +34,24 @@ class Stored(msgspec.Struct, forbid_unknown_fields=True):
     """Base of the models: no key may be missing, and none may be added."""
 
 
-class StoredPureDP(Stored, tag_field="form", tag="PureDP"):
-    """`PureDP` as stored."""
-
-    epsilon: NotNegative
-    relation: RelationWord | None
-
-
-class StoredApproximateDP(Stored, tag_field="form", tag="ApproximateDP"):
-    """`ApproximateDP` as stored."""
-
-    epsilon: NotNegative
-    delta: Probability
-    relation: RelationWord | None
-
-
-class StoredGaussianDP(Stored, tag_field="form", tag="GaussianDP"):
-    """`GaussianDP` as stored."""
-
-    mu: NotNegative
-    relation: RelationWord | None
+@lru_cache
+def _form(form: type[Claim]) -> type[msgspec.Struct]:
+    """A claim form as stored: its fields, strictly."""
+    known: list[tuple[str, Any] | tuple[str, Any, bool]] = []
+    for each in fields(form):
+        if key := each.metadata.get("key"):
+            known.append((each.name, Annotated[key.kind, msgspec.Meta(**key.limits)] if key.limits else key.kind))
+        elif each.init:
+            known.append((each.name, RelationWord | None) if each.name == "relation" else (each.name, bool, False))
+    about = f"`{form.form}` as stored{f': {form.stored}' if form.stored else ''}."
+    return msgspec.defstruct(
+        f"Stored{form.form}", known, bases=(Stored,), namespace={"__doc__": about}, tag_field="form", tag=form.form
+    )
 
 
-class StoredRenyiDP(Stored, tag_field="form", tag="RenyiDP"):
-    """`RenyiDP` as stored."""
-
-    order: Annotated[float, msgspec.Meta(gt=1.0)]
-    epsilon: NotNegative
-    relation: RelationWord | None
-
-
-class StoredZeroConcentratedDP(Stored, tag_field="form", tag="ZeroConcentratedDP"):
-    """`ZeroConcentratedDP` as stored."""
-
-    rho: NotNegative
-    xi: NotNegative
-    relation: RelationWord | None
-
-
-class StoredPrivacyProfile(Stored, tag_field="form", tag="PrivacyProfile"):
-    """`PrivacyProfile` as stored: points (epsilon, delta)."""
-
-    curve: list[tuple[float, float]]
-    relation: RelationWord | None
-
-
-class StoredTradeOffDP(Stored, tag_field="form", tag="TradeOffDP"):
-    """`TradeOffDP` as stored: points (type I error, least type II error); `outer` where they allow more than f."""
-
-    f: list[tuple[float, float]]
-    relation: RelationWord | None
-    outer: bool = False
-
-
-StoredClaim = (
-    StoredPureDP
-    | StoredApproximateDP
-    | StoredGaussianDP
-    | StoredRenyiDP
-    | StoredZeroConcentratedDP
-    | StoredPrivacyProfile
-    | StoredTradeOffDP
-)
+def stored_claim() -> Any:
+    """A claim as stored: any of the forms that there are now."""
+    return Union[tuple(_form(form) for form in FORMS)]  # noqa: UP007
 
 
 class StoredMechanism(Stored):
@@ -124,7 +86,7 @@ class StoredSpec(Stored):
     """The question; `hash` is the digest of everything else in it."""
 
     name: str
-    claim: StoredClaim
+    claim: dict[str, Any]  # `stored_claim`
     mechanism: StoredMechanism
     pairs: Annotated[list[StoredPair], msgspec.Meta(min_length=1)]
     runs: AtLeastOne
@@ -391,7 +353,34 @@ class StoredResult(Stored):
     endings: list[StoredEnding] | UnsetType = UNSET
 
 
+def result_model(raw: Any) -> StoredResult:
+    """A stored result, checked key by key. Raises `msgspec.ValidationError`."""
+    model = msgspec.convert(raw, StoredResult)
+    spec = msgspec.defstruct("Spec", [("claim", stored_claim())])
+    msgspec.convert({"spec": {"claim": model.spec.claim}}, msgspec.defstruct("Result", [("spec", spec)]))
+    return model
+
+
+def schema_of(model: Any, head: Mapping[str, str], parts: Mapping[tuple[str, str], tuple[Any, ...]]) -> dict[str, Any]:
+    """The JSON Schema of a model; `parts` are the kinds (and defaults) of keys of tables that are known only now."""
+    schema = msgspec.json.schema(model)
+    tables: dict[str, Any] = schema["$defs"]
+    for (table, key), kind in parts.items():
+        further = msgspec.json.schema(msgspec.defstruct("Part", [(key, *kind)]))["$defs"]
+        tables[table]["properties"][key] = further.pop("Part")["properties"][key]
+        tables |= further
+    ordered: dict[str, Any] = {}
+
+    def put(part: Any) -> None:
+        for name in re.findall(r'"#/\$defs/(\w+)"', json.dumps(part)):
+            if name not in ordered:
+                ordered[name] = tables[name]
+                put(tables[name])
+
+    put(schema["$ref"])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **head, **schema, "$defs": ordered}
+
+
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a stored result."""
-    made = msgspec.json.schema(StoredResult)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **made}
+    return schema_of(StoredResult, {"$id": SCHEMA}, {("StoredSpec", "claim"): (stored_claim(),)})

@@ -30,7 +30,7 @@ from dpaudit.results.histogram import Histogram
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.results.result import AuditResult
-from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper
+from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
 from dpaudit.results.strict_json import parsed
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
@@ -64,7 +64,7 @@ def loads(text: str, name: object = "a stored result") -> AuditResult:
 def result_of(raw: Any) -> AuditResult:
     """The result that a JSON object holds. Raises `InvalidSpec`, or `msgspec.ValidationError` for a wrong key."""
     check_schema(raw, SCHEMA)
-    model = msgspec.convert(raw, StoredResult)
+    model = result_model(raw)
     result = _result(raw, model)
     _check(result, model)
     _check_shown(result)

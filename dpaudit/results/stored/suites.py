@@ -22,7 +22,7 @@ from dpaudit.results.audited import SCHEMA
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
-from dpaudit.results.stored.models import Probability, Stored, StoredResult
+from dpaudit.results.stored.models import Probability, Stored, StoredResult, schema_of, stored_claim
 from dpaudit.results.stored.reading import CURE, TOLERANCE, agree, check_schema, named, of_model, read, result_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
@@ -79,8 +79,7 @@ class StoredSuite(Stored):
 
 def suite_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a stored suite."""
-    made = msgspec.json.schema(StoredSuite)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SUITE_SCHEMA, **made}
+    return schema_of(StoredSuite, {"$id": SUITE_SCHEMA}, {("StoredSpec", "claim"): (stored_claim(),)})
 
 
 def load_suite(path: str | os.PathLike[str]) -> SuiteResult:

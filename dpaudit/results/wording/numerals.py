@@ -6,6 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from dpaudit.certify.certificate import error_probability
+from dpaudit.claims.words import exact as exact
 
 LONGEST_LEVEL = 10  # characters of a level that is told as it is
 SMALLEST_P = 1e-300  # a p-value below this is not told apart from it
@@ -29,15 +30,6 @@ def up(value: float, digits: int) -> str:
     '1.988'
     """
     return _rounded(value, digits, ROUND_CEILING)
-
-
-def exact(value: float) -> str:
-    """A number as the user gave it: the shortest decimal that names the float.
-
-    >>> exact(1.0), exact(1e-06)
-    ('1', '1e-06')
-    """
-    return "inf" if value == math.inf else repr(float(value)).removesuffix(".0")
 
 
 def bound(value: float, *, digits: int = 3, above: float | None = None) -> str:

@@ -9,6 +9,7 @@ from decimal import ROUND_FLOOR, Decimal
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
+from dpaudit.claims.words import LARGEST_LOSS
 from dpaudit.results.audited import POWER
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
@@ -17,7 +18,7 @@ from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.endings import ending_lines
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, least_text
-from dpaudit.results.wording.promises import LARGEST_LOSS, implied_promise, promise, ratio_text, unit
+from dpaudit.results.wording.promises import implied_promise, promise, ratio_text, unit
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import (

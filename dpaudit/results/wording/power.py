@@ -9,7 +9,7 @@ from dpaudit.certify.power import MASSES
 from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.control import Control, smallest_seen
 from dpaudit.results.wording.numerals import counted, exact, least_text, up
-from dpaudit.results.wording.statements import at_delta, at_order, unseen
+from dpaudit.results.wording.statements import at_delta, unseen
 
 KNOWN = "for an event that is known"  # the search has to find one
 
@@ -21,7 +21,7 @@ def could_see(result: Audited) -> tuple[str, ...]:
         return ("the bets refuted the claim before any run was counted for a fixed bound",)
     most, where = f"epsilon {up(result.ceiling, 2)}", at_delta(result.certificate.delta)
     if result.certificate.epsilon_lower is None:  # bins bound the claim's own parameter
-        most, where = f"{name} {up(result.ceiling, 2)}", at_order(result.claim)
+        most, where = f"{name} {up(result.ceiling, 2)}", result.claim.where
     lines = [f"at most {most}{where}: with all hits on one side no more can be certified"]
     caught = {mass: result.least_caught(mass) for mass in MASSES}
     seen = [f"{least_text(least)} at {exact(mass)}" for mass, least in caught.items() if least is not None]

@@ -41,8 +41,8 @@ def verdict_text(verdict: Verdict) -> str:
 def claimed(result: Audited) -> str:
     """What the claim promises for the witness's pair, in its own parameter; at the frozen delta for a curve."""
     claim = result.claim
-    own = getattr(claim, claim.parameter, None)
-    return exact(float(own)) if own is not None else exact(float(up(claim.promised(result.certificate.delta), 4)))
+    own = claim.value
+    return exact(own if own is not None else float(up(claim.promised(result.certificate.delta), 4)))
 
 
 def certified(result: Audited, *, digits: int = 3) -> str:
@@ -57,16 +57,16 @@ def certified_bound(claim: Claim, certificate: Certificate, *, digits: int = 3) 
     """
     above = claim.promised(certificate.delta) if certificate.refuted else None
     where = at_delta(certificate.delta) if claim.parameter == "epsilon" else ""
-    where = at_order(claim) or where
-    own = getattr(claim, claim.parameter, None)  # a curve has none, and its promise at one delta may well hold
+    where = claim.where or where
+    own = claim.value  # a curve has none, and its promise at one delta may well hold
     if certificate.refuted and own is not None and certificate.lower <= own:
-        return f"{claim.parameter} > {exact(float(own))}{where}"
+        return f"{claim.parameter} > {exact(own)}{where}"
     return f"{claim.parameter} >= {bound(certificate.lower, digits=digits, above=above)}{where}"
 
 
 def implied(claim: Claim, certificate: Certificate) -> tuple[str, ...]:
     """The epsilon at a delta that the counts show without any model, where the claim's parameter is another."""
-    if not certificate.epsilon_lower or (claim.parameter == "epsilon" and not at_order(claim)):
+    if not certificate.epsilon_lower or (claim.parameter == "epsilon" and not claim.where):
         return ()
     lower = bound(certificate.epsilon_lower, digits=6)
     return (f"whatever the mechanism is: epsilon >= {lower}{at_delta(certificate.delta)}",)
@@ -96,11 +96,6 @@ def headline(result: Audited) -> str:
     """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
     line = f"{verdict_text(result.verdict)}  {clean(result.name)}: {statement(result)}"
     return f"{line}; and a representation finding" if result.representation_refuted else line
-
-
-def at_order(claim: Claim) -> str:
-    """Where a Rényi bound is stated: ` at order 2`; nothing for other claims."""
-    return f" at order {exact(claim.order)}" if hasattr(claim, "order") else ""
 
 
 def at_delta(delta: float) -> str:

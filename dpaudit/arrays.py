@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,3 +13,5 @@ Integers = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
+Bits = npt.NDArray[np.int8]  # zeros and ones
+Masked = np.ma.MaskedArray[Any, np.dtype[Any]]

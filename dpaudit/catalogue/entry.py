@@ -14,7 +14,8 @@ import operator
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
@@ -46,21 +47,40 @@ class Source:
     paper: str
 
 
+class Code(NamedTuple):
+    """What a mechanism does.
+
+    `program(data, rng, **parameters)` is one run as the literature writes it, in plain Python;
+    `sampler(data, runs, rng, **parameters)` gives many runs at once with the same distribution;
+    `loss(first, second, **parameters)` is the exact loss of a pair in both orders, in the claim's own parameter
+    (epsilon at its delta, mu, rho), None where it is not known.
+    """
+
+    program: Program | None = None
+    sampler: Sampler | None = None
+    loss: Loss | None = None
+
+
+NOTHING = Code()
+
+
 @dataclass(frozen=True, slots=True)
 class Twin:
     """What a twin changes in its parent; all else is the parent's. `reason` says in one sentence why that breaks it.
 
-    A harmless mistake is a twin with `broken=False`, and `reason` says why it is none. `loss` is not inherited:
-    without one, none is known. `promise` and `neighbours` are for a claim that is stated too widely.
+    A harmless mistake is a twin with `broken=False`, and `reason` says why it is none. `promise` and `neighbours` are
+    for a claim that is stated too widely. A twin may be its parent at other parameters, or on other data: `at` makes
+    some of the parent's parameters of the twin's, `on` makes the data. What its `code` leaves out is the parent's; but
+    one with a program or a sampler of its own, and neither of those, does not inherit the loss: none is known.
     """
 
     name: str
     title: str
     reason: str
-    formula: str
-    program: Program
-    sampler: Sampler
-    loss: Loss | None = None
+    formula: str | None = None
+    code: Code = NOTHING
+    at: Callable[..., Mapping[str, Any]] | None = None
+    on: Callable[..., Any] | None = None
     parameters: tuple[Parameter, ...] = ()
     default_pair: tuple[Any, Any] | None = None
     broken: bool = True
@@ -73,14 +93,10 @@ class Twin:
 class Entry:
     """A mechanism of the catalogue, ready to run, to be printed and to be compared with the truth.
 
-    `program(data, rng, **parameters)` is one run as the literature writes it, in plain Python;
-    `sampler(data, runs, rng, **parameters)` gives many runs at once with the same distribution.
-    `promise(**parameters)` is the claim, `loss(first, second, **parameters)` the exact loss of a pair in both orders,
-    in the claim's own parameter (epsilon at its delta, mu, rho), and `neighbours` says in words which datasets the
-    claim is made for. `adjacency` says the same where datasets are vectors of query answers, in units of the
-    sensitivity: "all-differ" (each moves by at most 1), "one-differs" (one of them does), or "up" and "down" (all of
-    them rise, or all fall). `module` is the room of the catalogue that holds the entry; `bound` are the parameters
-    given so far.
+    `code` is what it does, `promise(**parameters)` the claim, and `neighbours` says in words which datasets the claim
+    is made for. `adjacency` says the same where datasets are vectors of query answers, in units of the sensitivity:
+    "all-differ" (each moves by at most 1), "one-differs" (one of them does), or "up" and "down" (all of them rise, or
+    all fall). `module` is the room of the catalogue that holds the entry; `bound` are the parameters given so far.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> laplace.half_noise.true_epsilon(10, 9)
@@ -93,17 +109,32 @@ class Entry:
     source: Source
     formula: str
     neighbours: str
-    program: Program
-    sampler: Sampler
+    code: Code
     parameters: tuple[Parameter, ...]
     promise: Promise
     default_pair: tuple[Any, Any]
-    loss: Loss | None = None
     broken: bool = False
     reason: str | None = None
     adjacency: tuple[str, ...] = ()
     twins: Mapping[str, Entry] = field(default_factory=dict)
     bound: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def program(self) -> Program:
+        """One run."""
+        assert self.code.program is not None
+        return self.code.program
+
+    @property
+    def sampler(self) -> Sampler:
+        """Many runs at once."""
+        assert self.code.sampler is not None
+        return self.code.sampler
+
+    @property
+    def loss(self) -> Loss | None:
+        """The exact loss of a pair, where it is known."""
+        return self.code.loss
 
     @property
     def reference(self) -> str:
@@ -160,37 +191,54 @@ class Entry:
         return Opened(functools.partial(self.sampler, **self.values()), per_run=False, takes_rng=True)
 
     def describe(self) -> Description:
-        """Names and places: those of the program; the digest is that of the modules of program and sampler."""
-        modules = sorted({self.program.__module__, _function(self.sampler).__module__})
-        source = "".join(inspect.getsource(sys.modules[module]) for module in modules)
+        """Names and places: those of the program; the digest is that of all modules of the room."""
+        program = written(self.program)
         return Description(
             name=self.name,
             kind="batched",
             reference=self.reference,
             parameters=self.values(),
             takes_rng=True,
-            file=inspect.getsourcefile(self.program),
-            line=inspect.getsourcelines(self.program)[1],
-            digest=hashlib.sha256(source.encode()).hexdigest()[:16],
+            file=inspect.getsourcefile(program),
+            line=inspect.getsourcelines(program)[1],
+            digest=_digest(self.module),
         )
 
     def _twin(self, twin: Twin) -> Entry:
+        program, sampler, loss = twin.code
+        if loss is None and self.loss is not None and (program is sampler is None or twin.at or twin.on):
+            loss = self._changed(self.loss, twin, 2)
         return replace(
             self,
             name=f"{self.name}.{twin.name}",
             title=twin.title,
-            formula=twin.formula,
-            program=twin.program,
-            sampler=twin.sampler,
+            formula=twin.formula or self.formula,
+            code=Code(
+                program or self._changed(self.program, twin, 1), sampler or self._changed(self.sampler, twin, 1), loss
+            ),
             parameters=self.parameters + twin.parameters,
             default_pair=self.default_pair if twin.default_pair is None else twin.default_pair,
-            loss=twin.loss,
             broken=twin.broken,
             reason=twin.reason,
             promise=twin.promise or self.promise,
             neighbours=twin.neighbours or self.neighbours,
             adjacency=self.adjacency if twin.adjacency is None else twin.adjacency,
         )
+
+    def _changed(self, call: Callable[..., Any], twin: Twin, datasets: int) -> Callable[..., Any]:
+        """A function of this entry whose first arguments are datasets, as one of its twin."""
+        at, on = twin.at, twin.on
+        if at is None and on is None:
+            return call
+        own = [parameter.name for parameter in self.parameters]
+
+        @functools.wraps(written(call))
+        def changed(*given: Any, **parameters: Any) -> Any:
+            data = [one if on is None else on(one, **parameters) for one in given[:datasets]]
+            values = parameters if at is None else {**parameters, **at(**parameters)}
+            return call(*data, *given[datasets:], **{name: values[name] for name in own})
+
+        return changed
 
     def __getattr__(self, name: str) -> Entry:
         # reached only where there is no such field: `laplace.half_noise` is a twin, with the parent's parameters
@@ -214,10 +262,19 @@ class Entry:
         return f"<entry {self.reference}{f' with {given}' if given else ''}>"
 
 
-def _function(call: Callable[..., Any]) -> Callable[..., Any]:
-    while isinstance(call, functools.partial):
-        call = call.func
+def written(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The function whose lines a program, a sampler or a loss is, under what binds parameters or parts to it."""
+    while isinstance(call, functools.partial) or hasattr(call, "__wrapped__"):
+        call = call.func if isinstance(call, functools.partial) else call.__wrapped__
     return call
+
+
+@functools.cache
+def _digest(module: str) -> str:
+    """The digest of the sources of a room: a package with all that is in it, or one module."""
+    home = Path(str(sys.modules[module].__file__))
+    files = sorted(home.parent.rglob("*.py")) if home.stem == "__init__" else [home]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def _restore(module: str, name: str, bound: dict[str, Any]) -> Entry:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
+
+Rng = np.random.Generator
 
 # their raw words are 64 random bits, five times cheaper to get than bytes; those of MT19937 are half empty
 _FULL_WORDS = (np.random.SFC64, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox)
 
 
-def laplace(rng: np.random.Generator, scale: float, size: int) -> Floats:
+def laplace(rng: Rng, scale: float, size: int) -> Reals:
     """`size` draws of Lap(scale): an exponential with a fair sign, the sign bit of a random byte.
 
     A scale of 0 gives zeros, for the twins that leave a noise out.
@@ -24,7 +26,7 @@ def laplace(rng: np.random.Generator, scale: float, size: int) -> Floats:
     return noise
 
 
-def _bytes(rng: np.random.Generator, size: int) -> npt.NDArray[np.int8]:
+def _bytes(rng: Rng, size: int) -> npt.NDArray[np.int8]:
     if isinstance(rng.bit_generator, _FULL_WORDS):
         return rng.bit_generator.random_raw(-(-size // 8)).view(np.int8)[:size]
     return np.frombuffer(rng.bytes(size), np.int8)

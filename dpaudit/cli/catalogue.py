@@ -61,10 +61,12 @@ def _keeps(entry: Entry) -> str:
 
 
 def _page(entry: Entry) -> list[str]:
+    from dpaudit.catalogue.entry import written
+
     pair, claim = entry.pair, entry.claim()
     loss = entry.true_loss(pair.first, pair.second)
     unit = "" if claim.parameter == "epsilon" else f" ({claim.parameter})"
-    program = entry.program
+    program = written(entry.program)
     lines = [
         f"{entry.name}: {entry.title}",
         "",

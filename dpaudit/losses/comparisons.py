@@ -12,18 +12,16 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.losses.discrete import log_ratios
-
-Floats = npt.NDArray[np.float64]
 
 _REACH = 45.0  # scales of noise beyond the outermost query answer; what is left out is e^-45 of the rest
 _NODES = 24  # a panel: enough for e^(steepness * width) with the exponent at most _RISE
 _RISE = 4.0
 
 
-def below(value: Floats | float, scale: float) -> Floats:
+def below(value: Reals | float, scale: float) -> Reals:
     """Pr(Lap(scale) < value); a step at 0 where there is no noise."""
     if scale == 0.0:
         return (np.asarray(value) > 0.0).astype(np.float64)
@@ -31,12 +29,12 @@ def below(value: Floats | float, scale: float) -> Floats:
     return np.where(np.asarray(value) < 0.0, tail, 1.0 - tail)
 
 
-def density(value: Floats, scale: float) -> Floats:
+def density(value: Reals, scale: float) -> Reals:
     """The density of Lap(scale)."""
     return np.asarray(np.exp(-np.abs(value) / scale) / (2.0 * scale))
 
 
-def panels(knots: Sequence[float], scale: float, steepness: float) -> tuple[Floats, Floats, Floats]:
+def panels(knots: Sequence[float], scale: float, steepness: float) -> tuple[Reals, Reals, Reals]:
     """Edges of panels that end at the knots and reach far beyond them, with nodes and weights (panel, node)."""
     low, high = min(knots) - _REACH * scale, max(knots) + _REACH * scale
     cuts = np.linspace(low, high, 2 + math.ceil((high - low) * steepness / _RISE))
@@ -47,12 +45,12 @@ def panels(knots: Sequence[float], scale: float, steepness: float) -> tuple[Floa
 
 
 @cache  # it takes as long as a panel
-def _legendre() -> tuple[Floats, Floats]:
+def _legendre() -> tuple[Reals, Reals]:
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return nodes, weights
 
 
-def halting(answers: Floats, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+def halting(answers: Reals, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
     """The probabilities that the first answer above the noisy threshold is 0, 1, ..., and, last, that there is none.
 
     >>> halting(np.array([0.0]), 0.0, 2.0, 4.0)
@@ -69,7 +67,7 @@ def halting(answers: Floats, threshold: float, threshold_scale: float, query_sca
     return _first_above(answers, nodes.ravel(), query_scale) @ mass
 
 
-def winning(answers: Floats, scale: float) -> Floats:
+def winning(answers: Reals, scale: float) -> Reals:
     """The probabilities that each answer is the largest once Lap(scale) is added to all.
 
     >>> winning(np.array([3.0, 3.0]), 1.0).round(12)
@@ -82,7 +80,7 @@ def winning(answers: Floats, scale: float) -> Floats:
     return np.array([mass @ (density(level - a, scale) * product / others[j]) for j, a in enumerate(answers)])
 
 
-def epochs(answers: int, most: int, step: Callable[[int], Floats]) -> float:
+def epochs(answers: int, most: int, step: Callable[[int], Reals]) -> float:
     """The largest sum of log ratios over the outputs of a mechanism that starts afresh after each top.
 
     `step(i)` holds the log ratios of an epoch that starts at answer i: its top at answer i, i + 1, ..., and,
@@ -97,13 +95,13 @@ def epochs(answers: int, most: int, step: Callable[[int], Floats]) -> float:
     return float(best[most, 0])
 
 
-def halting_ratios(p: Floats, q: Floats, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+def halting_ratios(p: Reals, q: Reals, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
     """The log ratios of an epoch: by the place of its top, and, last, of none."""
     scales = (threshold, threshold_scale, query_scale)
     return log_ratios(halting(p, *scales), halting(q, *scales))
 
 
-def _first_above(answers: Floats, levels: Floats, query_scale: float) -> Floats:
+def _first_above(answers: Reals, levels: Reals, query_scale: float) -> Reals:
     """Given the noisy threshold: the probability of each place of the first top, and of none (place, level)."""
     gaps = levels[None, :] - answers[:, None]
     bottoms = np.cumprod(below(gaps, query_scale), axis=0)

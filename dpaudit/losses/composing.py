@@ -10,11 +10,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.losses.discrete import delta_of
-
-Floats = npt.NDArray[np.float64]
 
 _NODES = 20  # of Gauss-Legendre, for each unit cell of the sum of uniforms: exact to rounding for k up to 30 or so
 
@@ -37,7 +35,7 @@ def advanced_sharper(k: int, epsilon: float, slack: float) -> float:
     return epsilon * math.sqrt(2.0 * k * math.log(1.0 / slack)) + k * epsilon**2 / 2.0
 
 
-def responses(k: int, epsilon: float, delta: float = 0.0) -> tuple[Floats, Floats]:
+def responses(k: int, epsilon: float, delta: float = 0.0) -> tuple[Reals, Reals]:
     """The transcripts of k (epsilon, delta) responses to 1 and to 0, those of equal ratio taken together.
 
     The first two are those in which a response gave the bit away, 1 and 0; the others have 0, ..., k ones.
@@ -105,12 +103,12 @@ def laplace_epsilon(k: int, epsilon: float, delta: float) -> float:
     return _least(lambda at: laplace_delta(k, epsilon, at), k * epsilon, delta)
 
 
-def _hinge(x: Floats, k: int, epsilon: float, at: float) -> Floats:
+def _hinge(x: Reals, k: int, epsilon: float, at: float) -> Reals:
     """max(0, 1 - e^(at - s)) at the loss s that belongs to x."""
     return -np.expm1(np.minimum(0.0, at - epsilon * (2.0 * x - k)))
 
 
-def _spread(k: int, epsilon: float, within: Floats) -> Floats:
+def _spread(k: int, epsilon: float, within: Reals) -> Reals:
     """The density of x less its factor 2^-k e^(-epsilon (k - x)), at a place within each unit cell (cell, place)."""
     total = np.zeros((k, len(within)))
     spline = np.ones((1, len(within)))  # of degree 0: one uniform

@@ -6,9 +6,8 @@ import itertools
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
 
 
 def geosample_steps(epsilon: float) -> int:
@@ -20,7 +19,7 @@ def geosample_steps(epsilon: float) -> int:
     return math.ceil(math.log(2.0 / epsilon))
 
 
-def geosample_law(k: int, n: int, count: int) -> Floats:
+def geosample_law(k: int, n: int, count: int) -> Reals:
     """The probabilities of 0, ..., n for GeoSample (Balcer & Vadhan 2018, algorithm 4.8), each rounded once.
 
     >>> (geosample_law(3, 5, 1) * 111_537).round().tolist()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
 
 
-def largest_log_ratio(first: Floats, second: Floats) -> float:
+def largest_log_ratio(first: Reals, second: Reals) -> float:
     """The loss of a discrete output: the largest |ln(p / p')| over the outcomes that happen at all.
 
     >>> round(largest_log_ratio(np.array([0.75, 0.25]), np.array([0.25, 0.75])), 4)
@@ -17,13 +16,13 @@ def largest_log_ratio(first: Floats, second: Floats) -> float:
     return float(np.max(np.abs(log_ratios(first, second)), initial=0.0, where=(first > 0.0) | (second > 0.0)))
 
 
-def log_ratios(first: Floats, second: Floats) -> Floats:
+def log_ratios(first: Reals, second: Reals) -> Reals:
     """ln(p / p'); minus infinity where p = 0, whatever p' is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(first > 0.0, np.log(first) - np.log(second), -np.inf)
 
 
-def delta_of(first: Floats, second: Floats, epsilon: float) -> float:
+def delta_of(first: Reals, second: Reals, epsilon: float) -> float:
     """The least delta at an epsilon: the larger sum of max(0, p - e^epsilon p'), of the two orders.
 
     >>> round(delta_of(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.0), 4)
@@ -33,7 +32,7 @@ def delta_of(first: Floats, second: Floats, epsilon: float) -> float:
     return float(max(np.maximum(p - ratio * q, 0.0).sum() for p, q in ((first, second), (second, first))))
 
 
-def epsilon_of(first: Floats, second: Floats, delta: float) -> float:
+def epsilon_of(first: Reals, second: Reals, delta: float) -> float:
     """The least epsilon at a delta, exact: `delta_of` is solved on the piece between two of its kinks.
 
     >>> round(epsilon_of(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.05), 4)
@@ -42,7 +41,7 @@ def epsilon_of(first: Floats, second: Floats, delta: float) -> float:
     return max(_one_way(first, second, delta), _one_way(second, first, delta), 0.0)
 
 
-def _one_way(p: Floats, q: Floats, delta: float) -> float:
+def _one_way(p: Reals, q: Reals, delta: float) -> float:
     """ln of the largest (P(S) - delta) / Q(S): the outcomes of largest ratio are taken as long as they raise it."""
     order = np.argsort(-log_ratios(p, q))
     hits, misses = np.cumsum(p[order]), np.cumsum(q[order])

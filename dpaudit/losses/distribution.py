@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
+
 Side = Literal["above", "below"]
 
 WIDTH = 1e-3  # of a cell of the grid; the error is of the order of its square
@@ -38,7 +38,7 @@ class Losses:
 
     start: float
     width: float
-    masses: Floats
+    masses: Reals
     infinite: float = 0.0
 
     def delta(self, epsilon: float) -> float:
@@ -100,7 +100,7 @@ class Mixture:
     centres: tuple[float, ...]
     weights: tuple[float, ...]
 
-    def between(self, edges: Floats) -> Floats:
+    def between(self, edges: Reals) -> Reals:
         """The probabilities of the cells between the edges, precise in both tails."""
         from scipy.special import ndtr
 
@@ -111,7 +111,7 @@ class Mixture:
             total += weight * np.where(lower_tail, ndtr(high) - ndtr(low), ndtr(-low) - ndtr(-high))
         return total
 
-    def log_density(self, x: Floats) -> Floats:
+    def log_density(self, x: Reals) -> Reals:
         """The logarithm of the density, the factor of the normal distribution left out."""
         terms = [
             math.log(weight) - (x - centre) ** 2 / 2.0
@@ -157,7 +157,7 @@ def step_losses(
 
 
 def from_cells(
-    values: Floats, p: Floats, q: Floats, side: Side, *, slack: float = 0.0, missing: float | None = None
+    values: Reals, p: Reals, q: Reals, side: Side, *, slack: float = 0.0, missing: float | None = None
 ) -> tuple[Losses, Losses]:
     """The losses of an output, p against q and back, from the probabilities of the cells between these log ratios.
 
@@ -169,7 +169,7 @@ def from_cells(
     return _above(values, p, q, slack, missing), _above(-values[::-1], q[::-1], p[::-1], slack, missing)
 
 
-def _places(values: Floats, first: Mixture, second: Mixture, ends: Floats) -> Floats:
+def _places(values: Reals, first: Mixture, second: Mixture, ends: Reals) -> Reals:
     """Where the log ratio takes these values: bisection, all at once."""
     low, high = np.full(len(values), ends[0]), np.full(len(values), ends[1])
     for _ in range(60):
@@ -179,7 +179,7 @@ def _places(values: Floats, first: Mixture, second: Mixture, ends: Floats) -> Fl
     return high
 
 
-def _above(values: Floats, p: Floats, q: Floats, slack: float, missing: float | None) -> Losses:
+def _above(values: Reals, p: Reals, q: Reals, slack: float, missing: float | None) -> Losses:
     """Each cell's p and q as those of its two ends: upper + lower = p, and upper e^-high + lower e^-low = q."""
     width = float(values[-1] - values[0]) / (len(values) - 1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -190,7 +190,7 @@ def _above(values: Floats, p: Floats, q: Floats, slack: float, missing: float | 
     return Losses(float(values[0]), width, masses, rest)
 
 
-def _below(values: Floats, p: Floats, q: Floats) -> Losses:
+def _below(values: Reals, p: Reals, q: Reals) -> Losses:
     """Each cell at its own loss ln(p / q), lowered to a grid that goes through the middles, or nearly so."""
     width = float(values[-1] - values[0]) / (len(values) - 1)
     counted = (p > FAINT) & (q > 0.0)

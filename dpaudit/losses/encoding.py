@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Bits = npt.NDArray[np.int8]
+from dpaudit.arrays import Bits, Reals
 
 
 def patterns(bits: int) -> Bits:
@@ -19,7 +17,7 @@ def patterns(bits: int) -> Bits:
     return np.asarray(numbers >> np.arange(bits)[::-1] & 1, np.int8)
 
 
-def independent(ones: Floats) -> Floats:
+def independent(ones: Reals) -> Reals:
     """The law of independent bits, each 1 with its own probability.
 
     >>> independent(np.array([0.5, 0.25]))

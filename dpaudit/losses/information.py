@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.losses.discrete import log_ratios
 
-Floats = npt.NDArray[np.float64]
 
-
-def max_divergence(first: Floats, second: Floats, delta: float = 0.0) -> float:
+def max_divergence(first: Reals, second: Reals, delta: float = 0.0) -> float:
     """The delta-approximate max-divergence: log2 of the largest (P(O) - delta) / Q(O), over all sets O of outcomes.
 
     The outcomes are taken in the order of their ratios p / q as long as that raises the ratio of the sums.
@@ -37,7 +35,7 @@ def max_divergence(first: Floats, second: Floats, delta: float = 0.0) -> float:
     return float(np.max(np.log2((hits[enough] - delta) / misses[enough])))
 
 
-def independent(joint: Floats) -> Floats:
+def independent(joint: Reals) -> Reals:
     """The table of two independent variables with the margins of this one.
 
     >>> independent(np.array([[0.5, 0.0], [0.0, 0.5]]))
@@ -47,7 +45,7 @@ def independent(joint: Floats) -> Floats:
     return np.outer(joint.sum(axis=1), joint.sum(axis=0))
 
 
-def max_information(joint: Floats, beta: float = 0.0) -> float:
+def max_information(joint: Reals, beta: float = 0.0) -> float:
     """The beta-approximate max-information: the max-divergence of the pair from an independent pair.
 
     >>> max_information(np.array([[0.5, 0.0], [0.0, 0.5]]))
@@ -56,7 +54,7 @@ def max_information(joint: Floats, beta: float = 0.0) -> float:
     return max_divergence(joint, independent(joint), beta)
 
 
-def mutual_information(joint: Floats) -> float:
+def mutual_information(joint: Reals) -> float:
     """Shannon's mutual information.
 
     >>> mutual_information(np.array([[0.5, 0.0], [0.0, 0.5]]))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
 
 
 def centred_loss(first: float, first_scale: float, second: float, second_scale: float) -> float:
@@ -50,7 +49,7 @@ def log_tail(distance: float) -> float:
     return math.log1p(-math.exp(distance) / 2.0)
 
 
-def vector_loss(first: Floats, second: Floats, scale: float) -> float:
+def vector_loss(first: Reals, second: Reals, scale: float) -> float:
     """The loss between vectors of answers that each get Laplace noise of their own: their l1 distance over the scale.
 
     >>> vector_loss(np.array([1.0, 2.0]), np.array([2.0, 0.0]), 6.0)

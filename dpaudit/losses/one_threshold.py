@@ -13,22 +13,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Integers, Reals
 from dpaudit.losses.comparisons import below, density, panels
 from dpaudit.losses.discrete import log_ratios
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """Classes of outputs: tops and bottoms of each kind (class, kind), and how many outputs a class holds."""
 
-    tops: Counts
-    bottoms: Counts
-    size: Counts
+    tops: Integers
+    bottoms: Integers
+    size: Integers
 
 
 def outputs(kinds: Sequence[int], most: int | None) -> Outputs:
@@ -42,7 +39,7 @@ def outputs(kinds: Sequence[int], most: int | None) -> Outputs:
     return Outputs(tops, bottoms, size)
 
 
-def chances(answers: Floats, found: Outputs, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+def chances(answers: Reals, found: Outputs, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
     """The probability of one output of each class; `answers` holds the answer of each kind.
 
     >>> chances(np.array([0.0]), outputs([0], 1), 0.0, 2.0, 4.0).round(12).tolist()
@@ -58,8 +55,8 @@ def chances(answers: Floats, found: Outputs, threshold: float, threshold_scale: 
 
 
 def noisy_levels(
-    answers: Floats, threshold: float, threshold_scale: float, query_scale: float, count: int
-) -> tuple[Floats, Floats]:
+    answers: Reals, threshold: float, threshold_scale: float, query_scale: float, count: int
+) -> tuple[Reals, Reals]:
     """Values of the noisy threshold and their weights: sums over them are integrals over its noise.
 
     Without noise on the answers only the order counts, so one value between two answers stands for all.
@@ -76,14 +73,14 @@ def noisy_levels(
 
 
 def one_threshold_laws(
-    first: Floats,
-    second: Floats,
+    first: Reals,
+    second: Reals,
     most: int | None,
     threshold: float,
     threshold_scale: float,
     query_scale: float,
-    costs: Floats | None = None,
-) -> tuple[Outputs, Floats, Floats, Floats]:
+    costs: Reals | None = None,
+) -> tuple[Outputs, Reals, Reals, Reals]:
     """The classes of outputs, the probabilities of one output of each in both datasets, and the costs by kind.
 
     `costs` tells answers apart that move alike; by default there are none.
@@ -98,13 +95,13 @@ def one_threshold_laws(
 
 
 def one_threshold_loss(
-    first: Floats,
-    second: Floats,
+    first: Reals,
+    second: Reals,
     most: int | None,
     threshold: float,
     threshold_scale: float,
     query_scale: float,
-    costs: Floats | None = None,
+    costs: Reals | None = None,
 ) -> float:
     """The largest |log ratio| of an output; each top adds its cost, that of a value released with fresh noise.
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Integers, Reals
 from dpaudit.losses.comparisons import below, density, panels
 from dpaudit.losses.discrete import log_ratios
-from dpaudit.losses.one_threshold import Counts, outputs
-
-Floats = npt.NDArray[np.float64]
+from dpaudit.losses.one_threshold import outputs
 
 _COARSE, _FINE, _ROUNDS = 65, 17, 8
 _FAR = 30.0  # scales of the noise beyond which a log ratio no longer changes
 
 
-def largest(function: Callable[[Floats], Floats], low: float, high: float, knots: Sequence[float] = ()) -> float:
+def largest(function: Callable[[Reals], Reals], low: float, high: float, knots: Sequence[float] = ()) -> float:
     """The maximum of a function on [low, high]: on a grid with the knots, then on finer ones around its best point.
 
     >>> round(largest(lambda x: -((x - 0.3) ** 2), 0.0, 1.0), 12)
@@ -37,24 +35,24 @@ def largest(function: Callable[[Floats], Floats], low: float, high: float, knots
     return best
 
 
-def gap_ratio(p: Floats, q: Floats, threshold: float, threshold_scale: float, query_scale: float) -> float:
+def gap_ratio(p: Reals, q: Reals, threshold: float, threshold_scale: float, query_scale: float) -> float:
     """The log ratio of a top at the last answer, which gives away how far it is above: the largest over the gap."""
     scales = (threshold, threshold_scale, query_scale)
 
-    def ratio(gaps: Floats) -> Floats:
+    def ratio(gaps: Reals) -> Reals:
         return _log_gap_density(p, gaps, *scales) - _log_gap_density(q, gaps, *scales)
 
     return largest(ratio, 0.0, float(np.ptp([threshold, *p, *q])) + _FAR * threshold_scale)
 
 
-def known_threshold_ratio(p: Floats, q: Floats, _: float, __: float, query_scale: float) -> float:
+def known_threshold_ratio(p: Reals, q: Reals, _: float, __: float, query_scale: float) -> float:
     """The same where the noisy answer is given away too, and with it the noisy threshold.
 
     The density of the threshold cancels; the noisy answer is any number above it.
     """
     before, after = p[-1], q[-1]
 
-    def ratio(levels: Floats) -> Floats:
+    def ratio(levels: Reals) -> Reals:
         move = (np.abs(levels - after) - np.abs(levels - before)) / query_scale
         bottoms = _sum_of_ratios(p[:-1], q[:-1], levels, query_scale)
         return np.asarray(bottoms + np.maximum(move, (before - after) / query_scale))  # at the threshold, or far up
@@ -62,7 +60,7 @@ def known_threshold_ratio(p: Floats, q: Floats, _: float, __: float, query_scale
     return _over_levels(ratio, p, q, query_scale)
 
 
-def exact_gap_ratio(p: Floats, q: Floats, threshold: float, threshold_scale: float, query_scale: float) -> float:
+def exact_gap_ratio(p: Reals, q: Reals, threshold: float, threshold_scale: float, query_scale: float) -> float:
     """The same where the gap is that of the answer itself, without its noise.
 
     The gap tells how far the noisy threshold is from the answer, and given the gap a top is as likely in both
@@ -70,7 +68,7 @@ def exact_gap_ratio(p: Floats, q: Floats, threshold: float, threshold_scale: flo
     """
     points = [threshold, *p, *q]
 
-    def ratio(gaps: Floats) -> Floats:
+    def ratio(gaps: Reals) -> Reals:
         one, other = p[-1] - gaps, q[-1] - gaps
         moved = np.asarray((np.abs(other - threshold) - np.abs(one - threshold)) / threshold_scale)
         for before, after in zip(p[:-1], q[:-1], strict=True):
@@ -81,13 +79,13 @@ def exact_gap_ratio(p: Floats, q: Floats, threshold: float, threshold_scale: flo
     return largest(ratio, -reach - _FAR * query_scale, reach, [side[-1] - x for side in (p, q) for x in points])
 
 
-def announced_threshold_loss(p: Floats, q: Floats, query_scale: float) -> float:
+def announced_threshold_loss(p: Reals, q: Reals, query_scale: float) -> float:
     """The largest log ratio of AboveThreshold where the noisy threshold is part of the output."""
 
     def halts(place: int) -> float:
         last = slice(place, place + 1)
 
-        def ratio(levels: Floats) -> Floats:
+        def ratio(levels: Reals) -> Reals:
             bottoms = _sum_of_ratios(p[:place], q[:place], levels, query_scale)
             return bottoms + _sum_of_ratios(-p[last], -q[last], -levels, query_scale)
 
@@ -96,15 +94,15 @@ def announced_threshold_loss(p: Floats, q: Floats, query_scale: float) -> float:
     return max(halts(place) for place in range(len(p) + 1))
 
 
-def no_top_ratio(p: Floats, q: Floats, threshold: float, threshold_scale: float, query_scale: float) -> float:
+def no_top_ratio(p: Reals, q: Reals, threshold: float, threshold_scale: float, query_scale: float) -> float:
     """The log ratio of bottoms only."""
     end, scales = np.array([np.inf]), (threshold, threshold_scale, query_scale)
     return float((log_reached(p, end, *scales) - log_reached(q, end, *scales))[0])
 
 
 def released_value_ratio(
-    p: Floats,
-    q: Floats,
+    p: Reals,
+    q: Reals,
     values: tuple[float, float],
     threshold: float,
     threshold_scale: float,
@@ -119,7 +117,7 @@ def released_value_ratio(
     offsets = p[-1] - values[0], q[-1] - values[1]
     points = [threshold, *p, *q]
 
-    def ratio(given: Floats) -> Floats:
+    def ratio(given: Reals) -> Reals:
         one = log_reached(p[:-1], given + offsets[0], *scales)
         other = log_reached(q[:-1], given + offsets[1], *scales)
         return np.asarray(one - other + (np.abs(given - values[1]) - np.abs(given - values[0])) / query_scale)
@@ -129,7 +127,7 @@ def released_value_ratio(
 
 
 def one_threshold_values_loss(
-    first: Floats, second: Floats, most: int, threshold: float, threshold_scale: float, query_scale: float
+    first: Reals, second: Reals, most: int, threshold: float, threshold_scale: float, query_scale: float
 ) -> float:
     """The largest log ratio, one way, where tops give away the noisy answers compared with one noisy threshold.
 
@@ -142,10 +140,10 @@ def one_threshold_values_loss(
     scales = (threshold, threshold_scale, query_scale)
     points = [threshold, *p, *q]
 
-    def shown(tops: Counts, bottoms: Counts, lowest: int) -> float:
+    def shown(tops: Integers, bottoms: Integers, lowest: int) -> float:
         held = [np.repeat(side, bottoms) for side in (p, q)]
 
-        def ratio(values: Floats) -> Floats:
+        def ratio(values: Reals) -> Reals:
             moves = (np.abs(values[:, None] - q) - np.abs(values[:, None] - p)) / query_scale
             others = np.maximum(moves, (p - q) / query_scale) @ tops
             exchanged = np.minimum(0.0, moves[:, lowest] - (p - q)[lowest] / query_scale)
@@ -160,7 +158,7 @@ def one_threshold_values_loss(
     return max(losses)
 
 
-def log_reached(answers: Floats, cuts: Floats, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+def log_reached(answers: Reals, cuts: Reals, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
     """The log probability that all answers are bottoms and the noisy threshold is at most each cut."""
     steepness = 1.0 / threshold_scale + len(answers) / query_scale
     edges, nodes, weights = panels([threshold, *answers, *cuts[np.isfinite(cuts)]], threshold_scale, steepness)
@@ -172,8 +170,8 @@ def log_reached(answers: Floats, cuts: Floats, threshold: float, threshold_scale
 
 
 def _log_gap_density(
-    answers: Floats, gaps: Floats, threshold: float, threshold_scale: float, query_scale: float
-) -> Floats:
+    answers: Reals, gaps: Reals, threshold: float, threshold_scale: float, query_scale: float
+) -> Reals:
     """The log density of a top at the last answer by each gap, after bottoms at the others.
 
     The noise of the top is the noisy threshold plus the gap minus the answer: it changes its sign at one threshold,
@@ -192,7 +190,7 @@ def _log_gap_density(
     return np.asarray(np.log(left[places] * shift + np.append(right, 0.0)[places] / shift))
 
 
-def _sum_of_ratios(p: Floats, q: Floats, levels: Floats, query_scale: float) -> Floats:
+def _sum_of_ratios(p: Reals, q: Reals, levels: Reals, query_scale: float) -> Reals:
     """The log ratio of bottoms at all these answers, given the noisy threshold."""
     found = np.zeros(len(levels))
     for before, after in zip(p, q, strict=True):
@@ -200,6 +198,6 @@ def _sum_of_ratios(p: Floats, q: Floats, levels: Floats, query_scale: float) -> 
     return found
 
 
-def _over_levels(ratio: Callable[[Floats], Floats], p: Floats, q: Floats, query_scale: float) -> float:
+def _over_levels(ratio: Callable[[Reals], Reals], p: Reals, q: Reals, query_scale: float) -> float:
     points = [*p, *q]
     return largest(ratio, min(points) - 1.0, max(points) + _FAR * query_scale, points)

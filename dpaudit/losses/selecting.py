@@ -10,17 +10,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.losses.comparisons import below, density, panels
-
-Floats = npt.NDArray[np.float64]
 
 _POINTS = 4_001  # of the grid of released values; two zooms then leave an error of about 1e-12
 _TAIL = 40.0  # scales of noise beyond which a released value says no more
 
 
-def exponential(utilities: Floats, rate: float) -> Floats:
+def exponential(utilities: Reals, rate: float) -> Reals:
     """Probabilities proportional to e^(rate * utility) (McSherry & Talwar 2007).
 
     >>> exponential(np.array([0.0, 0.0]), 1.0)
@@ -30,7 +28,7 @@ def exponential(utilities: Floats, rate: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def permute_and_flip(utilities: Floats, rate: float) -> Floats:
+def permute_and_flip(utilities: Reals, rate: float) -> Reals:
     """The law of permute-and-flip: coins of e^(rate * (utility - best)) in random order, until one shows heads.
 
     In random order means at independent uniform times: a candidate that comes at time t wins if its coin shows heads
@@ -47,7 +45,7 @@ def permute_and_flip(utilities: Floats, rate: float) -> Floats:
     return np.array([chance * (rest @ weights) / 2.0 for chance, rest in zip(heads, others, strict=True)])
 
 
-def flip_in_order(utilities: Floats, rate: float) -> Floats:
+def flip_in_order(utilities: Reals, rate: float) -> Reals:
     """The same coins as `permute_and_flip`, always from the first candidate to the last.
 
     >>> flip_in_order(np.array([1.0, 0.0]), 1.0)
@@ -57,7 +55,7 @@ def flip_in_order(utilities: Floats, rate: float) -> Floats:
     return np.asarray(heads * np.cumprod(np.concatenate([[1.0], 1.0 - heads[:-1]])))
 
 
-def flip_one_coin(utilities: Floats, rate: float) -> Floats:
+def flip_one_coin(utilities: Reals, rate: float) -> Reals:
     """As `permute_and_flip`, but one uniform draw serves as every coin: any candidate whose chance exceeds it may win.
 
     >>> flip_one_coin(np.array([0.0, 0.0]), 1.0)
@@ -69,7 +67,7 @@ def flip_one_coin(utilities: Floats, rate: float) -> Floats:
     return np.array([shares[steps[:-1] <= chance].sum() for chance in heads])
 
 
-def last_clock(answers: Floats, rate: float) -> Floats:
+def last_clock(answers: Reals, rate: float) -> Reals:
     """The law of the largest answer plus ln(E) / rate, E exponential: the last of the clocks of mean e^(rate * answer).
 
     The first of the clocks of mean e^(-rate * answer) would be the exponential mechanism. By inclusion and exclusion
@@ -88,7 +86,7 @@ def last_clock(answers: Floats, rate: float) -> Floats:
     return np.array([last(j) for j in range(len(answers))])
 
 
-def top_two(answers: Floats, scale: float) -> Floats:
+def top_two(answers: Reals, scale: float) -> Reals:
     """The probabilities that i is the largest and j the second once Lap(scale) is added to all (row i, column j).
 
     >>> top_two(np.array([3.0, 3.0]), 1.0).round(12)
@@ -105,7 +103,7 @@ def top_two(answers: Floats, scale: float) -> Floats:
     return law
 
 
-def releasing(first: Floats, second: Floats, scale: float, *, index: bool) -> float:
+def releasing(first: Reals, second: Reals, scale: float, *, index: bool) -> float:
     """The loss when the largest answer plus Lap(scale) is given away, with its index or without.
 
     The largest log ratio of the two densities over the value given away: a grid that holds all answers, then zooms.
@@ -113,14 +111,14 @@ def releasing(first: Floats, second: Floats, scale: float, *, index: bool) -> fl
     knots = np.concatenate([first, second])
     grid = np.union1d(knots, np.linspace(knots.min() - scale, knots.max() + _TAIL * scale, _POINTS))
 
-    def apart(values: Floats) -> Floats:
+    def apart(values: Reals) -> Reals:
         ratios = _densities(first, values, scale, index) - _densities(second, values, scale, index)
         return np.asarray(np.max(np.abs(ratios), axis=0))
 
     return _largest(apart, grid)
 
 
-def _largest(function: Callable[[Floats], Floats], grid: Floats) -> float:
+def _largest(function: Callable[[Reals], Reals], grid: Reals) -> float:
     """The largest value on a grid, which is then refined around its best place, twice."""
     for _ in range(3):
         values = function(grid)
@@ -130,7 +128,7 @@ def _largest(function: Callable[[Floats], Floats], grid: Floats) -> float:
     return largest
 
 
-def _densities(answers: Floats, values: Floats, scale: float, index: bool) -> Floats:
+def _densities(answers: Reals, values: Reals, scale: float, index: bool) -> Reals:
     """The log density of the winner's noisy value, for each winner (winner, value) or for all together."""
     gaps = (values[None, :] - answers[:, None]) / scale
     under = np.where(gaps < 0.0, gaps - np.log(2.0), np.log1p(-np.exp(-np.abs(gaps)) / 2.0))
@@ -138,7 +136,7 @@ def _densities(answers: Floats, values: Floats, scale: float, index: bool) -> Fl
     return np.asarray(winners if index else np.logaddexp.reduce(winners, axis=0, keepdims=True))
 
 
-def releasing_one_sided(first: Floats, second: Floats, scale: float) -> float:
+def releasing_one_sided(first: Reals, second: Reals, scale: float) -> float:
     """The loss when index and value of the largest answer plus exponential noise of mean `scale` are given away.
 
     The value lies above every answer, and near the largest of them all that lie there must keep still: infinite
@@ -159,7 +157,7 @@ def releasing_one_sided(first: Floats, second: Floats, scale: float) -> float:
     return float(np.max(np.abs(winners + apart[:, None])))
 
 
-def largest_one_sided(first: Floats, second: Floats, scale: float) -> float:
+def largest_one_sided(first: Reals, second: Reals, scale: float) -> float:
     """The loss when the largest answer plus exponential noise of mean `scale` is given away, without its index.
 
     The value lies above every answer, and with k answers at the top its density starts as the power k - 1 of the
@@ -174,7 +172,7 @@ def largest_one_sided(first: Floats, second: Floats, scale: float) -> float:
     if top != np.max(second) or np.count_nonzero(first == top) != np.count_nonzero(second == top):
         return math.inf
 
-    def density(answers: Floats, above: Floats) -> Floats:
+    def density(answers: Reals, above: Reals) -> Reals:
         gaps = (above + (top - answers)[:, None]) / scale
         under = np.log(-np.expm1(-gaps))
         return np.asarray(under.sum(axis=0) + np.logaddexp.reduce(-gaps - under, axis=0))

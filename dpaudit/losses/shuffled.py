@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.losses.distribution import REACH, WIDTH, Losses, from_cells
-
-Floats = npt.NDArray[np.float64]
 
 _NODES = np.linspace(-40.0, 24.0, 385)  # u, for a distance of ln(1 + e^u) from the end: there it is e^u
 
@@ -35,7 +33,7 @@ def two_batches(used: float, shift: float, width: float = 2.0 * WIDTH) -> tuple[
     return from_cells(values.astype(np.float64), p, q, "above")
 
 
-def _below(sums: Floats, shift: float, centre: float) -> Floats:
+def _below(sums: Reals, shift: float, centre: float) -> Reals:
     """The probability that r1 + r2 is at most each of these, with the noise of the first batch around `centre`.
 
     An integral over the first output, which ends where r1 alone is the whole sum.

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Law = Callable[[list[Floats]], tuple[Floats, Floats]]
+from dpaudit.arrays import Reals
+
+Law = Callable[[list[Reals]], tuple[Reals, Reals]]
 
 SPACING, FINE = 0.45, 0.08  # of the grid, in deviations of the noise; the step before the last one meets a corner
 REACH = 6.5  # deviations beyond the outermost centre: 1e-10 is left out
@@ -27,10 +27,10 @@ SMALLEST = 1e-9  # of a shift, so that dividing by it is harmless
 class Past:
     """All that may be seen before the last step: log ratios, probabilities without the record, and the law to come."""
 
-    log_ratio: Floats
-    chance: Floats
-    rate: Floats
-    shift: Floats
+    log_ratio: Reals
+    chance: Reals
+    rate: Reals
+    shift: Reals
 
 
 def pasts(steps: int, law: Law, largest: float) -> Past:
@@ -53,7 +53,7 @@ def transcript_delta(epsilon: float, past: Past) -> float:
     """The least delta at an epsilon: the larger of the two orders."""
     from scipy.special import ndtr
 
-    def threshold(level: Floats) -> Floats:
+    def threshold(level: Reals) -> Reals:
         """Where the ratio of the last step reaches a level; minus infinity where it is never below."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.log((level - 1.0 + past.rate) / past.rate) / past.shift + past.shift / 2.0

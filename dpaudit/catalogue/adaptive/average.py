@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.catalogue.adaptive.splitting import (
     BOUND,
     GROUP,
@@ -23,14 +23,12 @@ from dpaudit.catalogue.adaptive.splitting import (
     replaced,
     split,
 )
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import pure_if_replaced
 from dpaudit.losses.discrete import log_ratios
 
-Rng = np.random.Generator
 Sample = Sequence[float]
-Floats = npt.NDArray[np.float64]
 Budgets = tuple[float, float]
 
 HALVES, WHOLES, EXACT = (0.5, 0.5), (1.0, 1.0), (1.0, 0.0)
@@ -55,7 +53,7 @@ def _runs(
     budgets: Budgets = HALVES,
     of_all: bool = False,
     clip_answer: bool = True,
-) -> Floats:
+) -> Reals:
     groups = split(data, size, per_group, bound)
     answers = groups if clip_answer else split(data, size, per_group, math.inf)
     choice, last = _scales(data, epsilon, size, per_group, bound, budgets)
@@ -68,7 +66,7 @@ def _runs(
     return released.T
 
 
-def _of_all(scale: float, data: Sample, size: int, groups: Sequence[Floats]) -> float:
+def _of_all(scale: float, data: Sample, size: int, groups: Sequence[Reals]) -> float:
     return scale * size * len(groups) / len(data)
 
 
@@ -188,8 +186,7 @@ select_and_average = Entry(
         "then the average of the chosen means plus Lap(2 bound / (size groups epsilon / 2))"
     ),
     neighbours="samples of the same size that differ in one value",
-    program=_select_and_average,
-    sampler=_runs,
+    code=Code(_select_and_average, _runs, _loss),
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim, half of it for the choice", validate.positive),
         SIZE,
@@ -197,7 +194,6 @@ select_and_average = Entry(
         BOUND,
     ),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([3.0, 3.0, *[0.0] * 4, *GROUP], [3.0, -3.0, *[0.0] * 4, *GROUP]),
 ).with_twins(
     Twin(
@@ -205,36 +201,28 @@ select_and_average = Entry(
         title="The last query answered without noise",
         reason="that nobody adapts to the last answer saves the generalisation, not the privacy: it is exact",
         formula="the choice as in select_subsets at epsilon; then the average of the chosen means as it is",
-        program=_final_answer_exact,
-        sampler=partial(_runs, budgets=EXACT),
-        loss=partial(_loss, budgets=EXACT),
+        code=Code(_final_answer_exact, partial(_runs, budgets=EXACT), partial(_loss, budgets=EXACT)),
     ),
     Twin(
         name="budget_spent_twice",
         title="The whole epsilon for the choice, and again for the average",
         reason="a choice at epsilon and then an answer at epsilon compose to 2 epsilon",
         formula="as select_and_average with Lap(2 bound / (size epsilon)) and Lap(2 bound / (size groups epsilon))",
-        program=_budget_spent_twice,
-        sampler=partial(_runs, budgets=WHOLES),
-        loss=partial(_loss, budgets=WHOLES),
+        code=Code(_budget_spent_twice, partial(_runs, budgets=WHOLES), partial(_loss, budgets=WHOLES)),
     ),
     Twin(
         name="average_of_all",
         title="The noise of an average of all samples",
         reason="the average is over the chosen subsets only, so a sample in one weighs per_group times as much",
         formula="as select_and_average with Lap(2 bound / (n epsilon / 2)) on the average, n the number of all samples",
-        program=_average_of_all,
-        sampler=partial(_runs, of_all=True),
-        loss=partial(_loss, of_all=True),
+        code=Code(_average_of_all, partial(_runs, of_all=True), partial(_loss, of_all=True)),
     ),
     Twin(
         name="final_answer_unclipped",
         title="The average taken over the samples as they are",
         reason="only the choice saw clipped samples: from 15 to -15 one moves the average five times as far as 3 to -3",
         formula="as select_and_average, but the average is over the samples before clipping",
-        program=_final_answer_unclipped,
-        sampler=partial(_runs, clip_answer=False),
-        loss=partial(_loss, clip_answer=False),
+        code=Code(_final_answer_unclipped, partial(_runs, clip_answer=False), partial(_loss, clip_answer=False)),
         default_pair=([3.0, 15.0, *[0.0] * 4, *GROUP], [3.0, -15.0, *[0.0] * 4, *GROUP]),
     ),
 )

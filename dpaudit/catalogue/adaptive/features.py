@@ -13,22 +13,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import pure_if_replaced
 from dpaudit.losses.comparisons import below
 from dpaudit.losses.discrete import log_ratios
 
-Rng = np.random.Generator
 Records = Sequence[Sequence[int]]
-Floats = npt.NDArray[np.float64]
 Scales = tuple[float, float]
 
 
-def agreements(data: Records) -> Floats:
+def agreements(data: Records) -> Reals:
     """For each feature the fraction of the records in which it equals the label.
 
     >>> agreements([[1, 0, 1], [1, 1, 1]])
@@ -65,7 +63,7 @@ def _exact_accuracy(records: int, features: int, epsilon: float) -> Scales:
     return features / (records * epsilon), 0.0
 
 
-def _runs(data: Records, runs: int, rng: Rng, epsilon: float, *, scales: Any = _halves) -> Floats:
+def _runs(data: Records, runs: int, rng: Rng, epsilon: float, *, scales: Any = _halves) -> Reals:
     means = agreements(data)
     choice, last = scales(len(data), len(means), epsilon)
     released = np.empty((len(means) + 1, runs))
@@ -96,7 +94,7 @@ def _loss(first: Records, second: Records, epsilon: float, *, scales: Any = _hal
     return largest
 
 
-def _kept(margins: Floats, scale: float) -> Floats:
+def _kept(margins: Reals, scale: float) -> Reals:
     """The probability that each feature is kept: that its margin plus Lap(scale) is at least 0."""
     return below(margins, scale) if scale else (margins >= 0.0).astype(float)
 
@@ -169,11 +167,9 @@ boosted_vote = Entry(
         "turn it over; release the accuracy of the majority vote + Lap(1 / (n epsilon / 2)), and which ones were kept"
     ),
     neighbours="datasets of the same size that differ in one record",
-    program=_boosted_vote,
-    sampler=_runs,
+    code=Code(_boosted_vote, _runs, _loss),
     parameters=(Parameter("epsilon", 2.0, "nats", "the claim, half of it for the choice", validate.positive),),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([*RECORDS, [1, 1, 1, 1]], [*RECORDS, [0, 0, 0, 1]]),
 ).with_twins(
     Twin(
@@ -181,18 +177,14 @@ boosted_vote = Entry(
         title="Each feature's agreement at the noise of a single query",
         reason="the features are columns, not disjoint records: one record is in all agreements, and the losses add up",
         formula="as boosted_vote with Lap(1 / (n epsilon / 2)) on every agreement",
-        program=_columns_as_disjoint,
-        sampler=partial(_runs, scales=_columns),
-        loss=partial(_loss, scales=_columns),
+        code=Code(_columns_as_disjoint, partial(_runs, scales=_columns), partial(_loss, scales=_columns)),
     ),
     Twin(
         name="choice_exact",
         title="Features kept by their exact agreement",
         reason="one record decides on which side of 1/2 an agreement lies, and the choice says so without noise",
         formula="keep a feature where its agreement is at least 1/2; the accuracy + Lap(1 / (n epsilon))",
-        program=_choice_exact,
-        sampler=partial(_runs, scales=_exact_choice),
-        loss=partial(_loss, scales=_exact_choice),
+        code=Code(_choice_exact, partial(_runs, scales=_exact_choice), partial(_loss, scales=_exact_choice)),
         default_pair=([*RECORDS[1:], [1, 1, 1, 1]], [*RECORDS[1:], [0, 0, 0, 1]]),
     ),
     Twin(
@@ -200,8 +192,6 @@ boosted_vote = Entry(
         title="The exact accuracy of the vote",
         reason="the accuracy is a count of records over n: an exact count tells two neighbours apart",
         formula="as boosted_vote with Lap(k / (n epsilon)) on every agreement and none on the accuracy",
-        program=_accuracy_exact,
-        sampler=partial(_runs, scales=_exact_accuracy),
-        loss=partial(_loss, scales=_exact_accuracy),
+        code=Code(_accuracy_exact, partial(_runs, scales=_exact_accuracy), partial(_loss, scales=_exact_accuracy)),
     ),
 )

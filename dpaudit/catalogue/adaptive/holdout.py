@@ -7,17 +7,15 @@ place of their query; all other queries are answered with the average of the tra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from dpaudit import validate
 from dpaudit.catalogue.adaptive.holdout_runs import Design, Records, loss_of, runs_of
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-
-Rng = np.random.Generator
 
 THRESHOLD = Parameter("threshold", 0.3, "of the average", "how far holdout and training may differ", validate.real)
 TRAINED = Parameter("trained", 0.2, "of the average", "every query on the training set", validate.probability)
@@ -168,8 +166,8 @@ def _pair(sums: tuple[int, ...], moved: tuple[int, ...]) -> tuple[Records, Recor
     return [*rest, [1.0 - move for move in moved]], [*rest, [float(move) for move in moved]]
 
 
-def _form(design: Design) -> dict[str, Any]:
-    return {"sampler": partial(runs_of, design=design), "loss": partial(loss_of, design=design)}
+def _form(program: Callable[..., Any], design: Design) -> Code:
+    return Code(program, partial(runs_of, design=design), partial(loss_of, design=design))
 
 
 UP, DOWN = 1, 0  # what the tenth record does to a query, from the first dataset to the second
@@ -189,73 +187,65 @@ thresholdout = Entry(
         "else it is that of the training set; halt after B answers of the holdout set"
     ),
     neighbours="holdout sets of n records, one of which is replaced",
-    program=_thresholdout,
+    code=_form(_thresholdout, Design()),
     parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET),
     promise=pure_if_replaced,
     default_pair=_pair((6, 6, 6, 3) * 2, (UP, UP, UP, DOWN) * 2),
-    **_form(Design()),
 ).with_twins(
     Twin(
         name="comparison_noise_released",
         title="Thresholdout that gives away the noise of its comparison",
         reason="a low value betrays a low threshold, and then every query before it costs epsilon / (2 B) of its own",
         formula="as Thresholdout, but with one draw of Lap(sigma) for the comparison and for the value released",
-        program=_comparison_noise_released,
+        code=_form(_comparison_noise_released, Design("that of the comparison")),
         default_pair=_pair((4,) * 8, (UP,) * 8),
-        **_form(Design("that of the comparison")),
     ),
     Twin(
         name="budget_not_counted",
         title="Thresholdout that never halts",
         reason="only B answers of the holdout set are paid for: each further one costs up to epsilon / B",
         formula="as Thresholdout, but every query is answered: there is no halt",
-        program=_budget_not_counted,
+        code=_form(_budget_not_counted, Design(counted=False)),
         default_pair=_pair((9,) * 6, (UP,) * 6),
-        **_form(Design(counted=False)),
     ),
     Twin(
         name="exact_value",
         title="Thresholdout without noise on the values",
         reason="that a query is above the threshold is hidden by noise, but its average is given away as it is",
         formula="as Thresholdout, but the value is released without noise",
-        program=_exact_value,
+        code=_form(_exact_value, Design("none")),
         default_pair=_pair((5, 5), (UP, UP)),
-        **_form(Design("none")),
     ),
     Twin(
         name="one_noise",
         title="Thresholdout with one draw for all values",
         reason="the difference of two values is exact, and tells a record on which only one of the queries holds",
         formula="as Thresholdout, but one draw of Lap(sigma) is added to all values",
-        program=_one_noise,
+        code=_form(_one_noise, Design("one draw")),
         default_pair=([*_ones(6, 6), [0.0, 0.0]], [*_ones(6, 6), [1.0, 0.0]]),
-        **_form(Design("one draw")),
     ),
     Twin(
         name="training_set_counted",
         title="Thresholdout with n taken as the size of both sets",
         reason="only the holdout set is protected: with 2 n in the place of n all noise is halved",
         formula="as Thresholdout with sigma = 2 B / (epsilon 2 n)",
-        program=_training_set_counted,
-        **_form(Design(share=0.5)),
+        code=_form(_training_set_counted, Design(share=0.5)),
     ),
     Twin(
         name="no_threshold_noise",
         title="Thresholdout with an exact threshold",
         reason="nothing that the comparisons share is random, so every query below costs epsilon / (8 B) of its own",
         formula="as Thresholdout, but the threshold gets no noise",
-        program=_no_threshold_noise,
+        code=_form(_no_threshold_noise, Design(threshold_noise=False)),
         default_pair=_pair((5,) * 12 + (4,) * 2, (UP,) * 12 + (DOWN,) * 2),
-        **_form(Design(threshold_noise=False)),
     ),
     Twin(
         name="threshold_kept",
         title="Thresholdout with one noisy threshold for all queries",
         reason="kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer",
         formula="as Thresholdout, but the threshold keeps its one draw of Lap(2 sigma)",
-        program=_threshold_kept,
+        code=_form(_threshold_kept, Design(redrawn=False)),
         default_pair=_pair((6, 6, 6, 6, 6, 6, 3, 3), (UP, UP, UP, UP, UP, UP, DOWN, DOWN)),
         broken=False,
-        **_form(Design(redrawn=False)),
     ),
 )

@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Masked, Reals
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.sparse.runs import Drawn, comparisons
 from dpaudit.losses.comparisons import epochs, halting_ratios
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import no_top_ratio, released_value_ratio
 
-Rng = np.random.Generator
 Records = list[list[float]]
-Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-12  # of averages of numbers in [0, 1]
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ def noise_level(epsilon: float, budget: int, records: int) -> float:
     return 2.0 * budget / (epsilon * records)
 
 
-def averages(data: Records, trained: float) -> tuple[Floats, Floats]:
+def averages(data: Records, trained: float) -> tuple[Reals, Reals]:
     """Of each query: its average over the holdout set, and how far that is from the training set."""
     found = np.array([sum(column) / len(data) for column in zip(*data, strict=True)])
     return found, np.abs(found - trained)
@@ -79,7 +76,7 @@ def runs_of(
     for seen in comparisons(
         apart.tolist(), runs, rng, threshold, (scales[0], scales[1]), budget, drawn, design.counted
     ):
-        noise: Floats | float = 0.0
+        noise: Reals | float = 0.0
         if design.value == "fresh":
             noise = laplace(rng, sigma, len(seen.tops))
         elif design.value == "that of the comparison":
@@ -117,7 +114,7 @@ def loss_of(
     if design.value == "that of the comparison":
         return max(_compared(*side, most, scales) for side in sides)
 
-    def step(p: Floats, q: Floats, start: int) -> Floats:
+    def step(p: Reals, q: Reals, start: int) -> Reals:
         ratios = halting_ratios(p[start:], q[start:], *scales)
         if design.value == "fresh":
             ratios[:-1] += moved[start:] / sigma
@@ -125,20 +122,18 @@ def loss_of(
             ratios[:-1] += moved / sigma  # the first answer shows the draw: it is all that hides the others
         return ratios
 
-    def one_way(p: Floats, q: Floats) -> float:
+    def one_way(p: Reals, q: Reals) -> float:
         return epochs(len(p), most, lambda start: step(p, q, start))
 
     return max(one_way(p, q), one_way(q, p))
 
 
-def _compared(
-    p: Floats, q: Floats, p_mean: Floats, q_mean: Floats, most: int, scales: tuple[float, float, float]
-) -> float:
+def _compared(p: Reals, q: Reals, p_mean: Reals, q_mean: Reals, most: int, scales: tuple[float, float, float]) -> float:
     @cache  # most epochs hold the same queries as another
     def ratio(p: tuple[float, ...], q: tuple[float, ...], values: tuple[float, float]) -> float:
         return released_value_ratio(np.array(p), np.array(q), values, *scales)
 
-    def step(start: int) -> Floats:
+    def step(start: int) -> Reals:
         tops = (
             ratio(tuple(p[start : j + 1]), tuple(q[start : j + 1]), (float(p_mean[j]), float(q_mean[j])))
             for j in range(start, len(p))

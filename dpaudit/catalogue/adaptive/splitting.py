@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Parameter
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.losses.comparisons import winning
 
-Rng = np.random.Generator
 Sample = Sequence[float]
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.intp]
 
 SIZE = Parameter("size", 2, "samples", "the samples of a subset: ln(n) in the notes", partial(validate.whole, least=1))
 PER_GROUP = Parameter("per_group", 3, "subsets", "the subsets of a group", partial(validate.whole, least=2))
@@ -40,7 +37,7 @@ def price(beta: float, size: int) -> float:
     return math.sqrt(math.log(1.0 / beta) / (2.0 * size))
 
 
-def split(data: Sample, size: int, per_group: int, bound: float) -> list[Floats]:
+def split(data: Sample, size: int, per_group: int, bound: float) -> list[Reals]:
     """The means of the subsets, group by group; samples that fill no subset are left out.
 
     >>> split([1.0, 9.0, 0.0, 0.0, 2.0], 2, 3, 3.0)
@@ -56,7 +53,7 @@ def replaced(samples: int, size: int, bound: float) -> float:
     return 2.0 * bound / size
 
 
-def choices(groups: Sequence[Floats], scale: float) -> list[Floats]:
+def choices(groups: Sequence[Reals], scale: float) -> list[Reals]:
     """For each group the probability of each of its subsets to have the largest mean after Lap(scale).
 
     Without noise ties are broken by chance.
@@ -69,7 +66,7 @@ def choices(groups: Sequence[Floats], scale: float) -> list[Floats]:
     return [winning(means, scale) for means in groups]
 
 
-def chosen(groups: Sequence[Floats], scale: float, runs: int, rng: Rng) -> tuple[Places, Floats]:
+def chosen(groups: Sequence[Reals], scale: float, runs: int, rng: Rng) -> tuple[Places, Reals]:
     """For each group and run the subset of the largest noisy mean, and that noisy mean."""
     places, best = np.zeros((len(groups), runs), np.intp), np.empty((len(groups), runs))
     for group, means in enumerate(groups):

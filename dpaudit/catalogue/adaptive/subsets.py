@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.adaptive.splitting import (
     BOUND,
     GROUP,
@@ -28,15 +28,13 @@ from dpaudit.catalogue.adaptive.splitting import (
     replaced,
     split,
 )
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.discrete import log_ratios
 
-Rng = np.random.Generator
 Sample = Sequence[float]
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.intp]
-Split = Callable[[Sample, int, int, float], list[Floats]]
+Split = Callable[[Sample, int, int, float], list[Reals]]
 Moves = Callable[[int, int, float], float]
 
 BETA = Parameter(
@@ -56,18 +54,18 @@ def _none(samples: int, size: int, bound: float) -> float:
     return 0.0
 
 
-def _not_clipped(data: Sample, size: int, per_group: int, bound: float) -> list[Floats]:
+def _not_clipped(data: Sample, size: int, per_group: int, bound: float) -> list[Reals]:
     return split(data, size, per_group, math.inf)
 
 
-def _with_rest(data: Sample, size: int, per_group: int, bound: float) -> list[Floats]:
+def _with_rest(data: Sample, size: int, per_group: int, bound: float) -> list[Reals]:
     """The samples that fill no subset make a small one, in the last group."""
     groups, rest = split(data, size, per_group, bound), data[len(data) // size * size :]
     mean = split(rest, max(1, len(rest)), per_group, bound)
     return [*groups[:-1], np.concatenate([groups[-1], *mean])]
 
 
-def _overlapping(data: Sample, size: int, per_group: int, bound: float) -> list[Floats]:
+def _overlapping(data: Sample, size: int, per_group: int, bound: float) -> list[Reals]:
     """A group for each subset: itself and the next ones, around."""
     means = np.concatenate(split(data, size, per_group, bound))
     return [np.roll(means, -first)[:per_group] for first in range(len(means))]
@@ -109,15 +107,13 @@ def _loss(
         choices(cut(data, size, per_group, bound), _scale(data, beta, size, bound, moves)) for data in (first, second)
     )
 
-    def one_way(here: list[Floats], there: list[Floats]) -> float:
+    def one_way(here: list[Reals], there: list[Reals]) -> float:
         return sum(float(np.max(log_ratios(*pair))) for pair in zip(here, there, strict=True))
 
     return max(one_way(p, q), one_way(q, p))
 
 
-def _noisy_value_runs(
-    data: Sample, runs: int, rng: Rng, beta: float, size: int, per_group: int, bound: float
-) -> Floats:
+def _noisy_value_runs(data: Sample, runs: int, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> Reals:
     groups = split(data, size, per_group, bound)
     places, best = chosen(groups, _scale(data, beta, size, bound, replaced), runs, rng)
     released = np.empty((2 * len(groups), runs))
@@ -246,11 +242,9 @@ select_subsets = Entry(
         "every group the index of the largest, with epsilon = sqrt(ln(1 / beta) / (2 size))"
     ),
     neighbours="samples of the same size that differ in one value",
-    program=_select_subsets,
-    sampler=_runs,
+    code=Code(_select_subsets, _runs, _loss),
     parameters=(BETA, SIZE, PER_GROUP, BOUND),
     promise=_pure,
-    loss=_loss,
     default_pair=_one_sample(3.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
 ).with_twins(
     Twin(
@@ -258,9 +252,7 @@ select_subsets = Entry(
         title="The subset of the largest mean, without noise",
         reason="the choice is a function of the data: one sample decides which of two subsets is the larger",
         formula="clip the samples, average each subset; of every group the index of the largest mean, ties by chance",
-        program=_exact_maximum,
-        sampler=partial(_runs, moves=_none),
-        loss=partial(_loss, moves=_none),
+        code=Code(_exact_maximum, partial(_runs, moves=_none), partial(_loss, moves=_none)),
         default_pair=_one_sample(1.0, [0.5, 0.0, 1.0, -1.0, 0.0]),
     ),
     Twin(
@@ -268,18 +260,14 @@ select_subsets = Entry(
         title="The sensitivity of the notes: bound / size",
         reason="a sample that is replaced goes from -bound to bound, which moves a mean by twice bound / size",
         formula="as select_subsets with Lap(bound / (size epsilon)): 3 / ln(n) is what the notes take",
-        program=_half_sensitivity,
-        sampler=partial(_runs, moves=_half),
-        loss=partial(_loss, moves=_half),
+        code=Code(_half_sensitivity, partial(_runs, moves=_half), partial(_loss, moves=_half)),
     ),
     Twin(
         name="not_clipped",
         title="Samples beyond the bound left as they are",
         reason="a normal sample has no bound: from 9 to -9 it moves a mean three times as far as the noise hides",
         formula="as select_subsets, but the samples are not clipped",
-        program=_unclipped,
-        sampler=partial(_runs, cut=_not_clipped),
-        loss=partial(_loss, cut=_not_clipped),
+        code=Code(_unclipped, partial(_runs, cut=_not_clipped), partial(_loss, cut=_not_clipped)),
         default_pair=_one_sample(9.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
     ),
     Twin(
@@ -287,9 +275,7 @@ select_subsets = Entry(
         title="Noise for the average of all samples",
         reason="a subset averages `size` samples, not all of them: each weighs as many times more as there are subsets",
         formula="as select_subsets with Lap(2 bound / (n epsilon)), n the number of all samples",
-        program=_sensitivity_of_all,
-        sampler=partial(_runs, moves=_of_all),
-        loss=partial(_loss, moves=_of_all),
+        code=Code(_sensitivity_of_all, partial(_runs, moves=_of_all), partial(_loss, moves=_of_all)),
         default_pair=([1.0, 0.5, *[0.0] * 4, *GROUP], [-2.0, 0.5, *[0.0] * 4, *GROUP]),
     ),
     Twin(
@@ -297,9 +283,7 @@ select_subsets = Entry(
         title="The samples left over make a smaller subset",
         reason="a subset of one sample moves `size` times as far as the others, and its noise is theirs",
         formula="as select_subsets, and the samples that fill no subset make one of their own, in the last group",
-        program=_small_subset,
-        sampler=partial(_runs, cut=_with_rest),
-        loss=partial(_loss, cut=_with_rest),
+        code=Code(_small_subset, partial(_runs, cut=_with_rest), partial(_loss, cut=_with_rest)),
         default_pair=([0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, 3.0], [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, -3.0]),
     ),
     Twin(
@@ -307,9 +291,7 @@ select_subsets = Entry(
         title="Overlapping groups, each with the whole epsilon",
         reason="every subset competes in `per_group` groups with noise of its own in each, and the losses add up",
         formula="as select_subsets, with a group for each subset: itself and the next per_group - 1, around",
-        program=_groups_overlap,
-        sampler=partial(_runs, cut=_overlapping),
-        loss=partial(_loss, cut=_overlapping),
+        code=Code(_groups_overlap, partial(_runs, cut=_overlapping), partial(_loss, cut=_overlapping)),
         default_pair=([3.0, -3.0, *[0.0] * 10], [-3.0, -3.0, *[0.0] * 10]),
     ),
     Twin(
@@ -317,9 +299,7 @@ select_subsets = Entry(
         title="The largest noisy mean released with its index",
         reason=("the subsets are disjoint, so all noisy means together are epsilon-DP, and this is a function of them"),
         formula="as select_subsets, and of every group also the noisy mean that won",
-        program=_noisy_value,
-        sampler=_noisy_value_runs,
-        loss=_noisy_value_loss,
+        code=Code(_noisy_value, _noisy_value_runs, _noisy_value_loss),
         broken=False,
     ),
 )

@@ -8,8 +8,10 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import CHEEMA, DMNS, HAGHTALAB, ROOM, SARKAR, Floats, Rng, around
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.additive.shared import CHEEMA, DMNS, HAGHTALAB, ROOM, SARKAR, around
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.losses.laplace import centred_loss
 
@@ -37,7 +39,7 @@ def _average(data: Values, rng: Rng, epsilon: float, bound: float) -> float:
     return average + rng.laplace(scale=bound / (len(data) * epsilon))
 
 
-def _average_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Floats:
+def _average_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Reals:
     return around(_mean(_clipped(data, 0.0, bound)), bound / (len(data) * epsilon), runs, rng)
 
 
@@ -55,7 +57,7 @@ def _unclipped(data: Values, rng: Rng, epsilon: float, bound: float) -> float:
     return average + rng.laplace(scale=bound / (len(data) * epsilon))
 
 
-def _unclipped_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Floats:
+def _unclipped_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Reals:
     return around(_mean(data), bound / (len(data) * epsilon), runs, rng)
 
 
@@ -68,7 +70,7 @@ def _uniform(data: Values, rng: Rng, epsilon: float, bound: float, reach: int) -
     return average + int(rng.integers(-reach, reach + 1)) / len(data)
 
 
-def _uniform_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float, reach: int) -> Floats:
+def _uniform_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float, reach: int) -> Reals:
     noisy = rng.integers(-reach, reach + 1, runs) / len(data)
     noisy += _mean(_clipped(data, 0.0, bound))
     return noisy
@@ -88,7 +90,7 @@ def _divided_twice(data: Values, rng: Rng, epsilon: float, bound: float) -> floa
     return noisy_sum / len(data)
 
 
-def _divided_twice_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Floats:
+def _divided_twice_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Reals:
     return around(_mean(_clipped(data, 0.0, bound)), bound / (len(data) ** 2 * epsilon), runs, rng)
 
 
@@ -102,7 +104,7 @@ def _observed_range(data: Values, rng: Rng, epsilon: float, bound: float) -> flo
     return sum(clipped) / len(data) + rng.laplace(scale=(max(clipped) - min(clipped)) / (len(data) * epsilon))
 
 
-def _observed_range_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Floats:
+def _observed_range_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Reals:
     clipped = _clipped(data, 0.0, bound)
     return around(_mean(clipped), (max(clipped) - min(clipped)) / (len(data) * epsilon), runs, rng)
 
@@ -122,7 +124,7 @@ def _rounded(data: Values, step: float) -> Values:
     return [step * round(value / step) for value in data]
 
 
-def _rounded_values_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float, step: float) -> Floats:
+def _rounded_values_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float, step: float) -> Reals:
     return _average_runs(_rounded(data, step), runs, rng, epsilon, bound)
 
 
@@ -137,11 +139,9 @@ laplace_average = Entry(
     source=Source(f"{HAGHTALAB}, section 2.1 (an average of m values); {CHEEMA}, 'Privacy vs utility'", DMNS),
     formula="the average of the n values, clipped to [0, bound], plus one draw of Lap(bound / (n epsilon))",
     neighbours="n values, one of them replaced; n is public",
-    program=_average,
-    sampler=_average_runs,
+    code=Code(_average, _average_runs, _average_loss),
     parameters=(EPSILON, LARGEST),
     promise=pure_if_replaced,
-    loss=_average_loss,
     default_pair=([70.0, 80.0, 55.0, 95.0, 0.0], [70.0, 80.0, 55.0, 95.0, 100.0]),
 ).with_twins(
     Twin(
@@ -149,9 +149,7 @@ laplace_average = Entry(
         title="The average of values that nobody clips",
         reason="a value far beyond `bound` moves the average further than the bound / n that the noise is made for",
         formula="the average of the n values as they come, plus one draw of Lap(bound / (n epsilon))",
-        program=_unclipped,
-        sampler=_unclipped_runs,
-        loss=_unclipped_loss,
+        code=Code(_unclipped, _unclipped_runs, _unclipped_loss),
         default_pair=([70.0, 80.0, 55.0, 95.0, 300.0], [70.0, 80.0, 55.0, 95.0, 0.0]),
     ),
     Twin(
@@ -159,19 +157,13 @@ laplace_average = Entry(
         title="Uniform noise on [-reach / n, reach / n] around the average",
         reason="the noise ends: a value that changes by `reach` moves half of the outputs out of reach",
         formula="the average plus k / n, k an integer from -reach to reach, all equally likely",
-        program=_uniform,
-        sampler=_uniform_runs,
-        loss=_uniform_loss,
+        code=Code(_uniform, _uniform_runs, _uniform_loss),
         parameters=(REACH,),
     ),
     Twin(
         name="secret_size",
         title="The average claimed for a record more or less",
         reason="then n is a secret, but noise and average are made with it: the tails tell one n from another",
-        formula="the average of the n values, clipped to [0, bound], plus one draw of Lap(bound / (n epsilon))",
-        program=_average,
-        sampler=_average_runs,
-        loss=_average_loss,
         promise=pure_if_added_or_removed,
         neighbours="one value more or less",
         default_pair=([0.0, 0.0, 100.0], [0.0, 0.0]),
@@ -181,18 +173,14 @@ laplace_average = Entry(
         title="The noise of the average added to the sum, before dividing by n",
         reason="dividing takes the noise down with the sum, so it is n times too small for the average",
         formula="(the sum plus one draw of Lap(bound / (n epsilon))) / n",
-        program=_divided_twice,
-        sampler=_divided_twice_runs,
-        loss=_divided_twice_loss,
+        code=Code(_divided_twice, _divided_twice_runs, _divided_twice_loss),
     ),
     Twin(
         name="observed_range",
         title="The sensitivity of the average taken from the values at hand",
         reason="the range of the values is itself a fact about them, and the width of the noise publishes it",
         formula="the average plus one draw of Lap((largest - smallest value) / (n epsilon))",
-        program=_observed_range,
-        sampler=_observed_range_runs,
-        loss=_observed_range_loss,
+        code=Code(_observed_range, _observed_range_runs, _observed_range_loss),
         default_pair=([50.0, 40.0, 60.0, 50.0], [50.0, 40.0, 60.0, 100.0]),
     ),
     Twin(
@@ -201,9 +189,7 @@ laplace_average = Entry(
         reason="rounded values lie in [0, bound] too, so one of them moves the average by bound / n at most",
         formula="the average of the n values, each first rounded to the nearest multiple of `step`, then clipped to "
         "[0, bound], plus one draw of Lap(bound / (n epsilon))",
-        program=_rounded_values,
-        sampler=_rounded_values_runs,
-        loss=_rounded_values_loss,
+        code=Code(_rounded_values, _rounded_values_runs, _rounded_values_loss),
         parameters=(STEP,),
         default_pair=([74.0, 84.0, 53.0, 94.0, 4.0], [74.0, 84.0, 53.0, 94.0, 100.0]),
         broken=False,
@@ -218,7 +204,7 @@ def _sum(data: Values, rng: Rng, epsilon: float, bound: float) -> float:
     return sum(min(max(value, -bound), bound) for value in data) + rng.laplace(scale=bound / epsilon)
 
 
-def _sum_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Floats:
+def _sum_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Reals:
     return around(sum(_clipped(data, -bound, bound)), bound / epsilon, runs, rng)
 
 
@@ -234,7 +220,7 @@ def _inverted(data: Values, rng: Rng, epsilon: float, bound: float) -> float:
     return sum(min(max(value, -bound), bound) for value in data) + rng.laplace(scale=epsilon / bound)
 
 
-def _inverted_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Floats:
+def _inverted_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Reals:
     return around(sum(_clipped(data, -bound, bound)), epsilon / bound, runs, rng)
 
 
@@ -247,7 +233,7 @@ def _observed_bound(data: Values, rng: Rng, epsilon: float, bound: float) -> flo
     return sum(clipped) + rng.laplace(scale=max(abs(value) for value in clipped) / epsilon)
 
 
-def _observed_bound_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Floats:
+def _observed_bound_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float) -> Reals:
     clipped = _clipped(data, -bound, bound)
     return around(sum(clipped), float(np.max(np.abs(clipped))) / epsilon, runs, rng)
 
@@ -264,11 +250,9 @@ laplace_sum = Entry(
     source=Source(f"{SARKAR}, 'Aggregate functions'", DMNS),
     formula="the sum of the values, clipped to [-bound, bound], plus one draw of Lap(bound / epsilon)",
     neighbours="one value more or less",
-    program=_sum,
-    sampler=_sum_runs,
+    code=Code(_sum, _sum_runs, _sum_loss),
     parameters=(EPSILON, SIZE),
     promise=pure_if_added_or_removed,
-    loss=_sum_loss,
     default_pair=([1.0, -0.5, 2.0], [1.0, -0.5]),
 ).with_twins(
     Twin(
@@ -276,28 +260,20 @@ laplace_sum = Entry(
         title="Noise of scale epsilon / sensitivity",
         reason="the fraction is upside down: the more one value can move the sum, the less noise it gets",
         formula="the sum plus one draw of Lap(epsilon / bound)",
-        program=_inverted,
-        sampler=_inverted_runs,
-        loss=_inverted_loss,
+        code=Code(_inverted, _inverted_runs, _inverted_loss),
     ),
     Twin(
         name="observed_bound",
         title="The bound taken from the largest value at hand",
         reason="whoever holds the largest value sets the width of the noise, and it shows in the tails",
         formula="the sum plus one draw of Lap(largest absolute value / epsilon)",
-        program=_observed_bound,
-        sampler=_observed_bound_runs,
-        loss=_observed_bound_loss,
+        code=Code(_observed_bound, _observed_bound_runs, _observed_bound_loss),
         default_pair=([0.5, -0.5], [0.5, -0.5, 2.0]),
     ),
     Twin(
         name="replace_one",
         title="The sum claimed for a value replaced",
         reason="from -bound to bound one value moves the sum by 2 bound, twice what the noise is made for",
-        formula="the sum of the values, clipped to [-bound, bound], plus one draw of Lap(bound / epsilon)",
-        program=_sum,
-        sampler=_sum_runs,
-        loss=_sum_loss,
         promise=pure_if_replaced,
         neighbours="one value replaced",
         default_pair=([1.0, -0.5, 2.0], [1.0, -0.5, -2.0]),

@@ -8,8 +8,9 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.additive.normal import Width, normal_runs
-from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY, Rng
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import GaussianDP, ZeroConcentratedDP
 
 RHO = Parameter("rho", 1.0, "nats", "the claim: the Rényi divergence of order a is at most rho a", validate.positive)
@@ -54,11 +55,9 @@ gaussian_zcdp = Entry(
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma^2 = sensitivity^2 / (2 rho)",
     neighbours="answers at most `sensitivity` apart",
-    program=_zcdp,
-    sampler=partial(normal_runs, width=_zcdp_sigma),
+    code=Code(_zcdp, partial(normal_runs, width=_zcdp_sigma), partial(_rho_loss, width=_zcdp_sigma)),
     parameters=(RHO, SENSITIVITY),
     promise=_rho,
-    loss=partial(_rho_loss, width=_zcdp_sigma),
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -66,9 +65,9 @@ gaussian_zcdp = Entry(
         title="Gaussian noise with sigma^2 passed as the standard deviation",
         reason="the variance is below 1 here, and its square far below: rho is 1 / sigma^2 times too large",
         formula="the answer plus one draw of N(0, sigma^4), sigma^2 = sensitivity^2 / (2 rho)",
-        program=_variance_as_sigma,
-        sampler=partial(normal_runs, width=_zcdp_variance),
-        loss=partial(_rho_loss, width=_zcdp_variance),
+        code=Code(
+            _variance_as_sigma, partial(normal_runs, width=_zcdp_variance), partial(_rho_loss, width=_zcdp_variance)
+        ),
     ),
 )
 
@@ -96,10 +95,8 @@ gaussian_gdp = Entry(
     source=Source(None, "Dong, Roth & Su 2022, Gaussian differential privacy, theorem 2.7"),
     formula="the answer plus one draw of N(0, (sensitivity / mu)^2)",
     neighbours="answers at most `sensitivity` apart",
-    program=_gdp,
-    sampler=partial(normal_runs, width=_gdp_sigma),
+    code=Code(_gdp, partial(normal_runs, width=_gdp_sigma), _mu_loss),
     parameters=(MU, SENSITIVITY),
     promise=_mu,
-    loss=_mu_loss,
     default_pair=(10, 9),
 )

@@ -8,8 +8,10 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY, Integers, Rng, unbounded
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Integers
+from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY, unbounded
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 
 GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
@@ -100,11 +102,9 @@ geometric = Entry(
     source=Source(None, GRS),
     formula="the answer plus z with probability proportional to e^(-epsilon |z| / sensitivity), z an integer",
     neighbours="integers at most `sensitivity` apart",
-    program=_geometric,
-    sampler=_geometric_runs,
+    code=Code(_geometric, _geometric_runs, _geometric_loss),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
-    loss=_geometric_loss,
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -112,36 +112,28 @@ geometric = Entry(
         title="Geometric noise with the exponent doubled",
         reason="the parameter counts e^-epsilon for each of the two sides: a step costs 2 epsilon",
         formula="the answer plus z with probability proportional to e^(-2 epsilon |z| / sensitivity)",
-        program=_half_noise,
-        sampler=_half_noise_runs,
-        loss=_half_noise_loss,
+        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
     ),
     Twin(
         name="first_order",
         title="Geometric draws that stop with probability epsilon",
         reason="epsilon is not 1 - e^-epsilon: a step costs -ln(1 - epsilon), and epsilon = 1 leaves no noise",
         formula="the answer plus the difference of two geometric draws, stop probability epsilon / sensitivity",
-        program=_first_order,
-        sampler=_first_order_runs,
-        loss=_first_order_loss,
+        code=Code(_first_order, _first_order_runs, _first_order_loss),
     ),
     Twin(
         name="one_sided",
         title="Geometric noise upwards only",
         reason="the output is never below the answer, so the least outputs of one dataset cannot come from the other",
         formula="the answer plus z with probability proportional to e^(-epsilon z / sensitivity), z = 0, 1, 2, ...",
-        program=_one_sided,
-        sampler=_one_sided_runs,
-        loss=unbounded,
+        code=Code(_one_sided, _one_sided_runs, unbounded),
     ),
     Twin(
         name="uniform_noise",
         title="Uniform integer noise from 0 to width",
         reason="the noise ends: a share 1 / (width + 1) of one dataset's outputs cannot come from the other",
         formula="the answer plus an integer from 0 to `width`, all equally likely",
-        program=_uniform,
-        sampler=_uniform_runs,
-        loss=unbounded,
+        code=Code(_uniform, _uniform_runs, unbounded),
         parameters=(WIDTH,),
     ),
 )
@@ -207,11 +199,9 @@ clamped_geometric = Entry(
     source=Source(None, GRS),
     formula="the count plus z with probability proportional to e^(-epsilon |z|), clamped to 0, ..., largest",
     neighbours="counts from 0 to `largest` that differ by one",
-    program=_clamped,
-    sampler=_clamped_runs,
+    code=Code(_clamped, _clamped_runs, _clamped_loss),
     parameters=(EPSILON, LARGEST),
     promise=pure,
-    loss=_clamped_loss,
     default_pair=(1, 0),
 ).with_twins(
     Twin(
@@ -219,9 +209,7 @@ clamped_geometric = Entry(
         title="The noisy count clamped to twice the true one",
         reason="the upper end is a function of the data, and outputs at or near it show where it is",
         formula="the count plus geometric noise, clamped to 0, ..., 2 count",
-        program=_own_bound,
-        sampler=_own_bound_runs,
-        loss=unbounded,
+        code=Code(_own_bound, _own_bound_runs, unbounded),
         default_pair=(2, 1),
     ),
     Twin(
@@ -229,9 +217,7 @@ clamped_geometric = Entry(
         title="The noisy count wrapped around at the ends",
         reason="the remainder is taken after the noise and knows nothing else of the data, useless as it is",
         formula="the count plus geometric noise, its remainder modulo largest + 1",
-        program=_wrapped,
-        sampler=_wrapped_runs,
-        loss=_wrapped_loss,
+        code=Code(_wrapped, _wrapped_runs, _wrapped_loss),
         broken=False,
     ),
 )

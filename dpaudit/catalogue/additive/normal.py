@@ -7,8 +7,10 @@ from collections.abc import Callable
 from functools import partial
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY, Floats, Rng, approximate, unbounded
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY, approximate, unbounded
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
@@ -42,7 +44,7 @@ def _below_a_half(name: str, value: object) -> float:
 SMALL_DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim, below 1/2", _below_a_half)
 
 
-def normal_runs(data: float, runs: int, rng: Rng, *, width: Width, **parameters: float) -> Floats:
+def normal_runs(data: float, runs: int, rng: Rng, *, width: Width, **parameters: float) -> Reals:
     """Normal draws around one number."""
     noisy = rng.standard_normal(runs)
     noisy *= width(**parameters)
@@ -98,11 +100,9 @@ gaussian = Entry(
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
     neighbours="answers at most `sensitivity` apart",
-    program=_gaussian,
-    sampler=partial(normal_runs, width=classic_sigma),
+    code=Code(_gaussian, partial(normal_runs, width=classic_sigma), partial(_epsilon_loss, width=classic_sigma)),
     parameters=(SMALL_EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
-    loss=partial(_epsilon_loss, width=classic_sigma),
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -110,27 +110,24 @@ gaussian = Entry(
         title="Gaussian noise whose variance is what sigma should be",
         reason="the standard deviation is sqrt(sigma), and sigma is above 1: too little noise",
         formula="the answer plus one draw of N(0, sigma), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
-        program=_sigma_as_variance,
-        sampler=partial(normal_runs, width=_variance),
-        loss=partial(_epsilon_loss, width=_variance),
+        code=Code(_sigma_as_variance, partial(normal_runs, width=_variance), partial(_epsilon_loss, width=_variance)),
     ),
     Twin(
         name="laplace_scale",
         title="Gaussian noise with the scale of Laplace noise",
         reason="normal tails fall faster than those of Lap(b), so sigma = b leaves more than delta beyond epsilon",
         formula="the answer plus one draw of N(0, (sensitivity / epsilon)^2)",
-        program=_laplace_scale,
-        sampler=partial(normal_runs, width=_scale_of_laplace),
-        loss=partial(_epsilon_loss, width=_scale_of_laplace),
+        code=Code(
+            _laplace_scale,
+            partial(normal_runs, width=_scale_of_laplace),
+            partial(_epsilon_loss, width=_scale_of_laplace),
+        ),
     ),
     Twin(
         name="without_delta",
         title="Gaussian noise claimed as pure DP",
         reason="the log ratio of two normal densities grows in the tails without bound: delta is not to be left out",
-        formula="the answer plus one draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
-        program=_gaussian,
-        sampler=partial(normal_runs, width=classic_sigma),
-        loss=unbounded,
+        code=Code(loss=unbounded),
         promise=pure,
     ),
 )
@@ -182,11 +179,9 @@ gaussian_version_2 = Entry(
     formula="the answer plus one draw of N(0, sigma^2), "
     "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1))",
     neighbours="answers at most `sensitivity` apart",
-    program=_version_2,
-    sampler=partial(normal_runs, width=printed_sigma),
+    code=Code(_version_2, partial(normal_runs, width=printed_sigma), partial(_epsilon_loss, width=printed_sigma)),
     parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
     promise=approximate,
-    loss=partial(_epsilon_loss, width=printed_sigma),
     default_pair=(10, 9),
 )
 
@@ -201,11 +196,9 @@ gaussian_version_2_corrected = Entry(
     formula="the answer plus one draw of N(0, sigma^2), "
     "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = ln(2 / (sqrt(16 delta + 1) - 1))",
     neighbours="answers at most `sensitivity` apart",
-    program=_version_2_halved,
-    sampler=partial(normal_runs, width=halved_sigma),
+    code=Code(_version_2_halved, partial(normal_runs, width=halved_sigma), partial(_epsilon_loss, width=halved_sigma)),
     parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
     promise=approximate,
-    loss=partial(_epsilon_loss, width=halved_sigma),
     default_pair=(10, 9),
 )
 
@@ -247,11 +240,9 @@ gaussian_analytic = Entry(
     formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
     "Phi(D / (2 sigma) - epsilon sigma / D) - e^epsilon Phi(-D / (2 sigma) - epsilon sigma / D) <= delta",
     neighbours="answers at most `sensitivity` apart",
-    program=_analytic,
-    sampler=partial(normal_runs, width=analytic_sigma),
+    code=Code(_analytic, partial(normal_runs, width=analytic_sigma), partial(_epsilon_loss, width=analytic_sigma)),
     parameters=(EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
-    loss=partial(_epsilon_loss, width=analytic_sigma),
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -260,9 +251,7 @@ gaussian_analytic = Entry(
         reason="notes 004 define delta-approximate DP by this tail, which is more than (epsilon, delta)-DP asks for",
         formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
         "Phi(D / (2 sigma) - epsilon sigma / D) <= delta",
-        program=_tail_only,
-        sampler=partial(normal_runs, width=tail_sigma),
-        loss=partial(_epsilon_loss, width=tail_sigma),
+        code=Code(_tail_only, partial(normal_runs, width=tail_sigma), partial(_epsilon_loss, width=tail_sigma)),
         broken=False,
     ),
 )

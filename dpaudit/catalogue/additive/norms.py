@@ -10,15 +10,17 @@ from typing import Literal
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
-from dpaudit.catalogue.additive.shared import CS208, ROOM, Floats, Rng, approximate, around_each, unbounded
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import CS208, ROOM, approximate, around_each, unbounded
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.normal import gaussian_epsilon
 
 Vector = list[float]
 Norm = Literal["l1", "l2", "linf"]
-Noise = Callable[[int, float, int, Rng], Floats]  # (dimensions, scale, runs, rng) -> (run, coordinate)
+Noise = Callable[[int, float, int, Rng], Reals]  # (dimensions, scale, runs, rng) -> (run, coordinate)
 
 ORDERS: dict[Norm, float] = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
 WORDS: dict[Norm, str] = {"l1": "sum of absolute differences", "l2": "Euclidean distance", "linf": "largest difference"}
@@ -74,19 +76,19 @@ def _k_norm_linf(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> 
 # --- many runs, by other ways to the same law -----------------------------------------------------------------------
 
 
-def _l1_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+def _l1_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
     """In the l1 norm e^(-|z| / scale) is a product over the coordinates: independent Laplace noise."""
     return around_each(np.zeros(dimensions), scale, runs, rng)
 
 
-def _directions(dimensions: int, runs: int, rng: Rng) -> Floats:
+def _directions(dimensions: int, runs: int, rng: Rng) -> Reals:
     """Uniform points of the Euclidean unit sphere (coordinate, run)."""
     points = rng.standard_normal((dimensions, runs))
     points /= np.sqrt(np.einsum("ij,ij->j", points, points))
     return points
 
 
-def _l2_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+def _l2_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
     """The length of z has the density r^(d-1) e^(-r / scale), and its direction is uniform."""
     noise = _directions(dimensions, runs, rng)
     noise *= rng.standard_gamma(dimensions, runs)
@@ -94,7 +96,7 @@ def _l2_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
     return noise.T
 
 
-def _linf_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+def _linf_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
     noise = rng.random((dimensions, runs))
     noise *= 2.0
     noise -= 1.0
@@ -103,14 +105,14 @@ def _linf_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
     return noise.T
 
 
-def _exponential_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+def _exponential_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
     noise = _directions(dimensions, runs, rng)
     noise *= rng.standard_exponential(runs)
     noise *= scale
     return noise.T
 
 
-def _shell_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
+def _shell_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
     noise = _directions(dimensions, runs, rng)
     noise *= dimensions * scale
     return noise.T
@@ -118,7 +120,7 @@ def _shell_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Floats:
 
 def _runs(
     data: Vector, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, noise: Noise, factor: float
-) -> Floats:
+) -> Reals:
     noisy = noise(len(data), factor * sensitivity / epsilon, runs, rng)
     noisy += np.asarray(data, float)
     return noisy
@@ -139,11 +141,9 @@ def _printed(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise
         formula="the vector plus z of density proportional to e^(-epsilon |z| / (2 sensitivity)), |z| the "
         f"{norm} norm; the true loss is epsilon / 2",
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
-        program=program,
-        sampler=partial(_runs, noise=noise, factor=2.0),
+        code=Code(program, partial(_runs, noise=noise, factor=2.0), partial(_loss, norm=norm, factor=2.0)),
         parameters=(EPSILON, NORM),
         promise=pure,
-        loss=partial(_loss, norm=norm, factor=2.0),
         default_pair=pair,
     )
 
@@ -157,11 +157,9 @@ def _tight(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise, 
         formula=f"the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the {norm} norm: a "
         "radius of Gamma(m + 1, sensitivity / epsilon) times a uniform point of the unit ball",
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
-        program=program,
-        sampler=partial(_runs, noise=noise, factor=1.0),
+        code=Code(program, partial(_runs, noise=noise, factor=1.0), partial(_loss, norm=norm, factor=1.0)),
         parameters=(EPSILON, NORM),
         promise=pure,
-        loss=partial(_loss, norm=norm, factor=1.0),
         default_pair=pair,
     )
 
@@ -197,18 +195,14 @@ k_norm_l2 = _tight("l2", _k_norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8])).with_t
         title="A random direction with a length from the exponential law",
         reason="in m dimensions the length must be Gamma(m): here outputs crowd at the answer, and at no other place",
         formula="the vector plus a uniform direction times a draw of Exp(sensitivity / epsilon)",
-        program=_exponential_radius,
-        sampler=partial(_runs, noise=_exponential_noise, factor=1.0),
-        loss=_exponential_loss,
+        code=Code(_exponential_radius, partial(_runs, noise=_exponential_noise, factor=1.0), _exponential_loss),
     ),
     Twin(
         name="constant_length",
         title="A random direction with the expected length",
         reason="outputs lie on a sphere around the answer, and two spheres have next to no points in common",
         formula="the vector plus a uniform direction times m sensitivity / epsilon",
-        program=_constant_length,
-        sampler=partial(_runs, noise=_shell_noise, factor=1.0),
-        loss=unbounded,
+        code=Code(_constant_length, partial(_runs, noise=_shell_noise, factor=1.0), unbounded),
         default_pair=([0.0, 0.0], [1.0, 0.0]),
     ),
     Twin(
@@ -216,9 +210,7 @@ k_norm_l2 = _tight("l2", _k_norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8])).with_t
         title="Noise for the Euclidean norm, claimed for the largest difference",
         reason="vectors whose m coordinates all move by the sensitivity are sqrt(m) sensitivities apart",
         formula="the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the l2 norm",
-        program=_k_norm_l2,
-        sampler=partial(_runs, noise=_l2_noise, factor=1.0),
-        loss=partial(_loss, norm="l2", factor=1.0),
+        code=Code(_k_norm_l2, partial(_runs, noise=_l2_noise, factor=1.0), partial(_loss, norm="l2", factor=1.0)),
         neighbours="vectors whose coordinates each move by at most `sensitivity`",
         default_pair=([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]),
     ),
@@ -234,9 +226,7 @@ def _gaussian_vector(data: Vector, rng: Rng, epsilon: float, delta: float, sensi
     return tuple(answer + rng.normal(scale=sigma) for answer in data)
 
 
-def _gaussian_vector_runs(
-    data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float
-) -> Floats:
+def _gaussian_vector_runs(data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> Reals:
     noisy = rng.standard_normal((len(data), runs))
     noisy *= classic_sigma(epsilon, delta, sensitivity)
     noisy += np.asarray(data, float)[:, None]
@@ -255,7 +245,7 @@ def _of_one(data: Vector, rng: Rng, epsilon: float, delta: float, sensitivity: f
     return tuple(answer + rng.normal(scale=sigma) for answer in data)
 
 
-def _of_one_runs(data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> Floats:
+def _of_one_runs(data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> Reals:
     return _gaussian_vector_runs(data, runs, rng, epsilon, delta, sensitivity / math.sqrt(len(data)))
 
 
@@ -271,11 +261,9 @@ gaussian_vector = Entry(
     source=Source(f"{CS208}, claim 5.5", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"),
     formula="every answer plus its own draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
     neighbours="vectors at most `sensitivity` apart in Euclidean distance",
-    program=_gaussian_vector,
-    sampler=_gaussian_vector_runs,
+    code=Code(_gaussian_vector, _gaussian_vector_runs, _gaussian_vector_loss),
     parameters=(SMALL_EPSILON, DELTA, NORM),
     promise=approximate,
-    loss=_gaussian_vector_loss,
     default_pair=([0.0, 0.0], [0.6, 0.8]),
 ).with_twins(
     Twin(
@@ -283,9 +271,7 @@ gaussian_vector = Entry(
         title="m answers with the sigma that one of them would need",
         reason="m answers that all move together are sqrt(m) times as far apart as one of them",
         formula="every answer plus its own draw of N(0, sigma^2), sigma made with sensitivity / sqrt(m)",
-        program=_of_one,
-        sampler=_of_one_runs,
-        loss=_of_one_loss,
+        code=Code(_of_one, _of_one_runs, _of_one_loss),
         default_pair=([0.0] * 16, [0.25] * 16),
     ),
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpaudit.catalogue.additive.shared import DMNS, ROOM, SENSITIVITY, Floats, Rng
-from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.additive.shared import DMNS, ROOM, SENSITIVITY
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.laplace import vector_loss
 
@@ -22,7 +23,7 @@ def _prefix_sums(data: Answers, rng: Rng, epsilon: float, sensitivity: float) ->
     return tuple(totals)
 
 
-def _prefix_sums_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _prefix_sums_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     noisy = laplace(rng, sensitivity / epsilon, len(data) * runs).reshape(len(data), runs)
     noisy += np.asarray(data, float)[:, None]
     for row, before in zip(noisy[1:], noisy[:-1], strict=True):
@@ -47,11 +48,9 @@ prefix_sums = Entry(
     formula="every answer plus its own draw of Lap(sensitivity / epsilon), and of these the sum of the first 1, 2, ...",
     neighbours="vectors of which one answer moves by at most `sensitivity`, in any direction",
     adjacency=("one-differs",),
-    program=_prefix_sums,
-    sampler=_prefix_sums_runs,
+    code=Code(_prefix_sums, _prefix_sums_runs, _prefix_sums_loss),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
-    loss=_prefix_sums_loss,
     default_pair=([1, 1, 1, 1], [0, 1, 1, 1]),
 ).with_twins(
     Twin(
@@ -59,9 +58,6 @@ prefix_sums = Entry(
         title="Running totals of noisy answers, claimed where all answers move",
         reason="each difference of neighbouring totals costs epsilon of its own: n epsilon for n answers",
         formula="the same totals",
-        program=_prefix_sums,
-        sampler=_prefix_sums_runs,
-        loss=_prefix_sums_loss,
         neighbours="vectors whose answers each move by at most `sensitivity`, in any direction",
         adjacency=("all-differ",),
         default_pair=([1] * 10, [2] * 10),

@@ -5,17 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Parameter
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.claims import ApproximateDP
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 ROOM = "dpaudit.catalogue.additive"
 
@@ -38,14 +32,14 @@ def unbounded(first: Any, second: Any, **_: Any) -> float:
     return math.inf if first != second else 0.0
 
 
-def around(centre: float, scale: float, runs: int, rng: Rng) -> Floats:
+def around(centre: float, scale: float, runs: int, rng: Rng) -> Reals:
     """Many draws of Lap(scale) around one number."""
     noisy = laplace(rng, scale, runs)
     noisy += centre
     return noisy
 
 
-def around_each(centres: Floats, scale: float, runs: int, rng: Rng) -> Floats:
+def around_each(centres: Reals, scale: float, runs: int, rng: Rng) -> Reals:
     """The same around each number of a vector, by independent draws (run, coordinate)."""
     noisy = laplace(rng, scale, len(centres) * runs).reshape(len(centres), runs)
     noisy += centres[:, None]

@@ -8,19 +8,10 @@ import math
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import (
-    BASSI,
-    DMNS,
-    HAGHTALAB,
-    ROOM,
-    SARKAR,
-    SENSITIVITY,
-    Floats,
-    Rng,
-    around,
-    unbounded,
-)
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.additive.shared import BASSI, DMNS, HAGHTALAB, ROOM, SARKAR, SENSITIVITY, around, unbounded
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.noise import laplace as laplace_noise
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.laplace import centred_loss, clamped_loss
@@ -37,7 +28,7 @@ def _laplace(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float
     return data + rng.laplace(scale=sensitivity / epsilon)
 
 
-def _laplace_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _laplace_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return around(data, sensitivity / epsilon, runs, rng)
 
 
@@ -52,7 +43,7 @@ def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> fl
     return data + rng.laplace(scale=sensitivity / (2.0 * epsilon))
 
 
-def _half_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _half_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return _laplace_runs(data, runs, rng, 2.0 * epsilon, sensitivity)
 
 
@@ -65,7 +56,7 @@ def _deviation_as_scale(data: float, rng: Rng, epsilon: float, sensitivity: floa
     return data + rng.laplace(scale=deviation / math.sqrt(2.0))
 
 
-def _deviation_as_scale_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _deviation_as_scale_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return _laplace_runs(data, runs, rng, math.sqrt(2.0) * epsilon, sensitivity)
 
 
@@ -77,7 +68,7 @@ def _relative_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -
     return data * (1.0 + rng.laplace(scale=sensitivity / epsilon))
 
 
-def _relative_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _relative_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     noisy = _laplace_runs(1.0, runs, rng, epsilon, sensitivity)
     noisy *= data
     return noisy
@@ -95,7 +86,7 @@ def _uniform(data: float, rng: Rng, epsilon: float, sensitivity: float, width: f
     return data + rng.uniform(0.0, width)
 
 
-def _uniform_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, width: float) -> Floats:
+def _uniform_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, width: float) -> Reals:
     noisy = rng.random(runs)
     noisy *= width
     noisy += data
@@ -107,7 +98,7 @@ def _clipped(data: float, rng: Rng, epsilon: float, sensitivity: float, reach: f
     return data + max(-reach, min(reach, noise))
 
 
-def _clipped_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> Floats:
+def _clipped_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> Reals:
     noisy = laplace_noise(rng, sensitivity / epsilon, runs)
     np.clip(noisy, -reach, reach, out=noisy)
     noisy += data
@@ -120,11 +111,11 @@ def _few_seeds(data: float, rng: Rng, epsilon: float, sensitivity: float) -> flo
 
 
 @functools.cache
-def _first_draws() -> Floats:
+def _first_draws() -> Reals:
     return np.array([np.random.default_rng(seed).laplace() for seed in range(SEEDS)])
 
 
-def _few_seeds_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _few_seeds_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     outputs = data + sensitivity / epsilon * _first_draws()
     return np.asarray(outputs[rng.integers(SEEDS, size=runs)])
 
@@ -137,7 +128,7 @@ def _rounded_first(data: float, rng: Rng, epsilon: float, sensitivity: float, st
     return rounded + rng.laplace(scale=sensitivity / epsilon)
 
 
-def _rounded_first_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, step: float) -> Floats:
+def _rounded_first_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, step: float) -> Reals:
     return _laplace_runs(step * round(data / step), runs, rng, epsilon, sensitivity)
 
 
@@ -149,7 +140,7 @@ def _rounded_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) ->
     return data + float(round(rng.laplace(scale=sensitivity / epsilon)))
 
 
-def _rounded_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _rounded_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     noisy = laplace_noise(rng, sensitivity / epsilon, runs)
     np.rint(noisy, out=noisy)
     noisy += data
@@ -165,7 +156,7 @@ def _rounded_output(data: float, rng: Rng, epsilon: float, sensitivity: float) -
     return float(round(data + rng.laplace(scale=sensitivity / epsilon)))
 
 
-def _rounded_output_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _rounded_output_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
     np.rint(noisy, out=noisy)
     return noisy
@@ -175,9 +166,7 @@ def _clamped_output(data: float, rng: Rng, epsilon: float, sensitivity: float, l
     return max(0.0, min(largest, data + rng.laplace(scale=sensitivity / epsilon)))
 
 
-def _clamped_output_runs(
-    data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, largest: float
-) -> Floats:
+def _clamped_output_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, largest: float) -> Reals:
     noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
     np.clip(noisy, 0.0, largest, out=noisy)
     return noisy
@@ -197,11 +186,9 @@ laplace = Entry(
     formula="the answer plus one draw of Lap(sensitivity / epsilon)",
     neighbours="answers at most `sensitivity` apart",
     adjacency=("all-differ",),
-    program=_laplace,
-    sampler=_laplace_runs,
+    code=Code(_laplace, _laplace_runs, _laplace_loss),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
-    loss=_laplace_loss,
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -209,18 +196,14 @@ laplace = Entry(
         title="Laplace noise of half the scale",
         reason="Lap(sensitivity / (2 epsilon)) has a density that falls by e^(2 epsilon) over one sensitivity",
         formula="the answer plus one draw of Lap(sensitivity / (2 epsilon))",
-        program=_half_noise,
-        sampler=_half_noise_runs,
-        loss=_half_noise_loss,
+        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
     ),
     Twin(
         name="uniform_noise",
         title="Uniform noise on [0, width]",
         reason="the noise ends: the smallest answers of one dataset cannot come from the other",
         formula="the answer plus one draw from the uniform distribution on [0, width]",
-        program=_uniform,
-        sampler=_uniform_runs,
-        loss=unbounded,
+        code=Code(_uniform, _uniform_runs, unbounded),
         parameters=(WIDTH,),
     ),
     Twin(
@@ -228,18 +211,14 @@ laplace = Entry(
         title="Laplace noise whose standard deviation is sensitivity / epsilon",
         reason="Lap(b) has the standard deviation b sqrt(2), so the scale is too small by sqrt(2)",
         formula="the answer plus one draw of Lap(b), b = sensitivity / (epsilon sqrt(2)), of variance 2 b^2",
-        program=_deviation_as_scale,
-        sampler=_deviation_as_scale_runs,
-        loss=_deviation_as_scale_loss,
+        code=Code(_deviation_as_scale, _deviation_as_scale_runs, _deviation_as_scale_loss),
     ),
     Twin(
         name="relative_noise",
         title="Laplace noise in proportion to the answer",
         reason="the scale is a function of the data: other answers have other tails, and an answer of 0 gets no noise",
         formula="the answer times 1 + Lap(sensitivity / epsilon)",
-        program=_relative_noise,
-        sampler=_relative_noise_runs,
-        loss=_relative_noise_loss,
+        code=Code(_relative_noise, _relative_noise_runs, _relative_noise_loss),
         default_pair=(0, 1),
     ),
     Twin(
@@ -247,9 +226,7 @@ laplace = Entry(
         title="Laplace noise cut off at a largest error",
         reason="the noise ends at `reach`: the outputs beyond the other answer's reach give the dataset away",
         formula="the answer plus Lap(sensitivity / epsilon) clipped to [-reach, reach]",
-        program=_clipped,
-        sampler=_clipped_runs,
-        loss=unbounded,
+        code=Code(_clipped, _clipped_runs, unbounded),
         parameters=(REACH,),
     ),
     Twin(
@@ -257,18 +234,14 @@ laplace = Entry(
         title="Laplace noise from a generator with few seeds",
         reason="there are only 64 noises, and everyone can compute them: an output tells which answer it is from",
         formula="the answer plus the first draw of Lap(sensitivity / epsilon) after one of the seeds 0, ..., 63",
-        program=_few_seeds,
-        sampler=_few_seeds_runs,
-        loss=unbounded,
+        code=Code(_few_seeds, _few_seeds_runs, unbounded),
     ),
     Twin(
         name="rounded_first",
         title="The answer rounded to multiples of a step before the noise",
         reason="rounding can put neighbours a whole step apart, farther than the `sensitivity` that the noise is for",
         formula="the multiple of `step` nearest to the answer, plus one draw of Lap(sensitivity / epsilon)",
-        program=_rounded_first,
-        sampler=_rounded_first_runs,
-        loss=_rounded_first_loss,
+        code=Code(_rounded_first, _rounded_first_runs, _rounded_first_loss),
         parameters=(STEP,),
         default_pair=(10, 11),
     ),
@@ -277,9 +250,7 @@ laplace = Entry(
         title="The noise rounded to integers before it is added",
         reason="the answer keeps its digits behind the point, and outputs show them unchanged",
         formula="the answer plus the integer nearest to one draw of Lap(sensitivity / epsilon)",
-        program=_rounded_noise,
-        sampler=_rounded_noise_runs,
-        loss=_rounded_noise_loss,
+        code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
         default_pair=(10.0, 9.5),
     ),
     Twin(
@@ -287,9 +258,7 @@ laplace = Entry(
         title="The noisy answer rounded to an integer",
         reason="rounding comes after the noise, and what follows the release sees nothing else of the data",
         formula="the integer nearest to the answer plus one draw of Lap(sensitivity / epsilon)",
-        program=_rounded_output,
-        sampler=_rounded_output_runs,
-        loss=_laplace_loss,
+        code=Code(_rounded_output, _rounded_output_runs, _laplace_loss),
         broken=False,
     ),
     Twin(
@@ -297,9 +266,7 @@ laplace = Entry(
         title="The noisy answer clamped to what is possible",
         reason="the noisy answer is changed after the noise, by a rule that knows nothing else of the data",
         formula="the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]",
-        program=_clamped_output,
-        sampler=_clamped_output_runs,
-        loss=_clamped_output_loss,
+        code=Code(_clamped_output, _clamped_output_runs, _clamped_output_loss),
         parameters=(LARGEST,),
         broken=False,
     ),

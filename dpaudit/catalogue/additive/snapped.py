@@ -6,17 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.claims import PureDP
 from dpaudit.losses.laplace import clamped_loss
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 
 LOST = 2.0**-49  # of the bound, in sensitivities: what the rounding of floats costs (Mironov 2012, theorem 1)
 
@@ -40,11 +38,11 @@ def _snapping(data: float, rng: Rng, epsilon: float, sensitivity: float, bound: 
     return _clamped(grid * float(np.rint(noisy / grid)), bound)
 
 
-def _snapping_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> Floats:
+def _snapping_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> Reals:
     scale = sensitivity / epsilon
     uniform = rng.integers(1 << 52, size=runs) * 2.0**-52
     uniform += 1.0
-    noisy: Floats = np.log(np.ldexp(uniform, -rng.geometric(0.5, runs)))
+    noisy: Reals = np.log(np.ldexp(uniform, -rng.geometric(0.5, runs)))
     noisy *= np.where(rng.integers(2, size=runs, dtype=np.int8), scale, -scale)
     noisy += _clamped(float(data), bound)
     grid = _grid(scale)
@@ -72,7 +70,7 @@ def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float, bound
     return _snapping(data, rng, 2.0 * epsilon, sensitivity, bound)
 
 
-def _half_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> Floats:
+def _half_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> Reals:
     return _snapping_runs(data, runs, rng, 2.0 * epsilon, sensitivity, bound)
 
 
@@ -89,15 +87,13 @@ snapping = Entry(
     "rounded to multiples of the least power of two that is at least sensitivity / epsilon; "
     "both clamped to [-bound, bound]",
     neighbours="answers at most `sensitivity` apart",
-    program=_snapping,
-    sampler=_snapping_runs,
+    code=Code(_snapping, _snapping_runs, _snapping_loss),
     parameters=(
         EPSILON,
         SENSITIVITY,
         Parameter("bound", 1024.0, "units of the answer", "where answer and output are clamped", validate.positive),
     ),
     promise=_promise,
-    loss=_snapping_loss,
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -105,8 +101,6 @@ snapping = Entry(
         title="The same with noise of half the scale",
         reason="noise of scale sensitivity / (2 epsilon) has the loss 2 epsilon, and rounding takes none of it off",
         formula="as the snapping mechanism, with sensitivity / (2 epsilon) in the place of sensitivity / epsilon",
-        program=_half_noise,
-        sampler=_half_noise_runs,
-        loss=_half_noise_loss,
+        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
     ),
 )

@@ -8,8 +8,10 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import ROOM, Integers, Rng
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Integers
+from dpaudit.catalogue.additive.shared import ROOM
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import pure
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
@@ -71,11 +73,9 @@ truncated_geometric = Entry(
         "a^|z|, clamped to 0, ..., n; the claim is ln(1 + 2^-k)"
     ),
     neighbours="counts from 0 to `n` that differ by one",
-    program=_truncated,
-    sampler=_truncated_runs,
+    code=Code(_truncated, _truncated_runs, _truncated_loss),
     parameters=(EPSILON, PEOPLE),
     promise=_of_k,
-    loss=_truncated_loss,
     default_pair=(1, 0),
 ).with_twins(
     Twin(
@@ -84,9 +84,6 @@ truncated_geometric = Entry(
         reason="2^-k is at most epsilon / 2 for a logarithm to base 2; the natural one gives a smaller k, which for a "
         "small epsilon is too small",
         formula="as truncated geometric noise, with the claim epsilon",
-        program=_truncated,
-        sampler=_truncated_runs,
-        loss=_truncated_loss,
         promise=pure,
     ),
 )

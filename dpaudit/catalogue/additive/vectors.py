@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, DMNS, ROOM, Floats, Rng, around_each
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, DMNS, ROOM, around_each
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
 from dpaudit.losses.laplace import vector_loss
 
@@ -32,7 +33,7 @@ def _laplace_vector(data: Answers, rng: Rng, epsilon: float, sensitivity: float)
     return tuple(answer + rng.laplace(scale=sensitivity / epsilon) for answer in data)
 
 
-def _laplace_vector_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _laplace_vector_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return around_each(np.asarray(data, float), sensitivity / epsilon, runs, rng)
 
 
@@ -45,7 +46,7 @@ def _sensitivity_of_one(data: Answers, rng: Rng, epsilon: float, sensitivity: fl
     return tuple(answer + rng.laplace(scale=of_one_answer / epsilon) for answer in data)
 
 
-def _sensitivity_of_one_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _sensitivity_of_one_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return _laplace_vector_runs(data, runs, rng, epsilon, sensitivity / len(data))
 
 
@@ -57,7 +58,7 @@ def _inverted_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float)
     return tuple(answer + rng.laplace(scale=epsilon / sensitivity) for answer in data)
 
 
-def _inverted_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _inverted_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return _laplace_vector_runs(data, runs, rng, sensitivity, epsilon)
 
 
@@ -72,11 +73,9 @@ laplace_vector = Entry(
     source=Source(f"{BASSI}, 'Laplace mechanism (cont.)'; {CHEEMA}, 'The Laplace mechanism'", DMNS),
     formula="every answer plus its own draw of Lap(sensitivity / epsilon)",
     neighbours="vectors at most `sensitivity` apart in the sum of absolute differences",
-    program=_laplace_vector,
-    sampler=_laplace_vector_runs,
+    code=Code(_laplace_vector, _laplace_vector_runs, _laplace_vector_loss),
     parameters=(EPSILON, TOGETHER),
     promise=pure,
-    loss=_laplace_vector_loss,
     default_pair=([0] * 10, [1] * 10),
 ).with_twins(
     Twin(
@@ -84,18 +83,14 @@ laplace_vector = Entry(
         title="m answers with the noise that one of them would need",
         reason="one person can move all m answers, and each move costs epsilon: m epsilon in all",
         formula="every answer plus its own draw of Lap(sensitivity / (m epsilon))",
-        program=_sensitivity_of_one,
-        sampler=_sensitivity_of_one_runs,
-        loss=_sensitivity_of_one_loss,
+        code=Code(_sensitivity_of_one, _sensitivity_of_one_runs, _sensitivity_of_one_loss),
     ),
     Twin(
         name="inverted_scale",
         title="Laplace noise of the inverse scale on each of m answers",
         reason="the fraction is turned over: the smaller epsilon is, the less noise there is",
         formula="every answer plus its own draw of Lap(epsilon / sensitivity)",
-        program=_inverted_scale,
-        sampler=_inverted_scale_runs,
-        loss=_inverted_scale_loss,
+        code=Code(_inverted_scale, _inverted_scale_runs, _inverted_scale_loss),
     ),
 )
 
@@ -108,11 +103,11 @@ def _counting_queries(data: Rows, rng: Rng, epsilon: float, queries: int) -> tup
     return tuple(count + rng.laplace(scale=queries / epsilon) for count in counts)
 
 
-def _counted(data: Rows, queries: int) -> Floats:
+def _counted(data: Rows, queries: int) -> Reals:
     return np.array([sum(row[j] for row in data) for j in range(queries)], float)
 
 
-def _counting_queries_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+def _counting_queries_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
     return around_each(_counted(data, queries), queries / epsilon, runs, rng)
 
 
@@ -125,7 +120,7 @@ def _l2_sensitivity(data: Rows, rng: Rng, epsilon: float, queries: int) -> tuple
     return tuple(count + rng.laplace(scale=math.sqrt(queries) / epsilon) for count in counts)
 
 
-def _l2_sensitivity_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+def _l2_sensitivity_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
     return around_each(_counted(data, queries), math.sqrt(queries) / epsilon, runs, rng)
 
 
@@ -140,11 +135,9 @@ counting_queries = Entry(
     source=Source(f"{BASSI}, 'Accuracy of queries under the Laplace mechanism'", DMNS),
     formula="for each of the m questions the number of records that say yes, plus its own draw of Lap(m / epsilon)",
     neighbours="one record more or less; a record is a list of m zeros and ones",
-    program=_counting_queries,
-    sampler=_counting_queries_runs,
+    code=Code(_counting_queries, _counting_queries_runs, _counting_queries_loss),
     parameters=(EPSILON, QUERIES),
     promise=pure_if_added_or_removed,
-    loss=_counting_queries_loss,
     default_pair=([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]]),
 ).with_twins(
     Twin(
@@ -152,9 +145,7 @@ counting_queries = Entry(
         title="Laplace noise for the Euclidean distance of the counts",
         reason="Laplace noise pays for the sum of the moves, m, and not for their Euclidean length, sqrt(m)",
         formula="each count plus its own draw of Lap(sqrt(m) / epsilon)",
-        program=_l2_sensitivity,
-        sampler=_l2_sensitivity_runs,
-        loss=_l2_sensitivity_loss,
+        code=Code(_l2_sensitivity, _l2_sensitivity_runs, _l2_sensitivity_loss),
     ),
 )
 
@@ -166,11 +157,11 @@ def _histogram(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[flo
     return tuple(data.count(cell) + rng.laplace(scale=1.0 / epsilon) for cell in range(cells))
 
 
-def _counts(data: Records, cells: int) -> Floats:
+def _counts(data: Records, cells: int) -> Reals:
     return np.array([data.count(cell) for cell in range(cells)], float)
 
 
-def _histogram_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
+def _histogram_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Reals:
     return around_each(_counts(data, cells), 1.0 / epsilon, runs, rng)
 
 
@@ -183,7 +174,7 @@ def _shared_noise(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[
     return tuple(data.count(cell) + noise for cell in range(cells))
 
 
-def _shared_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
+def _shared_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Reals:
     noise = laplace(rng, 1.0 / epsilon, runs)
     return np.asarray(noise[:, None] + _counts(data, cells))
 
@@ -198,7 +189,7 @@ def _sensitivity_of_m(data: Records, rng: Rng, epsilon: float, cells: int) -> tu
     return tuple(data.count(cell) + rng.laplace(scale=cells / epsilon) for cell in range(cells))
 
 
-def _sensitivity_of_m_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Floats:
+def _sensitivity_of_m_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Reals:
     return _histogram_runs(data, runs, rng, epsilon / cells, cells)
 
 
@@ -213,11 +204,9 @@ histogram = Entry(
     source=Source(f"{BASSI}, 'Preliminaries (cont.)' (disjoint counting queries)", DMNS),
     formula="for each cell the number of records in it, plus its own draw of Lap(1 / epsilon)",
     neighbours="one record more or less; a record is the number of its cell",
-    program=_histogram,
-    sampler=_histogram_runs,
+    code=Code(_histogram, _histogram_runs, _histogram_loss),
     parameters=(EPSILON, CELLS),
     promise=pure_if_added_or_removed,
-    loss=_histogram_loss,
     default_pair=([0, 0, 0, 1], [0, 0, 0]),
 ).with_twins(
     Twin(
@@ -225,18 +214,14 @@ histogram = Entry(
         title="One draw of noise for all cells",
         reason="the noise cancels in the difference of two cells, which is then exact",
         formula="for each cell the number of records in it, plus the same draw of Lap(1 / epsilon)",
-        program=_shared_noise,
-        sampler=_shared_noise_runs,
-        loss=_shared_noise_loss,
+        code=Code(_shared_noise, _shared_noise_runs, _shared_noise_loss),
     ),
     Twin(
         name="sensitivity_of_m",
         title="Disjoint cells with the noise of m overlapping queries",
         reason="a record is in one cell only, so the noise is m times more than needed",
         formula="for each cell the number of records in it, plus its own draw of Lap(m / epsilon)",
-        program=_sensitivity_of_m,
-        sampler=_sensitivity_of_m_runs,
-        loss=_sensitivity_of_m_loss,
+        code=Code(_sensitivity_of_m, _sensitivity_of_m_runs, _sensitivity_of_m_loss),
         broken=False,
     ),
 )

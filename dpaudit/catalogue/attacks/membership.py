@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
 from dpaudit.catalogue.releases import noisy_mean_vector, noisy_slope
@@ -14,14 +14,11 @@ from dpaudit.catalogue.releases.models import slope
 from dpaudit.catalogue.releases.vectors import HOMER
 from dpaudit.pairs import AdjacentPair
 
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
-
 SARKAR = "Sarkar, notes 003"
 PEOPLE, ATTRIBUTES = 40, 400
 
 
-def people(size: int, attributes: int, rng: np.random.Generator) -> Floats:
+def people(size: int, attributes: int, rng: np.random.Generator) -> Reals:
     """Rows of fair signs: a population in which no attribute leans to one side.
 
     >>> people(2, 3, np.random.default_rng(0)).shape
@@ -30,7 +27,7 @@ def people(size: int, attributes: int, rng: np.random.Generator) -> Floats:
     return np.asarray(2 * rng.integers(0, 2, (size, attributes)) - 1, np.float64)
 
 
-def member_score(person: Floats, averages: Floats) -> Floats:
+def member_score(person: Reals, averages: Reals) -> Reals:
     """The inner product test: how far the published averages lean towards the person, over what a member adds.
 
     With fair signs it is 1 on average for a member and 0 for a stranger, with a variance of about n / d.
@@ -56,7 +53,7 @@ _DRAWN = people(PEOPLE + 1, ATTRIBUTES, np.random.default_rng(2008))
 _TARGET, _STRANGER, _REST = _DRAWN[:1], _DRAWN[1:2], _DRAWN[2:]
 
 
-def _leans_to_her(averages: Floats) -> Booleans:
+def _leans_to_her(averages: Reals) -> Bools:
     return member_score(_TARGET[0], averages) > 0.5 / PEOPLE
 
 
@@ -81,7 +78,7 @@ _X, _Y = 1.0, -1.0  # her record: far from the line of the others
 _WITH, _WITHOUT = ([record, *noisy_slope.default_pair[0][1:]] for record in ((_X, _Y), (0.4, 0.2)))
 
 
-def squared_error(slopes: Floats) -> Floats:
+def squared_error(slopes: Reals) -> Reals:
     """The loss of the model on her record.
 
     >>> squared_error(np.array([0.0, -1.0]))
@@ -90,7 +87,7 @@ def squared_error(slopes: Floats) -> Floats:
     return (_Y - slopes * _X) ** 2
 
 
-def _fits_her(slopes: Floats) -> Booleans:
+def _fits_her(slopes: Reals) -> Bools:
     known = np.array([slope(data, 1.0) for data in (_WITH, _WITHOUT)])  # who knows the others can work out both
     return np.asarray(squared_error(slopes) < squared_error(known).mean())
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
 from dpaudit.catalogue.releases import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
 from dpaudit.pairs import AdjacentPair
-
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
 
 BOB = 5  # cigarettes a day
 WITHOUT_BOB = sum(noisy_count_and_average.default_pair[1])  # the same two answers, from the database without him
@@ -22,7 +19,7 @@ SALARY = noisy_sum.default_pair[0][-1]
 OTHER_SALARIES = sum(noisy_sum.default_pair[1])
 
 
-def bobs_number(outputs: Floats) -> Floats:
+def bobs_number(outputs: Reals) -> Reals:
     """What Bob smokes: count times average, less the same of the database without him.
 
     >>> bobs_number(np.array([[10.0, 3.4]]))
@@ -31,7 +28,7 @@ def bobs_number(outputs: Floats) -> Floats:
     return np.asarray(np.maximum(1.0, outputs[:, 0]) * outputs[:, 1] - WITHOUT_BOB)
 
 
-def _nearer_to_bobs(outputs: Floats) -> Booleans:
+def _nearer_to_bobs(outputs: Reals) -> Bools:
     return bobs_number(outputs) > BOB / 2.0
 
 
@@ -50,7 +47,7 @@ differencing = Attack(
 )
 
 
-def the_last_grade(averages: Floats) -> Floats:
+def the_last_grade(averages: Reals) -> Reals:
     """The grade that n - 1 students who know their own can work out: n times the average, less theirs.
 
     >>> round(float(the_last_grade(np.array([6.7]))[0]), 9)
@@ -59,7 +56,7 @@ def the_last_grade(averages: Floats) -> Floats:
     return np.asarray(len(noisy_average.default_pair[0]) * averages - OTHER_GRADES)
 
 
-def _nearer_to_ten(averages: Floats) -> Booleans:
+def _nearer_to_ten(averages: Reals) -> Bools:
     return the_last_grade(averages) > 6.0
 
 
@@ -75,7 +72,7 @@ colluding_students = Attack(
 )
 
 
-def _above_the_middle(answers: Floats) -> Booleans:
+def _above_the_middle(answers: Reals) -> Bools:
     mean = answers if answers.ndim == 1 else answers.mean(axis=1)
     return np.asarray(mean > OTHER_SALARIES + SALARY / 2.0)
 
@@ -92,11 +89,11 @@ averaging = Attack(
 )
 
 
-def _refused(answers: Any) -> Booleans:
+def _refused(answers: Any) -> Bools:
     return np.ma.getmaskarray(answers)[:, 1]
 
 
-def _far_apart(answers: Floats) -> Booleans:
+def _far_apart(answers: Reals) -> Bools:
     return answers[:, 0] - answers[:, 1] > 1.0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
 from dpaudit.catalogue.releases import noisy_table, two_noisy_tables
@@ -15,14 +16,12 @@ from dpaudit.catalogue.releases.hospital import CONDITIONS, DECADES, HALVES, HOS
 from dpaudit.pairs import AdjacentPair
 
 Rows = npt.NDArray[Any]  # (run, row), a line of text each
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
 
 SARKAR = "Sarkar, notes 003"
 IN_B = len(DECADES) * len(CONDITIONS)  # where the second hospital's counts begin
 
 
-def present(rows: Rows, group: str) -> Booleans:
+def present(rows: Rows, group: str) -> Bools:
     """Which conditions a group of the table holds: (run, condition), in the order of `CONDITIONS`.
 
     >>> present(np.array([["130** | <30 | * | AIDS", "130** | 3* | * | Flu"]]), "130** | <30 | *").tolist()
@@ -39,7 +38,7 @@ def _one_table(rows: Rows) -> bool:
     return rows.strides[0] == 0 or bool((rows == rows[:1]).all())  # what draws nothing publishes one table
 
 
-def only(held: Booleans, condition: str, ruled_out: Sequence[str] = ()) -> Booleans:
+def only(held: Bools, condition: str, ruled_out: Sequence[str] = ()) -> Bools:
     """Whether this condition is the one that is left of those present once some are ruled out."""
     left = held & [each not in ruled_out for each in CONDITIONS]
     return np.asarray(left[:, CONDITIONS.index(condition)] & (left.sum(axis=1) == 1))
@@ -48,11 +47,11 @@ def only(held: Booleans, condition: str, ruled_out: Sequence[str] = ()) -> Boole
 # --- one table ------------------------------------------------------------------------------------------------
 
 
-def _her_row_says_aids(rows: Rows) -> Booleans:
+def _her_row_says_aids(rows: Rows) -> Bools:
     return np.asarray((rows == "13012 | 28 | Canadian | AIDS").any(axis=1))
 
 
-def _more_aids_than_flu(counts: Floats) -> Booleans:
+def _more_aids_than_flu(counts: Reals) -> Bools:
     return counts[:, cell("<30", "AIDS")] > counts[:, cell("<30", "Flu")]
 
 
@@ -72,11 +71,11 @@ linkage = Attack(
 )
 
 
-def _all_have_cancer(rows: Rows) -> Booleans:
+def _all_have_cancer(rows: Rows) -> Bools:
     return only(present(rows, "130** | 3* | *"), "Cancer")
 
 
-def _four_more_cancer_than_flu(counts: Floats) -> Booleans:
+def _four_more_cancer_than_flu(counts: Reals) -> Bools:
     return counts[:, cell("3*", "Cancer")] - counts[:, cell("3*", "Flu")] > 3.0
 
 
@@ -96,11 +95,11 @@ homogeneity = Attack(
 )
 
 
-def _viral_is_left(rows: Rows) -> Booleans:
+def _viral_is_left(rows: Rows) -> Bools:
     return only(present(rows, "130** | <30 | *"), "Viral Infection", ruled_out=("AIDS", "Heart Disease"))
 
 
-def _two_more_viral_than_cancer(counts: Floats) -> Booleans:
+def _two_more_viral_than_cancer(counts: Reals) -> Bools:
     return counts[:, cell("<30", "Viral Infection")] - counts[:, cell("<30", "Cancer")] > 1.0
 
 
@@ -123,11 +122,11 @@ background = Attack(
 # --- two tables -----------------------------------------------------------------------------------------------
 
 
-def _aids_is_in_both(rows: Rows) -> Booleans:
+def _aids_is_in_both(rows: Rows) -> Bools:
     return only(present(rows, "A: 130** | <30 | *") & present(rows, "B: 130** | <35 | *"), "AIDS")
 
 
-def _more_aids_in_both(counts: Floats) -> Booleans:
+def _more_aids_in_both(counts: Reals) -> Bools:
     aids = counts[:, cell("<30", "AIDS")] + counts[:, IN_B + cell("<35", "AIDS", HALVES)]
     flu = counts[:, cell("<30", "Flu")] + counts[:, IN_B + cell("<35", "Flu", HALVES)]
     return aids - flu > -1.0

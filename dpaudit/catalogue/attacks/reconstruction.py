@@ -6,23 +6,21 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Entry, Source
 from dpaudit.catalogue.releases import noisy_subset_counts
 from dpaudit.catalogue.releases.subsets import subsets
 from dpaudit.pairs import AdjacentPair
 
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
-Decoder = Callable[[Floats, int], Booleans]
+Decoder = Callable[[Reals, int], Bools]
 
 SARKAR = "Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)"
 PEOPLE, QUERIES = 24, 72
 
 
-def least_squares(counts: Floats, people: int) -> Booleans:
+def least_squares(counts: Reals, people: int) -> Bools:
     """The bits whose counts come nearest to the published ones in squares, rounded: (run, person).
 
     >>> least_squares((subsets(4, 8) @ [1, 0, 1, 1])[None], 4).astype(int)
@@ -32,17 +30,17 @@ def least_squares(counts: Floats, people: int) -> Booleans:
 
 
 @lru_cache(maxsize=64)
-def _inverse(people: int, queries: int) -> Floats:
+def _inverse(people: int, queries: int) -> Reals:
     return np.linalg.pinv(subsets(people, queries).astype(float)).T
 
 
-def linear_program(counts: Floats, people: int) -> Booleans:
+def linear_program(counts: Reals, people: int) -> Bools:
     """The bits whose counts come nearest to the published ones in absolute differences, rounded: (run, person).
 
     A linear program over numbers in [0, 1] (Dwork, McSherry & Talwar 2007, The price of privacy and the limits of LP
     decoding); it bears a few counts that are far off, which squares do not.
     """
-    solved: dict[bytes, Booleans] = {}
+    solved: dict[bytes, Bools] = {}
     for row in counts:
         key = np.asarray(row, float).tobytes()
         if key not in solved:  # what draws nothing publishes the same in every run
@@ -50,7 +48,7 @@ def linear_program(counts: Floats, people: int) -> Booleans:
     return np.array([solved[np.asarray(row, float).tobytes()] for row in counts])
 
 
-def _solve(counts: Floats, people: int) -> Booleans:
+def _solve(counts: Reals, people: int) -> Bools:
     from scipy.optimize import linprog
 
     queries = len(counts)
@@ -84,11 +82,11 @@ _PAIR = AdjacentPair(
 )
 
 
-def _one_by_squares(counts: Floats) -> Booleans:
+def _one_by_squares(counts: Reals) -> Bools:
     return least_squares(np.asarray(counts, float), PEOPLE)[:, _TARGET]
 
 
-def _one_by_program(counts: Floats) -> Booleans:
+def _one_by_program(counts: Reals) -> Bools:
     return linear_program(np.asarray(counts, float), PEOPLE)[:, _TARGET]
 
 

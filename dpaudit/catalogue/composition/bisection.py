@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Masked, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.claims import PureDP, Relation
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Values = list[int]
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 
 def _lead(data: Values, middle: int) -> int:
@@ -70,12 +66,12 @@ def _nodes(steps: int) -> Iterator[tuple[int, int, int]]:
             yield 2**depth + place, width * place + width // 2, depth
 
 
-def _leads(data: Values, steps: int) -> Floats:
+def _leads(data: Values, steps: int) -> Reals:
     """The lead at each node; nothing stands at 0."""
     return np.array([0.0, *(_lead(data, middle) for _, middle, _ in _nodes(steps))])
 
 
-def _bisection_runs(data: Values, runs: int, rng: Rng, epsilon: float, steps: int, *, by_truth: bool = False) -> Floats:
+def _bisection_runs(data: Values, runs: int, rng: Rng, epsilon: float, steps: int, *, by_truth: bool = False) -> Reals:
     leads, node = _leads(data, steps), np.ones(runs, np.intp)
     answers = np.empty((steps, runs))
     for row in answers:
@@ -107,7 +103,7 @@ def _stop_by_truth_runs(data: Values, runs: int, rng: Rng, epsilon: float, steps
 def _bisection_loss(first: Values, second: Values, epsilon: float, steps: int, *, stops: bool = False) -> float:
     """The largest sum of |z - q| - |z - p| along a path; a turn says on which side of 0 each answer z lies."""
 
-    def one_way(p: Floats, q: Floats) -> float:
+    def one_way(p: Reals, q: Reals) -> float:
         best = np.zeros(2 ** (steps + 1))
         for node in reversed(range(1, 2**steps)):
             last = 2 * node >= 2**steps  # after this question every transcript ends
@@ -130,7 +126,7 @@ def _bisection_loss(first: Values, second: Values, epsilon: float, steps: int, *
 def _turn_by_truth_loss(first: Values, second: Values, epsilon: float, steps: int) -> float:
     """The questions are fixed by the data, so the answers are vectors with noise: the l1 distance of the true ones."""
 
-    def asked(data: Values) -> Floats:
+    def asked(data: Values) -> Reals:
         leads, node, found = _leads(data, steps), 1, []
         for _ in range(steps):
             found.append(leads[node])
@@ -158,14 +154,12 @@ noisy_bisection = Entry(
         "a draw of Lap(steps / epsilon); a positive answer keeps the lower half of the interval, another the upper"
     ),
     neighbours="lists of whole numbers in [0, 2^steps), one of them added or removed",
-    program=_noisy_bisection,
-    sampler=_bisection_runs,
+    code=Code(_noisy_bisection, _bisection_runs, _bisection_loss),
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim on all answers together", validate.positive),
         Parameter("steps", 3, "questions", "how many are asked", partial(validate.whole, least=1)),
     ),
     promise=_pure,
-    loss=_bisection_loss,
     default_pair=([0, 0, 7, 7], [0, 0, 0, 7, 7]),
 ).with_twins(
     Twin(
@@ -173,9 +167,7 @@ noisy_bisection = Entry(
         title="Bisection that turns by the answer without noise",
         reason="the next question gives away an exact comparison: the answers that follow are to other questions",
         formula="as the bisection, but the true answer decides which half is kept; the noisy answers are published",
-        program=_turn_by_truth,
-        sampler=partial(_bisection_runs, by_truth=True),
-        loss=_turn_by_truth_loss,
+        code=Code(_turn_by_truth, partial(_bisection_runs, by_truth=True), _turn_by_truth_loss),
         default_pair=([3, 4], [0, 3, 4]),
     ),
     Twin(
@@ -183,8 +175,6 @@ noisy_bisection = Entry(
         title="Bisection that stops where the true answer is 0",
         reason="the number of answers gives away an exact comparison: it depends on data that no noise has touched",
         formula="as the bisection, but it ends after the first question whose true answer is 0",
-        program=_stop_by_truth,
-        sampler=_stop_by_truth_runs,
-        loss=partial(_bisection_loss, stops=True),
+        code=Code(_stop_by_truth, _stop_by_truth_runs, partial(_bisection_loss, stops=True)),
     ),
 )

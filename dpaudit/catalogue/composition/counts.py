@@ -7,18 +7,16 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import pure
 from dpaudit.claims import ApproximateDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Counts = list[int]
 Shares = Callable[[int], float]  # the part of the budget that release 0, 1, ... gets
 
@@ -29,7 +27,7 @@ EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on all releases together"
 NEIGHBOURS = "vectors of counts that each move by at most 1"
 
 
-def _noisy(data: Counts, runs: int, rng: Rng, scales: list[float]) -> Floats:
+def _noisy(data: Counts, runs: int, rng: Rng, scales: list[float]) -> Reals:
     noisy = np.empty((len(data), runs))
     for row, count, scale in zip(noisy, data, scales, strict=True):
         row[:] = laplace(rng, scale, runs)
@@ -50,11 +48,11 @@ def _noise_reused(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
     return tuple(count + noise for count in data)
 
 
-def _composed_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _composed_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Reals:
     return _noisy(data, runs, rng, [len(data) / epsilon] * len(data))
 
 
-def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Reals:
     noise = laplace(rng, len(data) / epsilon, runs)
     return np.stack([noise + count for count in data]).T
 
@@ -77,11 +75,9 @@ composed_counts = Entry(
     ),
     formula="each of the k counts plus its own draw of Lap(k / epsilon)",
     neighbours=NEIGHBOURS,
-    program=_composed_counts,
-    sampler=_composed_runs,
+    code=Code(_composed_counts, _composed_runs, _composed_loss),
     parameters=(EPSILON,),
     promise=pure,
-    loss=_composed_loss,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
     Twin(
@@ -89,9 +85,7 @@ composed_counts = Entry(
         title="k noisy counts with one draw of noise",
         reason="the noise cancels in the difference of two counts, which so is published exactly",
         formula="one draw of Lap(k / epsilon), added to each of the k counts",
-        program=_noise_reused,
-        sampler=_noise_reused_runs,
-        loss=_noise_reused_loss,
+        code=Code(_noise_reused, _noise_reused_runs, _noise_reused_loss),
         default_pair=([10, 10], [10, 9]),
     ),
 )
@@ -114,9 +108,7 @@ def _each(k: int, epsilon: float, delta: float, logarithm: bool) -> float:
     return epsilon / math.sqrt(2.0 * k * math.log(1.0 / delta) if logarithm else k)
 
 
-def _advanced_runs(
-    data: Counts, runs: int, rng: Rng, epsilon: float, delta: float, *, logarithm: bool = True
-) -> Floats:
+def _advanced_runs(data: Counts, runs: int, rng: Rng, epsilon: float, delta: float, *, logarithm: bool = True) -> Reals:
     return _noisy(data, runs, rng, [1.0 / _each(len(data), epsilon, delta, logarithm)] * len(data))
 
 
@@ -153,14 +145,12 @@ advanced_counts = Entry(
     ),
     formula="each of the k counts plus its own draw of Lap(sqrt(2 k ln(1 / delta)) / epsilon)",
     neighbours=NEIGHBOURS,
-    program=_advanced_counts,
-    sampler=_advanced_runs,
+    code=Code(_advanced_counts, _advanced_runs, _advanced_loss),
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim; the rule is true of moderate ones", partial(_moderate, most=5.0)),
         Parameter("delta", 0.01, "probability", "the additive part of the claim", partial(_moderate, most=0.1)),
     ),
     promise=_approximate,
-    loss=_advanced_loss,
     default_pair=([10] * 8, [9] * 8),
 ).with_twins(
     Twin(
@@ -171,9 +161,9 @@ advanced_counts = Entry(
             "0.01 and 5 at 1e-6"
         ),
         formula="each of the k counts plus its own draw of Lap(sqrt(k) / epsilon), claimed with the delta",
-        program=_logarithm_left_out,
-        sampler=partial(_advanced_runs, logarithm=False),
-        loss=partial(_advanced_loss, logarithm=False),
+        code=Code(
+            _logarithm_left_out, partial(_advanced_runs, logarithm=False), partial(_advanced_loss, logarithm=False)
+        ),
     ),
 )
 
@@ -197,7 +187,7 @@ def _harmonic(release: int) -> float:
     return 1.0 / (release + 2)
 
 
-def _shared_runs(data: Counts, runs: int, rng: Rng, epsilon: float, *, share: Shares = _halves) -> Floats:
+def _shared_runs(data: Counts, runs: int, rng: Rng, epsilon: float, *, share: Shares = _halves) -> Reals:
     return _noisy(data, runs, rng, [1.0 / (epsilon * share(i)) for i in range(len(data))])
 
 
@@ -213,11 +203,9 @@ halving_budget = Entry(
     source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS),
     formula="count i = 1, 2, ... plus a draw of Lap(2^i / epsilon)",
     neighbours=NEIGHBOURS,
-    program=_halving_budget,
-    sampler=_shared_runs,
+    code=Code(_halving_budget, _shared_runs, _shared_loss),
     parameters=(EPSILON,),
     promise=pure,
-    loss=_shared_loss,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
     Twin(
@@ -225,9 +213,7 @@ halving_budget = Entry(
         title="Noisy counts without end, with shares of 1/2, 1/3, 1/4, ...",
         reason="the shares fall, but their sum grows without end: above 1 from the third, above 1.8 with the eighth",
         formula="count i = 1, 2, ... plus a draw of Lap((i + 1) / epsilon)",
-        program=_harmonic_shares,
-        sampler=partial(_shared_runs, share=_harmonic),
-        loss=partial(_shared_loss, share=_harmonic),
+        code=Code(_harmonic_shares, partial(_shared_runs, share=_harmonic), partial(_shared_loss, share=_harmonic)),
         default_pair=([10] * 8, [9] * 8),
     ),
 )
@@ -252,7 +238,7 @@ def _answer_kept(data: int, rng: Rng, epsilon: float, k: int) -> float:
     return sum(releases) / k
 
 
-def _averaged_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, divided: bool = True) -> Floats:
+def _averaged_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, divided: bool = True) -> Reals:
     scale = (k if divided else 1.0) / epsilon
     mean = laplace(rng, scale, runs)
     for _ in range(k - 1):
@@ -262,7 +248,7 @@ def _averaged_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, di
     return mean
 
 
-def _answer_kept_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Floats:
+def _answer_kept_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Reals:
     answer = laplace(rng, 1.0 / epsilon, runs)
     answer += data
     return answer
@@ -284,11 +270,9 @@ averaged_count = Entry(
     source=Source("Bassi 2019, notes 001, 'A differencing attack' (the noise of identical queries averages out)", DMNS),
     formula="the mean of k releases, each the count plus its own draw of Lap(k / epsilon)",
     neighbours="counts at most 1 apart",
-    program=_averaged_count,
-    sampler=_averaged_runs,
+    code=Code(_averaged_count, _averaged_runs, _averaged_loss),
     parameters=(EPSILON, Parameter("k", 2, "releases", "how many are averaged", partial(validate.whole, least=1))),
     promise=pure,
-    loss=_averaged_loss,
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -296,18 +280,14 @@ averaged_count = Entry(
         title="The mean of k releases, each at the whole budget",
         reason="averaging takes the noise away again, and far out the mean loses all of the k epsilon that were spent",
         formula="the mean of k releases, each the count plus its own draw of Lap(1 / epsilon)",
-        program=_each_at_full_budget,
-        sampler=partial(_averaged_runs, divided=False),
-        loss=partial(_averaged_loss, divided=False),
+        code=Code(_each_at_full_budget, partial(_averaged_runs, divided=False), partial(_averaged_loss, divided=False)),
     ),
     Twin(
         name="answer_kept",
         title="The mean of k releases that all repeat one draw",
         reason="the same noise for the same question tells nothing new: k identical answers lose what one does",
         formula="the count plus one draw of Lap(1 / epsilon), released k times; the mean of these",
-        program=_answer_kept,
-        sampler=_answer_kept_runs,
-        loss=_answer_kept_loss,
+        code=Code(_answer_kept, _answer_kept_runs, _answer_kept_loss),
         broken=False,
     ),
 )

@@ -6,15 +6,13 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Members = list[list[int]]
 
 ROOM = "dpaudit.catalogue.composition"
@@ -22,14 +20,14 @@ SARKAR = "Sarkar, notes 003"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
 
 
-def _noisy(counts: Floats, runs: int, rng: Rng, scale: float) -> Floats:
+def _noisy(counts: Reals, runs: int, rng: Rng, scale: float) -> Reals:
     """The counts with noise of one scale (coordinate, run)."""
     noisy = laplace(rng, scale, len(counts) * runs).reshape(len(counts), runs)
     noisy += counts[:, None]
     return noisy
 
 
-def _l1(first: Floats, second: Floats) -> float:
+def _l1(first: Reals, second: Reals) -> float:
     return float(np.abs(first - second).sum())
 
 
@@ -60,21 +58,21 @@ def _total_of_noisy(data: Members, rng: Rng, epsilon: float, parts: int) -> tupl
     return (sum(noisy), *noisy)
 
 
-def _members(data: Members, parts: int, overlap: bool = False) -> Floats:
+def _members(data: Members, parts: int, overlap: bool = False) -> Reals:
     counted = [part for belongs in data for part in (belongs if overlap else belongs[:1])]
     return np.bincount(counted, minlength=parts).astype(float)
 
 
-def _parallel_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int, *, overlap: bool = False) -> Floats:
+def _parallel_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int, *, overlap: bool = False) -> Reals:
     return _noisy(_members(data, parts, overlap), runs, rng, 1.0 / epsilon).T
 
 
-def _exact_total_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Floats:
+def _exact_total_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Reals:
     noisy = _noisy(_members(data, parts), runs, rng, 1.0 / epsilon)
     return np.vstack([np.full((1, runs), float(len(data))), noisy]).T
 
 
-def _total_of_noisy_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Floats:
+def _total_of_noisy_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Reals:
     noisy = _noisy(_members(data, parts), runs, rng, 1.0 / epsilon)
     return np.vstack([noisy.sum(axis=0), noisy]).T
 
@@ -97,11 +95,9 @@ parallel_counts = Entry(
     ),
     formula="each member counts in the first part on his list; every count plus its own draw of Lap(1 / epsilon)",
     neighbours="lists of members, one of them added or removed; a member is the list of the parts he belongs to",
-    program=_parallel_counts,
-    sampler=_parallel_runs,
+    code=Code(_parallel_counts, _parallel_runs, _parallel_loss),
     parameters=(EPSILON, Parameter("parts", 3, "parts", "how many there are", partial(validate.whole, least=1))),
     promise=pure_if_added_or_removed,
-    loss=_parallel_loss,
     default_pair=([[0], [1], [2], [0, 1]], [[0], [1], [2]]),
 ).with_twins(
     Twin(
@@ -109,27 +105,21 @@ parallel_counts = Entry(
         title="Parallel composition claimed for parts that overlap",
         reason="a member of two parts moves two counts, and each of them costs epsilon",
         formula="each member counts in every part on his list; every count plus its own draw of Lap(1 / epsilon)",
-        program=_parts_overlap,
-        sampler=partial(_parallel_runs, overlap=True),
-        loss=partial(_parallel_loss, overlap=True),
+        code=Code(_parts_overlap, partial(_parallel_runs, overlap=True), partial(_parallel_loss, overlap=True)),
     ),
     Twin(
         name="exact_total",
         title="Noisy counts of the parts beside their exact total",
         reason="a member who joins or leaves moves the total, and no noise hides it",
         formula="the number of members, and then the noisy counts of the parts",
-        program=_exact_total,
-        sampler=_exact_total_runs,
-        loss=_exact_total_loss,
+        code=Code(_exact_total, _exact_total_runs, _exact_total_loss),
     ),
     Twin(
         name="total_of_noisy",
         title="Noisy counts of the parts beside their sum",
         reason="the total is computed from what is published anyway: post-processing, which costs nothing",
         formula="the sum of the noisy counts of the parts, and then these counts",
-        program=_total_of_noisy,
-        sampler=_total_of_noisy_runs,
-        loss=_parallel_loss,
+        code=Code(_total_of_noisy, _total_of_noisy_runs, _parallel_loss),
         broken=False,
     ),
 )
@@ -158,7 +148,7 @@ def _people(data: list[int], size: int, enforced: bool) -> float:
 
 def _group_runs(
     data: list[int], runs: int, rng: Rng, epsilon: float, size: int, *, grouped: bool = True, enforced: bool = True
-) -> Floats:
+) -> Reals:
     noisy = laplace(rng, (size if grouped else 1.0) / epsilon, runs)
     noisy += _people(data, size, enforced)
     return noisy
@@ -178,14 +168,12 @@ group_count = Entry(
     source=Source(f"{SARKAR}, 'What about privacy other than one person?'", f"{BOOK}, theorem 2.2"),
     formula="the number of people, at most `size` of each household, plus one draw of Lap(size / epsilon)",
     neighbours="lists of households by their number of people, one household added or removed",
-    program=_group_count,
-    sampler=_group_runs,
+    code=Code(_group_count, _group_runs, _group_loss),
     parameters=(
         EPSILON,
         Parameter("size", 3, "people", "the most that a household counts for", partial(validate.whole, least=1)),
     ),
     promise=pure_if_added_or_removed,
-    loss=_group_loss,
     default_pair=([2, 1, 3, 3], [2, 1, 3]),
 ).with_twins(
     Twin(
@@ -193,18 +181,14 @@ group_count = Entry(
         title="A count that protects one person, claimed for households",
         reason="epsilon-DP for one person is no more than k epsilon-DP for a group of k",
         formula="the number of people, at most `size` of each household, plus one draw of Lap(1 / epsilon)",
-        program=_noise_of_one_person,
-        sampler=partial(_group_runs, grouped=False),
-        loss=partial(_group_loss, grouped=False),
+        code=Code(_noise_of_one_person, partial(_group_runs, grouped=False), partial(_group_loss, grouped=False)),
     ),
     Twin(
         name="size_not_enforced",
         title="A count for households of limited size, with the limit taken on trust",
         reason="nothing cuts a larger household down to the size that the noise was made for",
         formula="the number of people, all of each household, plus one draw of Lap(size / epsilon)",
-        program=_size_not_enforced,
-        sampler=partial(_group_runs, enforced=False),
-        loss=partial(_group_loss, enforced=False),
+        code=Code(_size_not_enforced, partial(_group_runs, enforced=False), partial(_group_loss, enforced=False)),
         default_pair=([2, 1, 7], [2, 1]),
     ),
 )
@@ -225,11 +209,11 @@ def _one_bin(data: list[int], rng: Rng, epsilon: float, bins: int) -> float:
     return data.count(0) + rng.laplace(scale=1.0 / epsilon)
 
 
-def _histogram(data: list[int], bins: int) -> Floats:
+def _histogram(data: list[int], bins: int) -> Reals:
     return np.bincount(data, minlength=bins).astype(float)
 
 
-def _histogram_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int, *, moved: float = 2.0) -> Floats:
+def _histogram_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int, *, moved: float = 2.0) -> Reals:
     return _noisy(_histogram(data, bins), runs, rng, moved / epsilon).T
 
 
@@ -237,7 +221,7 @@ def _histogram_loss(first: list[int], second: list[int], epsilon: float, bins: i
     return epsilon * _l1(_histogram(first, bins), _histogram(second, bins)) / moved
 
 
-def _one_bin_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int) -> Floats:
+def _one_bin_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int) -> Reals:
     noisy = laplace(rng, 1.0 / epsilon, runs)
     noisy += data.count(0)
     return noisy
@@ -254,11 +238,9 @@ replaced_histogram = Entry(
     source=Source(f"{SARKAR}, 'Hiding values'", f"{BOOK}, section 3.3; Kifer & Machanavajjhala 2011 (bounded DP)"),
     formula="the number of records of each value plus its own draw of Lap(2 / epsilon)",
     neighbours="lists of values in 0, ..., bins - 1, one of them replaced by another",
-    program=_replaced_histogram,
-    sampler=_histogram_runs,
+    code=Code(_replaced_histogram, _histogram_runs, _histogram_loss),
     parameters=(EPSILON, Parameter("bins", 3, "values", "how many there are", partial(validate.whole, least=1))),
     promise=pure_if_replaced,
-    loss=_histogram_loss,
     default_pair=([0, 0, 1, 2], [0, 1, 1, 2]),
 ).with_twins(
     Twin(
@@ -266,18 +248,14 @@ replaced_histogram = Entry(
         title="A histogram with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced leaves one bin and enters another: two counts move, each at epsilon",
         formula="the number of records of each value plus its own draw of Lap(1 / epsilon)",
-        program=_noise_for_removal,
-        sampler=partial(_histogram_runs, moved=1.0),
-        loss=partial(_histogram_loss, moved=1.0),
+        code=Code(_noise_for_removal, partial(_histogram_runs, moved=1.0), partial(_histogram_loss, moved=1.0)),
     ),
     Twin(
         name="one_bin",
         title="One count with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced moves a single count by at most 1, so here nothing is to be doubled",
         formula="the number of records of value 0 plus one draw of Lap(1 / epsilon)",
-        program=_one_bin,
-        sampler=_one_bin_runs,
-        loss=_one_bin_loss,
+        code=Code(_one_bin, _one_bin_runs, _one_bin_loss),
         broken=False,
     ),
 )

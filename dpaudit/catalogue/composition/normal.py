@@ -6,14 +6,12 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import GaussianDP
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 
 
 def _composed_gaussians(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
@@ -30,7 +28,7 @@ def _sigma_times_k(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
     return tuple(answer + rng.normal(scale=sigma) for answer in data)
 
 
-def _gaussian_runs(data: list[float], runs: int, rng: Rng, mu: float, *, power: float = 0.5) -> Floats:
+def _gaussian_runs(data: list[float], runs: int, rng: Rng, mu: float, *, power: float = 0.5) -> Reals:
     noisy = rng.standard_normal((len(data), runs))
     noisy *= math.pow(len(data), power) / mu
     noisy += np.asarray(data, float)[:, None]
@@ -51,11 +49,9 @@ composed_gaussians = Entry(
     ),
     formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = sqrt(k) / mu; it is rho = mu^2 / 2",
     neighbours="vectors of answers that each move by at most 1",
-    program=_composed_gaussians,
-    sampler=_gaussian_runs,
+    code=Code(_composed_gaussians, _gaussian_runs, _gaussian_loss),
     parameters=(Parameter("mu", 1.0, "standard deviations", "the claim on all k together", validate.positive),),
     promise=GaussianDP,
-    loss=_gaussian_loss,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
     Twin(
@@ -63,18 +59,14 @@ composed_gaussians = Entry(
         title="k releases with normal noise, each with the sigma of a single one",
         reason="the squares add up: k releases of mu are sqrt(k) mu",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = 1 / mu",
-        program=_sigma_of_one,
-        sampler=partial(_gaussian_runs, power=0.0),
-        loss=partial(_gaussian_loss, power=0.0),
+        code=Code(_sigma_of_one, partial(_gaussian_runs, power=0.0), partial(_gaussian_loss, power=0.0)),
     ),
     Twin(
         name="sigma_times_k",
         title="k releases with normal noise, the budget divided as for epsilon",
         reason="mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu",
-        program=_sigma_times_k,
-        sampler=partial(_gaussian_runs, power=1.0),
-        loss=partial(_gaussian_loss, power=1.0),
+        code=Code(_sigma_times_k, partial(_gaussian_runs, power=1.0), partial(_gaussian_loss, power=1.0)),
         broken=False,
     ),
 )

@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.discrete import largest_log_ratio
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 
 ROOM = "dpaudit.catalogue.composition"
 PAPER = "Dwork & Roth 2014, The algorithmic foundations of differential privacy, proposition 2.1"
@@ -46,21 +44,21 @@ def _draws_counted(data: int, rng: Rng, epsilon: float) -> tuple[float, float]:
             return noisy, float(draws)
 
 
-def _nonnegative_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _nonnegative_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
     noisy = laplace(rng, 1.0 / epsilon, runs)
     noisy += data
     return np.maximum(noisy, 0.0, out=noisy)
 
 
-def _drawn_again_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _drawn_again_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
     return _draws(data, runs, rng, epsilon)[0]
 
 
-def _draws_counted_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _draws_counted_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
     return np.stack(_draws(data, runs, rng, epsilon), axis=1)
 
 
-def _draws(data: int, runs: int, rng: Rng, epsilon: float) -> tuple[Floats, Floats]:
+def _draws(data: int, runs: int, rng: Rng, epsilon: float) -> tuple[Reals, Reals]:
     """The first draw that is not negative, and its number."""
     noisy, draws = np.empty(runs), np.zeros(runs)
     left = np.arange(runs)
@@ -94,11 +92,9 @@ nonnegative_count = Entry(
     source=SOURCE,
     formula="the larger of 0 and the count plus one draw of Lap(1 / epsilon)",
     neighbours=NEIGHBOURS,
-    program=_nonnegative_count,
-    sampler=_nonnegative_runs,
+    code=Code(_nonnegative_count, _nonnegative_runs, _count_loss),
     parameters=(EPSILON,),
     promise=pure,
-    loss=_count_loss,
     default_pair=(1, 0),
 ).with_twins(
     Twin(
@@ -109,18 +105,14 @@ nonnegative_count = Entry(
             "that adds up to ln 2 to the loss"
         ),
         formula="the count plus a draw of Lap(1 / epsilon), anew until the sum is at least 0",
-        program=_drawn_again,
-        sampler=_drawn_again_runs,
-        loss=_drawn_again_loss,
+        code=Code(_drawn_again, _drawn_again_runs, _drawn_again_loss),
     ),
     Twin(
         name="draws_counted",
         title="A noisy count, drawn again until it is not negative, with the number of draws",
         reason="each draw that was thrown away tells that the count is small, and there is no end to their number",
         formula="as drawn again, and beside it how many draws there were",
-        program=_draws_counted,
-        sampler=_draws_counted_runs,
-        loss=_draws_counted_loss,
+        code=Code(_draws_counted, _draws_counted_runs, _draws_counted_loss),
     ),
 )
 
@@ -175,7 +167,7 @@ def _rounded_to_truth_loss(first: int, second: int, epsilon: float, least: int) 
     """Beyond both counts all whole numbers have one ratio, so the cells up to there are enough."""
     published = np.arange(least, max(first, second, least) + 2)
 
-    def law(count: int) -> Floats:
+    def law(count: int) -> Reals:
         moved = np.abs(published - count)
         cells = np.where(moved == 0, 1.0, 0.5) * np.exp(-epsilon * moved) * -math.expm1(-epsilon)
         beyond = math.exp(-epsilon * abs(least - count)) / 2.0
@@ -198,14 +190,12 @@ rounded_count = Entry(
     source=SOURCE,
     formula="the count plus one draw of Lap(1 / epsilon), rounded to a whole number; 0 where that is below `least`",
     neighbours=NEIGHBOURS,
-    program=_rounded_count,
-    sampler=_rounded_runs,
+    code=Code(_rounded_count, _rounded_runs, _rounded_loss),
     parameters=(
         EPSILON,
         Parameter("least", 5, "people", "smaller noisy counts are given as 0", partial(validate.whole, least=1)),
     ),
     promise=pure,
-    loss=_rounded_loss,
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -216,18 +206,14 @@ rounded_count = Entry(
             "epsilon + ln 2"
         ),
         formula="the count plus the whole part of one draw of Lap(1 / epsilon), cut off towards 0",
-        program=_rounded_to_truth,
-        sampler=_rounded_to_truth_runs,
-        loss=_rounded_to_truth_loss,
+        code=Code(_rounded_to_truth, _rounded_to_truth_runs, _rounded_to_truth_loss),
     ),
     Twin(
         name="suppressed_by_truth",
         title="A noisy count, suppressed where the true count is small",
         reason="whether it is suppressed is an exact comparison: a count just below the limit is never published",
         formula="0 where the true count is below `least`; else the count plus one draw of Lap(1 / epsilon), rounded",
-        program=_suppressed_by_truth,
-        sampler=_suppressed_by_truth_runs,
-        loss=_suppressed_by_truth_loss,
+        code=Code(_suppressed_by_truth, _suppressed_by_truth_runs, _suppressed_by_truth_loss),
         default_pair=(5, 4),
     ),
 )

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Bits
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
 from dpaudit.losses.composing import advanced, advanced_sharper, responses
 from dpaudit.losses.discrete import epsilon_of
-
-Rng = np.random.Generator
-Bits = npt.NDArray[np.int8]
 
 ROOM = "dpaudit.catalogue.composition"
 KOV = "Kairouz, Oh & Viswanath 2015, The composition theorem for differential privacy"
@@ -74,8 +73,7 @@ repeated_response = Entry(
         "(advanced), the same with k epsilon^2 / 2 (sharper), or the exact epsilon at delta (optimal)"
     ),
     neighbours="any two bits",
-    program=_repeated_response,
-    sampler=_repeated_response_runs,
+    code=Code(_repeated_response, _repeated_response_runs, _repeated_response_loss),
     parameters=(
         Parameter("epsilon", 0.25, "nats", "the loss of one response", validate.positive),
         Parameter("k", 10, "responses", "how many there are", partial(validate.whole, least=1)),
@@ -85,7 +83,6 @@ repeated_response = Entry(
         ),
     ),
     promise=_bounded,
-    loss=_repeated_response_loss,
     default_pair=(0, 1),
 ).with_twins(
     Twin(
@@ -98,9 +95,7 @@ repeated_response = Entry(
         formula=(
             "the same responses, claimed as epsilon' = epsilon sqrt(2 k ln(1 / delta)) + k epsilon^2 / 2 with no delta"
         ),
-        program=_repeated_response,
-        sampler=_repeated_response_runs,
-        loss=_delta_forgotten_loss,
+        code=Code(loss=_delta_forgotten_loss),
         promise=_delta_forgotten,
     ),
 )
@@ -162,15 +157,13 @@ leaky_responses = Entry(
         "with epsilon / k (0 or 1)"
     ),
     neighbours="any two bits",
-    program=_leaky_responses,
-    sampler=_leaky_runs,
+    code=Code(_leaky_responses, _leaky_runs, _leaky_loss),
     parameters=(
         Parameter("epsilon", 2.0, "nats", "the claim on all responses together", validate.positive),
         Parameter("delta", 0.05, "probability", "the additive part of that claim", validate.open_probability),
         Parameter("k", 4, "responses", "how many there are", partial(validate.whole, least=1)),
     ),
     promise=_approximate,
-    loss=_leaky_loss,
     default_pair=(0, 1),
 ).with_twins(
     Twin(
@@ -181,8 +174,6 @@ leaky_responses = Entry(
             "which is more than delta, and no epsilon makes up for it"
         ),
         formula="k times: with probability delta a sure answer, otherwise a randomised response with epsilon / k",
-        program=_delta_not_divided,
-        sampler=partial(_leaky_runs, divided=False),
-        loss=partial(_leaky_loss, divided=False),
+        code=Code(_delta_not_divided, partial(_leaky_runs, divided=False), partial(_leaky_loss, divided=False)),
     ),
 )

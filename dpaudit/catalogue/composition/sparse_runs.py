@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Masked
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
 from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
-from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, bits, compared_values
+from dpaudit.catalogue.sparse.runs import Answers, bits, compared_values
 from dpaudit.claims import PureDP
 from dpaudit.losses.discrete import log_ratios
 from dpaudit.losses.one_threshold import one_threshold_laws
@@ -105,11 +107,9 @@ sparse_twice = Entry(
         "each answer of the first run by its place i, of the second by n + i; the claim is 2 epsilon"
     ),
     neighbours=NEIGHBOURS,
-    program=_sparse_twice,
-    sampler=_sparse_twice_runs,
+    code=Code(_sparse_twice, _sparse_twice_runs, _sparse_twice_loss),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=_twice,
-    loss=_sparse_twice_loss,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     Twin(
@@ -120,9 +120,7 @@ sparse_twice = Entry(
             "algorithm 3, whose tops give away the noisy answers compared, then algorithm 4, whose noise does not grow "
             "with c; the output holds the tops of the first by their places i, and the second by n + i"
         ),
-        program=_lyu_3_and_4,
-        sampler=_lyu_3_and_4_runs,
-        loss=_lyu_3_and_4_loss,
+        code=Code(_lyu_3_and_4, _lyu_3_and_4_runs, _lyu_3_and_4_loss),
         default_pair=([0, 0, 0, 0, 1, 1], [1, 1, 1, 1, 0, 0]),
     ),
 )

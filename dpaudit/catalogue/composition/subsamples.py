@@ -6,15 +6,12 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.claims import PureDP, Relation
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 
 
 def _sampled_counts(data: int, rng: Rng, epsilon: float, rate: float, k: int) -> tuple[float, ...]:
@@ -38,19 +35,19 @@ def _size_published(data: int, rng: Rng, epsilon: float, rate: float, k: int) ->
     return tuple(releases)
 
 
-def _sampled_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Floats:
+def _sampled_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Reals:
     noisy = laplace(rng, 1.0 / epsilon, k * runs).reshape(k, runs)
     noisy += rng.binomial(data, rate, (k, runs))
     return noisy.T
 
 
-def _one_sample_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Floats:
+def _one_sample_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Reals:
     noisy = laplace(rng, 1.0 / epsilon, k * runs).reshape(k, runs)
     noisy += rng.binomial(data, rate, runs)
     return noisy.T
 
 
-def _size_published_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Floats:
+def _size_published_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Reals:
     published = np.empty((2 * k, runs))
     for release in range(k):
         published[2 * release] = rng.binomial(data, rate, runs)
@@ -91,15 +88,13 @@ sampled_counts = Entry(
         "Lap(1 / epsilon); claimed as k ln(1 + rate (e^epsilon - 1))"
     ),
     neighbours="numbers of people, one of whom comes or leaves",
-    program=_sampled_counts,
-    sampler=_sampled_runs,
+    code=Code(_sampled_counts, _sampled_runs, _sampled_loss),
     parameters=(
         Parameter("epsilon", 2.0, "nats", "the loss of one count without sampling", validate.positive),
         Parameter("rate", 0.1, "probability", "that a person is in the sample", validate.open_probability),
         Parameter("k", 2, "counts", "how many are released", partial(validate.whole, least=1)),
     ),
     promise=_amplified,
-    loss=_sampled_loss,
     default_pair=(1, 0),
 ).with_twins(
     Twin(
@@ -110,17 +105,13 @@ sampled_counts = Entry(
             "ln(1 + rate (e^(k epsilon) - 1)), which is more than k times that of one"
         ),
         formula="one sample, drawn once; then k times its size plus a draw of Lap(1 / epsilon); the claim is as above",
-        program=_one_sample,
-        sampler=_one_sample_runs,
-        loss=_one_sample_loss,
+        code=Code(_one_sample, _one_sample_runs, _one_sample_loss),
     ),
     Twin(
         name="size_published",
         title="k noisy counts of samples whose size is published",
         reason="a sample of everyone is larger than any of one person less, and its size has no noise",
         formula="k times: the exact size of the sample, and the same size plus one draw of Lap(1 / epsilon)",
-        program=_size_published,
-        sampler=_size_published_runs,
-        loss=_size_published_loss,
+        code=Code(_size_published, _size_published_runs, _size_published_loss),
     ),
 )

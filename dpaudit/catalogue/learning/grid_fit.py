@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.losses.discrete import largest_log_ratio
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 
 SPAN = 4.0  # of the squared loss of a record: |x|, |y| and |theta| are at most 1
 _CLOSE = 1e-12  # slopes closer than this are one
@@ -97,7 +96,7 @@ def _sign_turned(data: Data, rng: Rng, epsilon: float, weight: float, cells: int
 
 # --- many runs, and the law: slopes with the risks that the mechanism gives them ---------------------------------
 
-Law = tuple[Floats, Floats]
+Law = tuple[Reals, Reals]
 
 
 def _average(data: Data, weight: float, cells: int, *, clip: Any = _clip, sign: float = 1.0) -> Law:
@@ -118,28 +117,28 @@ def _around_the_best(data: Data, weight: float, cells: int) -> Law:
     return slopes, _risks(_clip(data), slopes, weight)
 
 
-def _risks(records: Data, slopes: Floats, weight: float) -> Floats:
+def _risks(records: Data, slopes: Reals, weight: float) -> Reals:
     x, y = np.asarray(records).T
     return np.asarray(((y[:, None] - np.outer(x, slopes)) ** 2).mean(axis=0) + weight * slopes**2)
 
 
-def _chances(risks: Floats, records: int, epsilon: float) -> Floats:
+def _chances(risks: Reals, records: int, epsilon: float) -> Reals:
     exponents = -epsilon * records * risks / (2.0 * SPAN)
     weights = np.exp(exponents - exponents.max())
     return np.asarray(weights / weights.sum())
 
 
-def _indices(chances: Floats, runs: int, rng: Rng) -> npt.NDArray[np.intp]:
+def _indices(chances: Reals, runs: int, rng: Rng) -> npt.NDArray[np.intp]:
     steps = np.cumsum(chances)
     return np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right")
 
 
-def _runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int, *, law: Any = _average) -> Floats:
+def _runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int, *, law: Any = _average) -> Reals:
     slopes, risks = law(data, weight, cells)
     return np.asarray(slopes[_indices(_chances(risks, len(data), epsilon), runs, rng)])
 
 
-def _risk_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int) -> Floats:
+def _risk_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, cells: int) -> Reals:
     slopes, risks = _average(data, weight, cells)
     return np.asarray(np.stack([slopes, risks], axis=1)[_indices(_chances(risks, len(data), epsilon), runs, rng)])
 
@@ -176,15 +175,13 @@ exponential_fit = Entry(
         "L(theta) = (1/n) sum (y - theta x)^2 + lambda theta^2, x and y clipped to [-1, 1], D = 4"
     ),
     neighbours=REPLACED,
-    program=_fit,
-    sampler=_runs,
+    code=Code(_fit, _runs, _loss),
     parameters=(
         EPSILON,
         Parameter("weight", 0.1, "loss per squared slope", "lambda, of the regulariser", validate.positive),
         Parameter("cells", 5, "slopes", "how many the grid holds", partial(validate.whole, least=2)),
     ),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(
     Twin(
@@ -192,9 +189,7 @@ exponential_fit = Entry(
         title="Regression by the exponential mechanism, with the sum where the average belongs",
         reason="the exponent epsilon n / (2 D) is for the average; beside a sum one record moves it n times too far",
         formula="theta with probability proportional to e^(-(epsilon n / (2 D)) (sum loss - lambda theta^2))",
-        program=_sum_for_average,
-        sampler=partial(_runs, law=_BY_TOTAL),
-        loss=partial(_loss, law=_BY_TOTAL),
+        code=Code(_sum_for_average, partial(_runs, law=_BY_TOTAL), partial(_loss, law=_BY_TOTAL)),
         default_pair=([*_FEW, [1.0, 1.0]], [*_FEW, [1.0, -1.0]]),
     ),
     Twin(
@@ -202,9 +197,7 @@ exponential_fit = Entry(
         title="Regression by the exponential mechanism on labels of any size",
         reason="D = 4 bounds the loss of a record with |y| <= 1; a larger label makes a larger loss",
         formula="as the regression, with the labels as they come",
-        program=_labels_not_clipped,
-        sampler=partial(_runs, law=_BY_LABELS),
-        loss=partial(_loss, law=_BY_LABELS),
+        code=Code(_labels_not_clipped, partial(_runs, law=_BY_LABELS), partial(_loss, law=_BY_LABELS)),
         default_pair=([*_OTHERS, [1.0, 4.0]], [*_OTHERS, [1.0, -4.0]]),
     ),
     Twin(
@@ -212,27 +205,21 @@ exponential_fit = Entry(
         title="Regression by the exponential mechanism on a grid around the exact fit",
         reason="the slopes that can come out depend on the data: those of one grid are not on the other",
         formula="as the regression, with the grid centred at the ridge optimum of the data",
-        program=_grid_from_data,
-        sampler=partial(_runs, law=_around_the_best),
-        loss=partial(_loss, law=_around_the_best),
+        code=Code(_grid_from_data, partial(_runs, law=_around_the_best), partial(_loss, law=_around_the_best)),
     ),
     Twin(
         name="risk_released",
         title="Regression by the exponential mechanism that tells how well it fits",
         reason="the loss of the chosen slope on the private data is an exact statistic of them",
         formula="as the regression, and beside the slope its L(theta)",
-        program=_risk_released,
-        sampler=_risk_runs,
-        loss=partial(_loss, told=True),
+        code=Code(_risk_released, _risk_runs, partial(_loss, told=True)),
     ),
     Twin(
         name="sign_turned",
         title="Regression by the exponential mechanism with the regulariser's sign turned",
         reason="the regulariser does not look at the data: large slopes are favoured, at no cost in privacy",
         formula="theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))",
-        program=_sign_turned,
-        sampler=partial(_runs, law=_TURNED),
-        loss=partial(_loss, law=_TURNED),
+        code=Code(_sign_turned, partial(_runs, law=_TURNED), partial(_loss, law=_TURNED)),
         broken=False,
     ),
 )

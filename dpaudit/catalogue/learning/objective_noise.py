@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.optimum import LOGISTIC
 from dpaudit.catalogue.learning.output_noise import LABELLED, ROOM, Data
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 
 CURVATURE = 0.25  # the largest second derivative of the logistic loss
 EDGE = 10.0  # where the twin without a regulariser stops looking for a minimum
@@ -124,7 +121,7 @@ def _terms_divided_twice(records: int, epsilon: float, weight: float) -> Terms:
     return Terms(records * (weight + added), records * left / 2.0)
 
 
-def _slopes(data: Data, steepness: float, w: Floats) -> tuple[Floats, Floats]:
+def _slopes(data: Data, steepness: float, w: Reals) -> tuple[Reals, Reals]:
     """Slope and curvature, at w, of n times the objective without its noise: the noise that puts the minimum there."""
     signed, counts = np.unique([max(-1.0, min(1.0, x)) * label for x, label in data], return_counts=True)
     slope, bend = steepness * w, np.full_like(w, steepness)
@@ -135,14 +132,14 @@ def _slopes(data: Data, steepness: float, w: Floats) -> tuple[Floats, Floats]:
     return slope, bend
 
 
-def _grid(terms: Terms, nodes: int) -> Floats:
+def _grid(terms: Terms, nodes: int) -> Reals:
     """Points from far left to far right, dense around 0, where the objective bends."""
     return np.sinh(np.linspace(-1.0, 1.0, nodes) * min(_FAR, math.asinh(terms.edge)))
 
 
 def _runs(
     data: Data, runs: int, rng: Rng, epsilon: float, weight: float, *, terms: Callable[..., Terms] = _terms
-) -> Floats:
+) -> Reals:
     """The optimum is looked up in a table of the slope, and brought to the last digits by Newton's method."""
     added = terms(len(data), epsilon, weight)
     noise = laplace(rng, 1.0 / added.rate, runs)
@@ -157,12 +154,12 @@ def _runs(
     return w
 
 
-def _log_density(data: Data, added: Terms, w: Floats) -> Floats:
+def _log_density(data: Data, added: Terms, w: Reals) -> Reals:
     slope, bend = _slopes(data, added.steepness, w)
     return added.rate * -np.abs(slope) + np.log(bend) + math.log(added.rate / 2.0)
 
 
-def _log_tails(data: Data, added: Terms) -> Floats:
+def _log_tails(data: Data, added: Terms) -> Reals:
     """The log probabilities that the minimum lies at the left and at the right edge."""
     slopes = _slopes(data, added.steepness, np.array([-added.edge, added.edge]))[0]
     need = added.rate * np.array([slopes[0], -slopes[1]])  # noise above -slope at the left, below it at the right
@@ -194,14 +191,12 @@ objective_perturbation = Entry(
         "else epsilon' = epsilon / 2, Delta = c / (n (e^(epsilon / 4) - 1)) - lambda; c = 1/4"
     ),
     neighbours=LABELLED,
-    program=_objective,
-    sampler=_runs,
+    code=Code(_objective, _runs, _loss),
     parameters=(
         EPSILON,
         Parameter("weight", 0.005, "loss per squared unit of w", "lambda, of the regulariser", validate.positive),
     ),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([*_OTHERS, [1.0, 1]], [*_OTHERS, [0.1, -1]]),
 ).with_twins(
     Twin(
@@ -209,27 +204,27 @@ objective_perturbation = Entry(
         title="Objective perturbation with all of epsilon for the noise",
         reason="a record that bends the objective also changes |db / dw|, by up to 1 + c / (n lambda), for free",
         formula="argmin (1/n) sum loss + (lambda / 2) w^2 + b w / n, b from Lap(2 / epsilon)",
-        program=_no_correction,
-        sampler=partial(_runs, terms=_terms_no_correction),
-        loss=partial(_loss, terms=_terms_no_correction),
+        code=Code(
+            _no_correction, partial(_runs, terms=_terms_no_correction), partial(_loss, terms=_terms_no_correction)
+        ),
     ),
     Twin(
         name="no_regulariser",
         title="Objective perturbation with the noise as the only regulariser",
         reason="without a quadratic term the curvature comes from the records alone, and one record can be most of it",
         formula="argmin over |w| <= 10 of (1/n) sum loss + b w / n, b from Lap(2 / epsilon)",
-        program=_no_regulariser,
-        sampler=partial(_runs, terms=_terms_no_regulariser),
-        loss=partial(_loss, terms=_terms_no_regulariser),
+        code=Code(
+            _no_regulariser, partial(_runs, terms=_terms_no_regulariser), partial(_loss, terms=_terms_no_regulariser)
+        ),
     ),
     Twin(
         name="divided_twice",
         title="Objective perturbation with the noise divided by n twice",
         reason="b w / n already stands beside an average; noise for a sensitivity of 2 / n is n times too little there",
         formula="as objective perturbation with b from Lap(2 / (n epsilon'))",
-        program=_divided_twice,
-        sampler=partial(_runs, terms=_terms_divided_twice),
-        loss=partial(_loss, terms=_terms_divided_twice),
+        code=Code(
+            _divided_twice, partial(_runs, terms=_terms_divided_twice), partial(_loss, terms=_terms_divided_twice)
+        ),
     ),
 )
 

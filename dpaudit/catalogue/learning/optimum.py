@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
+
 Records = Sequence[Sequence[float]]
 
 _STEPS = 200
@@ -25,28 +25,28 @@ HUBER = 0.5  # half the width of the rounded corner of the hinge
 class Loss:
     """A convex loss of the margin: its value, its slope, which lies in [-1, 0], and its curvature."""
 
-    value: Callable[[Floats], Floats]
-    slope: Callable[[Floats], Floats]
-    curvature: Callable[[Floats], Floats]
+    value: Callable[[Reals], Reals]
+    slope: Callable[[Reals], Reals]
+    curvature: Callable[[Reals], Reals]
 
 
-def _huber_value(margin: Floats) -> Floats:
+def _huber_value(margin: Reals) -> Reals:
     return np.where(margin < 1.0 - HUBER, 1.0 - margin, np.maximum(1.0 + HUBER - margin, 0.0) ** 2 / (4.0 * HUBER))
 
 
-def _huber_slope(margin: Floats) -> Floats:
+def _huber_slope(margin: Reals) -> Reals:
     return -np.clip((1.0 + HUBER - margin) / (2.0 * HUBER), 0.0, 1.0)
 
 
-def _huber_curvature(margin: Floats) -> Floats:
+def _huber_curvature(margin: Reals) -> Reals:
     return np.where(np.abs(1.0 - margin) < HUBER, 0.5 / HUBER, 0.0)
 
 
-def _logistic_slope(margin: Floats) -> Floats:
+def _logistic_slope(margin: Reals) -> Reals:
     return -0.5 * (1.0 - np.tanh(margin / 2.0))
 
 
-def _logistic_curvature(margin: Floats) -> Floats:
+def _logistic_curvature(margin: Reals) -> Reals:
     return 0.25 * (1.0 - np.tanh(margin / 2.0) ** 2)
 
 
@@ -61,7 +61,7 @@ def in_unit_ball(record: Sequence[float]) -> list[float]:
     return [*(feature / max(1.0, length) for feature in features), label]
 
 
-def classifier(data: Records, weight: float, loss: Loss) -> Floats:
+def classifier(data: Records, weight: float, loss: Loss) -> Reals:
     """argmin over w of (1 / n) sum loss(margin) + (weight / 2) ||w||^2, by Newton's method with halved steps.
 
     >>> classifier([[1.0, 1.0], [0.5, 1.0]], 2.0, HUBER_HINGE)
@@ -71,11 +71,11 @@ def classifier(data: Records, weight: float, loss: Loss) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _classifier(data: tuple[tuple[float, ...], ...], weight: float, loss: Loss) -> Floats:
+def _classifier(data: tuple[tuple[float, ...], ...], weight: float, loss: Loss) -> Reals:
     table = np.asarray(data, float)
     signed = table[:, :-1] * table[:, -1:]
 
-    def objective(w: Floats) -> float:
+    def objective(w: Reals) -> float:
         return float(loss.value(signed @ w).mean() + weight / 2.0 * (w @ w))
 
     at = np.zeros(signed.shape[1])

@@ -12,17 +12,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.optimum import HUBER_HINGE, LOGISTIC, classifier, in_unit_ball
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Data = list[list[float]]
 
 ROOM = "dpaudit.catalogue.learning"
@@ -55,18 +53,18 @@ _IN_THREE: Data = [
 _DIAGONAL = ([*_IN_THREE, [0.57, 0.57, 0.57, 1]], [*_IN_THREE, [0.57, 0.57, 0.57, -1]])
 
 
-def _fit(data: Data, weight: float) -> Floats:
+def _fit(data: Data, weight: float) -> Reals:
     return classifier([in_unit_ball(record) for record in data], weight, HUBER_HINGE)
 
 
-def _fit_unscaled(data: Data, weight: float) -> Floats:
+def _fit_unscaled(data: Data, weight: float) -> Reals:
     return classifier(data, weight, HUBER_HINGE)
 
 
 # --- noise with a density that falls with its length ------------------------------------------------------------
 
 
-def _direction(dimensions: int, rng: Rng) -> Floats:
+def _direction(dimensions: int, rng: Rng) -> Reals:
     z = rng.standard_normal(dimensions)
     return np.asarray(z / np.linalg.norm(z))
 
@@ -135,7 +133,7 @@ def _output_runs(
     fit: Any = _fit,
     rate: Any = _rate,
     shape: float | None = None,
-) -> Floats:
+) -> Reals:
     """The direction is that of a normal draw, the length a gamma draw; `shape` is the number of dimensions."""
     optimum = fit(data, weight)
     noise = rng.standard_normal((len(optimum), runs))
@@ -147,7 +145,7 @@ def _output_runs(
     return noise.T
 
 
-def _laplace_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float) -> Floats:
+def _laplace_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float) -> Reals:
     optimum = _fit(data, weight)
     noise = laplace(rng, 1.0 / _rate(data, epsilon, weight), len(optimum) * runs).reshape(len(optimum), runs)
     noise += optimum[:, None]
@@ -179,11 +177,9 @@ output_perturbation = Entry(
         "z of density proportional to e^(-epsilon n lambda ||z|| / 2); huber is the hinge with its corner rounded"
     ),
     neighbours=LABELLED,
-    program=_output,
-    sampler=_output_runs,
+    code=Code(_output, _output_runs, _loss),
     parameters=(EPSILON, WEIGHT),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=_PAIR,
 ).with_twins(
     Twin(
@@ -191,27 +187,21 @@ output_perturbation = Entry(
         title="Output perturbation for the sensitivity 1 / (n lambda)",
         reason="replacing a record takes one gradient out and puts another in: the optimum moves by 2 / (n lambda)",
         formula="w* + z, z of density proportional to e^(-epsilon n lambda ||z||)",
-        program=_half_sensitivity,
-        sampler=partial(_output_runs, rate=_double_rate),
-        loss=partial(_loss, rate=_double_rate),
+        code=Code(_half_sensitivity, partial(_output_runs, rate=_double_rate), partial(_loss, rate=_double_rate)),
     ),
     Twin(
         name="weight_left_out",
         title="Output perturbation with the regulariser left out of the sensitivity",
         reason="the loss moves by 2 / n, but the optimum by 1 / lambda times as much: a flat objective moves further",
         formula="w* + z, z of density proportional to e^(-epsilon n ||z|| / 2)",
-        program=_weight_left_out,
-        sampler=partial(_output_runs, rate=_bare_rate),
-        loss=partial(_loss, rate=_bare_rate),
+        code=Code(_weight_left_out, partial(_output_runs, rate=_bare_rate), partial(_loss, rate=_bare_rate)),
     ),
     Twin(
         name="features_not_scaled",
         title="Output perturbation of features of any length",
         reason="a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far",
         formula="as output perturbation, with the features as they come",
-        program=_features_not_scaled,
-        sampler=partial(_output_runs, fit=_fit_unscaled),
-        loss=partial(_loss, fit=_fit_unscaled),
+        code=Code(_features_not_scaled, partial(_output_runs, fit=_fit_unscaled), partial(_loss, fit=_fit_unscaled)),
         default_pair=_LONG,
     ),
     Twin(
@@ -219,18 +209,14 @@ output_perturbation = Entry(
         title="Output perturbation with a radius from the exponential distribution",
         reason="the radius of that density is Gamma(d); an exponential one heaps the noise up at the optimum itself",
         formula="w* + r u with u uniform on the sphere and r exponential with mean 2 / (epsilon n lambda)",
-        program=_exponential_radius,
-        sampler=partial(_output_runs, shape=1.0),
-        loss=_radius_loss,
+        code=Code(_exponential_radius, partial(_output_runs, shape=1.0), _radius_loss),
     ),
     Twin(
         name="laplace_per_coordinate",
         title="Output perturbation with Laplace noise for the l2 sensitivity",
         reason="independent Laplace noise pays for the l1 distance, up to sqrt(d) times the l2 distance",
         formula="each coordinate of w* plus its own draw of Lap(2 / (epsilon n lambda))",
-        program=_laplace_per_coordinate,
-        sampler=_laplace_runs,
-        loss=partial(_loss, norm=1),
+        code=Code(_laplace_per_coordinate, _laplace_runs, partial(_loss, norm=1)),
         default_pair=_DIAGONAL,
     ),
 )
@@ -239,7 +225,7 @@ output_perturbation = Entry(
 # --- normal noise -----------------------------------------------------------------------------------------------
 
 
-def _fit_logistic(data: Data, weight: float) -> Floats:
+def _fit_logistic(data: Data, weight: float) -> Reals:
     return classifier([in_unit_ball(record) for record in data], weight, LOGISTIC)
 
 
@@ -268,7 +254,7 @@ def _squared_sigma(data: Data, mu: float, weight: float) -> float:
 
 def _gaussian_runs(
     data: Data, runs: int, rng: Rng, mu: float, weight: float, *, sigma: Any = _sigma, shared: bool = False
-) -> Floats:
+) -> Reals:
     optimum = _fit_logistic(data, weight)
     noise = rng.standard_normal((1 if shared else len(optimum), runs))
     noise *= sigma(data, mu, weight)
@@ -302,14 +288,12 @@ gaussian_output_perturbation = Entry(
         "w* = argmin (1/n) sum ln(1 + e^(-y <w, x>)) + (lambda/2) ||w||^2, features scaled to ||x|| <= 1"
     ),
     neighbours=LABELLED,
-    program=_gaussian,
-    sampler=_gaussian_runs,
+    code=Code(_gaussian, _gaussian_runs, _gaussian_loss),
     parameters=(
         Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive),
         replace(WEIGHT, default=1.0),
     ),
     promise=_gaussian_promise,
-    loss=_gaussian_loss,
     default_pair=_PAIR,
 ).with_twins(
     Twin(
@@ -317,18 +301,18 @@ gaussian_output_perturbation = Entry(
         title="Logistic regression with sigma^2 passed for sigma",
         reason="samplers take the standard deviation: with sigma = 0.2 the noise is five times too little",
         formula="w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate",
-        program=_variance_for_deviation,
-        sampler=partial(_gaussian_runs, sigma=_squared_sigma),
-        loss=partial(_gaussian_loss, sigma=_squared_sigma),
+        code=Code(
+            _variance_for_deviation,
+            partial(_gaussian_runs, sigma=_squared_sigma),
+            partial(_gaussian_loss, sigma=_squared_sigma),
+        ),
     ),
     Twin(
         name="one_draw",
         title="Logistic regression with one draw for all coordinates",
         reason="the difference of two coordinates has no noise at all",
         formula="each coordinate of w* plus the same draw of N(0, sigma^2)",
-        program=_one_draw,
-        sampler=partial(_gaussian_runs, shared=True),
-        loss=_one_draw_loss,
+        code=Code(_one_draw, partial(_gaussian_runs, shared=True), _one_draw_loss),
     ),
 )
 

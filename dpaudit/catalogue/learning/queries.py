@@ -11,16 +11,14 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Data = list[list[int]]
 
 HAGHTALAB = "Haghtalab 2020, notes 000, 'Privacy-preserving PAC Learning', theorem 3.2"
@@ -90,13 +88,13 @@ def _within_tolerance(data: Data, rng: Rng, epsilon: float, bits: int, tolerance
     return tuple(share(data, t) + rng.uniform(-tolerance, tolerance) for t in _thresholds(bits))
 
 
-def _shares(data: Data, bits: int) -> Floats:
+def _shares(data: Data, bits: int) -> Reals:
     return np.array([share(data, t) for t in _thresholds(bits)])
 
 
 def _answer_runs(
     data: Data, runs: int, rng: Rng, epsilon: float, bits: int, *, divided: bool = True, monotone: bool = False
-) -> Floats:
+) -> Reals:
     shares = _shares(data, bits)
     scale = (len(shares) if divided else 1) / (epsilon * len(data))
     noisy = laplace(rng, scale, len(shares) * runs).reshape(len(shares), runs)
@@ -106,7 +104,7 @@ def _answer_runs(
     return np.asarray(noisy.T)
 
 
-def _redrawn_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int) -> Floats:
+def _redrawn_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int) -> Reals:
     """By inversion of the distribution between 0 and 1: a redrawn answer is a Laplace draw given that it lies there."""
     shares = _shares(data, bits)
     scale = len(shares) / (epsilon * len(data))
@@ -119,7 +117,7 @@ def _redrawn_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int) ->
     return np.asarray(answers.T)
 
 
-def _uniform_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Floats:
+def _uniform_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Reals:
     shares = _shares(data, bits)
     answers = rng.random((len(shares), runs))
     answers *= 2.0 * tolerance
@@ -138,7 +136,7 @@ def _redrawn_loss(first: Data, second: Data, epsilon: float, bits: int) -> float
     before, after = _shares(first, bits), _shares(second, bits)
     scale = len(before) / (epsilon * len(first))
 
-    def log_density(share: Floats, at: float) -> Floats:
+    def log_density(share: Reals, at: float) -> Reals:
         kept = -np.expm1(-share / scale) - np.expm1(-(1.0 - share) / scale)
         return np.asarray(-np.abs(at - share) / scale - np.log(kept))
 
@@ -157,11 +155,9 @@ statistical_queries = Entry(
     source=Source(HAGHTALAB, BLUM),
     formula="the share of records with x < t and y = 1, plus Lap(K / (epsilon m)), for t = 1, ..., K = 2^bits - 1",
     neighbours=REPLACED,
-    program=_answers,
-    sampler=_answer_runs,
+    code=Code(_answers, _answer_runs, _answer_loss),
     parameters=(EPSILON, BITS),
     promise=pure_if_replaced,
-    loss=_answer_loss,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
     Twin(
@@ -169,27 +165,21 @@ statistical_queries = Entry(
         title="Statistical queries with all of epsilon for each",
         reason="one record can count in every query, so K answers at epsilon each are K epsilon together",
         formula="each share plus Lap(1 / (epsilon m))",
-        program=_budget_not_divided,
-        sampler=partial(_answer_runs, divided=False),
-        loss=partial(_answer_loss, divided=False),
+        code=Code(_budget_not_divided, partial(_answer_runs, divided=False), partial(_answer_loss, divided=False)),
     ),
     Twin(
         name="redrawn",
         title="Statistical queries, drawn again until the answer is a share",
         reason="what is left of the noise must be scaled up to one, by a factor that depends on the share itself",
         formula="each share plus Lap(K / (epsilon m)), drawn anew until the answer lies in [0, 1]",
-        program=_redrawn,
-        sampler=_redrawn_runs,
-        loss=_redrawn_loss,
+        code=Code(_redrawn, _redrawn_runs, _redrawn_loss),
     ),
     Twin(
         name="within_tolerance",
         title="Statistical queries answered anywhere within the tolerance",
         reason="the learner is content with any answer within tau, but noise that ends shows where it ended",
         formula="each share plus a draw from the uniform distribution on [-tau, tau]",
-        program=_within_tolerance,
-        sampler=_uniform_runs,
-        loss=_uniform_loss,
+        code=Code(_within_tolerance, _uniform_runs, _uniform_loss),
         parameters=(TOLERANCE,),
     ),
     Twin(
@@ -197,9 +187,7 @@ statistical_queries = Entry(
         title="Statistical queries made to rise with the threshold",
         reason="the running maximum is a function of the private answers: like shares, they now rise, at no cost",
         formula="each share plus Lap(K / (epsilon m)), then the largest answer so far",
-        program=_made_monotone,
-        sampler=partial(_answer_runs, monotone=True),
-        loss=_answer_loss,  # answers that rise by themselves are left alone, and all shares move the same way
+        code=Code(_made_monotone, partial(_answer_runs, monotone=True), _answer_loss),
         broken=False,
     ),
 )

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.output_noise import NOTES, REPLACED, ROOM, Data, Floats, Rng
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.output_noise import NOTES, REPLACED, ROOM, Data
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 _OTHERS: Data = [
@@ -68,7 +69,7 @@ def _fit(data: Data, weight: float, bound: float, *, clip: bool = True, average:
     return float((x @ y) / (x @ x + (len(data) * weight if average else weight)))
 
 
-def _runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, bound: float, *, fit: Any = _fit) -> Floats:
+def _runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, bound: float, *, fit: Any = _fit) -> Reals:
     noisy = laplace(rng, sensitivity(len(data), weight, bound) / epsilon, runs)
     noisy += fit(data, weight, bound)
     return noisy
@@ -94,15 +95,13 @@ ridge_output_perturbation = Entry(
         "S = 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda)"
     ),
     neighbours=REPLACED,
-    program=_ridge,
-    sampler=_runs,
+    code=Code(_ridge, _runs, _loss),
     parameters=(
         EPSILON,
         Parameter("weight", 1.0, "squared units of x", "lambda, of the regulariser", validate.positive),
         Parameter("bound", 1.0, "units of y", "B, what labels are clipped to", validate.positive),
     ),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([*_OTHERS, [1.0, 1.0]], [*_OTHERS, [1.0, -1.0]]),
 ).with_twins(
     Twin(
@@ -110,9 +109,7 @@ ridge_output_perturbation = Entry(
         title="Ridge regression on labels of any size",
         reason="the gradient of a squared loss grows with the label, and the move of the optimum with it",
         formula="as ridge regression with noise, with the labels as they come",
-        program=_labels_not_clipped,
-        sampler=partial(_runs, fit=_UNCLIPPED),
-        loss=partial(_loss, fit=_UNCLIPPED),
+        code=Code(_labels_not_clipped, partial(_runs, fit=_UNCLIPPED), partial(_loss, fit=_UNCLIPPED)),
         default_pair=([*_OTHERS, [1.0, 8.0]], [*_OTHERS, [1.0, -1.0]]),
     ),
     Twin(
@@ -120,9 +117,7 @@ ridge_output_perturbation = Entry(
         title="Ridge regression of the sum, with noise for the average",
         reason="lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further",
         formula="w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2",
-        program=_sum_for_average,
-        sampler=partial(_runs, fit=_SUM),
-        loss=partial(_loss, fit=_SUM),
+        code=Code(_sum_for_average, partial(_runs, fit=_SUM), partial(_loss, fit=_SUM)),
     ),
 )
 

@@ -8,19 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.arrays import Masked, Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 PARTS = 3.0  # variance, covariance and intercept share epsilon
 _SAME = 1e-12
@@ -101,7 +96,7 @@ def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, exact: bool = Fals
 # --- the law ----------------------------------------------------------------------------------------------------
 
 
-def _risen(z: Floats) -> Floats:
+def _risen(z: Reals) -> Reals:
     """The integral of t e^(z t) over [0, 1], by its series near 0."""
     near = np.where(np.abs(z) < _SMALL, z, 0.0)
     series = sum(near**k / (math.factorial(k) * (k + 2)) for k in range(14))
@@ -109,13 +104,13 @@ def _risen(z: Floats) -> Floats:
     return np.where(np.abs(z) < _SMALL, series, (np.exp(far) * (far - 1.0) + 1.0) / far**2)
 
 
-def _grown(z: Floats) -> Floats:
+def _grown(z: Reals) -> Reals:
     """The integral of e^(z t) over [0, 1]."""
     safe = np.where(z == 0.0, 1.0, z)
     return np.where(z == 0.0, 1.0, np.expm1(safe) / safe)
 
 
-def slope_density(slope: Floats, covariance: float, variance: float, scale: float) -> Floats:
+def slope_density(slope: Reals, covariance: float, variance: float, scale: float) -> Reals:
     """The density of (covariance + Lap) / (variance + Lap) where the divisor is positive; both noises of one scale.
 
     It is the integral of b f(slope b - covariance) f(b - variance) over the divisor b > 0: between the kinks of the
@@ -130,7 +125,7 @@ def slope_density(slope: Floats, covariance: float, variance: float, scale: floa
     other = np.full_like(slope, variance)
     stops = [np.zeros_like(slope), np.minimum(kink, other), np.maximum(kink, other)]
 
-    def exponent(b: Floats) -> Floats:
+    def exponent(b: Reals) -> Reals:
         return -(np.abs(slope * b - covariance) + np.abs(b - variance)) / scale
 
     total = np.zeros_like(slope)
@@ -185,11 +180,9 @@ noisy_stats = Entry(
         "positive; intercept = mean y - slope * mean x + Lap(3 (1 + |slope|) / (n epsilon)); x, y clipped to [0, 1]"
     ),
     neighbours=REPLACED,
-    program=_noisy_stats,
-    sampler=_runs,
+    code=Code(_noisy_stats, _runs, _loss),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([*_OTHERS, [0.0, 1.0]], [*_OTHERS, [1.0, 1.0]]),
 ).with_twins(
     Twin(
@@ -197,9 +190,7 @@ noisy_stats = Entry(
         title="NoisyStats that divides by the exact variance",
         reason="the scale of the slope is then a function of the data: where all x are alike it scatters far",
         formula="slope = (n cov + Lap(s)) / (n var), and the rest as in NoisyStats",
-        program=_exact_variance,
-        sampler=partial(_runs, exact=True),
-        loss=_exact_variance_loss,
+        code=Code(_exact_variance, partial(_runs, exact=True), _exact_variance_loss),
         default_pair=([*_CLOSE, [1.0, 0.5]], [*_CLOSE, [0.5, 0.5]]),
     ),
     Twin(
@@ -207,9 +198,7 @@ noisy_stats = Entry(
         title="NoisyStats with intercept noise for the mean of y alone",
         reason="the intercept holds slope * mean x too, which one record moves by |slope| / n",
         formula="as NoisyStats with Lap(3 / (n epsilon)) on the intercept",
-        program=_mean_of_y_only,
-        sampler=partial(_runs, widened=False),
-        loss=partial(_loss, widened=False),
+        code=Code(_mean_of_y_only, partial(_runs, widened=False), partial(_loss, widened=False)),
         default_pair=([*_AT_ONE, [0.0, 0.0]], [*_AT_ONE, [1.0, 0.0]]),
     ),
 )

@@ -10,15 +10,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.learning.output_noise import ROOM, Data
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 
 SUMS = 5
 _SAME = 1e-9  # sums closer than this are equal
@@ -28,7 +25,7 @@ _PAIR = ([*_OTHERS, [1.0, 1.0]], [*_OTHERS])
 _WIDE = ([*_OTHERS, [6.0, 6.0]], [*_OTHERS])
 
 
-def line(sums: Floats) -> Floats:
+def line(sums: Reals) -> Reals:
     """Slope and intercept from (n, sum x, sum y, sum xy, sum x^2), first axis: what anyone can compute.
 
     >>> line(np.array([2.0, 1.0, 3.0, 2.0, 1.0]))
@@ -91,7 +88,7 @@ def _bounds_from_data(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]
 
 # --- many runs, and the law: the sums of a dataset and the scales of their noise ---------------------------------
 
-Law = tuple[Floats, Floats]
+Law = tuple[Reals, Reals]
 
 
 def _law(data: Data, epsilon: float, *, scales: tuple[float, ...] = (SUMS,) * SUMS) -> Law:
@@ -104,7 +101,7 @@ def _law_of_data(data: Data, epsilon: float) -> Law:
     return np.array(_exact(data)), SUMS * np.array([1.0, bound, bound, bound**2, bound**2]) / epsilon
 
 
-def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, law: Any = _law, shared: bool = False) -> Floats:
+def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, law: Any = _law, shared: bool = False) -> Reals:
     sums, scales = law(data, epsilon)
     noisy = np.empty((SUMS, runs))
     common = laplace(rng, scales[0], runs) if shared else None
@@ -146,11 +143,9 @@ regression_from_sums = Entry(
         "slope and intercept are computed from the five"
     ),
     neighbours="datasets of which one has a record more",
-    program=_sums,
-    sampler=_runs,
+    code=Code(_sums, _runs, _loss),
     parameters=(EPSILON,),
     promise=pure_if_added_or_removed,
-    loss=_loss,
     default_pair=_PAIR,
 ).with_twins(
     Twin(
@@ -158,18 +153,14 @@ regression_from_sums = Entry(
         title="Regression from sums, with noise on all but the sum of squares",
         reason="the sum of squares of x is a statistic of the data as well: released exactly it tells who is there",
         formula="n, sum x, sum y and sum xy, each plus Lap(5 / epsilon), and the exact sum x^2",
-        program=_exact_squares,
-        sampler=partial(_runs, law=_NO_SQUARES),
-        loss=partial(_loss, law=_NO_SQUARES),
+        code=Code(_exact_squares, partial(_runs, law=_NO_SQUARES), partial(_loss, law=_NO_SQUARES)),
     ),
     Twin(
         name="exact_count",
         title="Regression from sums, with the exact number of records",
         reason="where neighbours differ by a record the number of records is private too",
         formula="the exact n, and sum x, sum y, sum xy and sum x^2, each plus Lap(5 / epsilon)",
-        program=_exact_count,
-        sampler=partial(_runs, law=_NO_COUNT),
-        loss=partial(_loss, law=_NO_COUNT),
+        code=Code(_exact_count, partial(_runs, law=_NO_COUNT), partial(_loss, law=_NO_COUNT)),
         default_pair=([*_OTHERS, [0.0, 0.0]], [*_OTHERS]),
     ),
     Twin(
@@ -177,9 +168,7 @@ regression_from_sums = Entry(
         title="Regression from sums, with one draw for all five",
         reason="the difference of two sums has no noise at all",
         formula="n, sum x, sum y, sum xy, sum x^2, all plus the same draw of Lap(5 / epsilon)",
-        program=_one_draw,
-        sampler=partial(_runs, shared=True),
-        loss=_one_draw_loss,
+        code=Code(_one_draw, partial(_runs, shared=True), _one_draw_loss),
         default_pair=([*_OTHERS, [0.5, 1.0]], [*_OTHERS]),
     ),
     Twin(
@@ -187,18 +176,14 @@ regression_from_sums = Entry(
         title="Regression from sums, all of epsilon for each",
         reason="five releases at epsilon each are 5 epsilon together, and one record moves all five",
         formula="n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(1 / epsilon)",
-        program=_budget_not_split,
-        sampler=partial(_runs, law=_FULL),
-        loss=partial(_loss, law=_FULL),
+        code=Code(_budget_not_split, partial(_runs, law=_FULL), partial(_loss, law=_FULL)),
     ),
     Twin(
         name="bounds_from_data",
         title="Regression from sums, clipped to the largest value in the data",
         reason="one far record widens the noise of all sums: how far they scatter tells whether it is there",
         formula="the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data",
-        program=_bounds_from_data,
-        sampler=partial(_runs, law=_law_of_data),
-        loss=partial(_loss, law=_law_of_data),
+        code=Code(_bounds_from_data, partial(_runs, law=_law_of_data), partial(_loss, law=_law_of_data)),
         default_pair=_WIDE,
     ),
 )

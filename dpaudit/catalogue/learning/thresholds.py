@@ -9,19 +9,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Integers, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
 from dpaudit.catalogue.learning.queries import BITS, BLUM, HAGHTALAB, TOLERANCE, Data, share
-from dpaudit.catalogue.noise import laplace
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.losses.discrete import largest_log_ratio
-
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 _OTHERS: Data = [[1, 0], [2, 0], [3, 0], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0], [1, 0]] + [[7, 1]] * 9
 _MIXED: Data = [[0, 1], [0, 1], [0, 1], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0], [1, 0]] + [[7, 1]] * 9
@@ -79,7 +75,7 @@ def training_error(data: Data, threshold: int) -> float:
 # --- many runs --------------------------------------------------------------------------------------------------
 
 
-def _learner_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Whole:
+def _learner_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Integers:
     shares = np.array([share(data, t) for t in range(2**bits)])
     low, step = np.zeros(runs, np.int64), 2 ** (bits - 1)
     while step:
@@ -90,7 +86,7 @@ def _learner_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, to
     return low
 
 
-def _error_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Floats:
+def _error_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Reals:
     thresholds = _learner_runs(data, runs, rng, epsilon, bits, tolerance)
     errors = np.array([training_error(data, t) for t in range(2**bits)])
     return np.stack([thresholds, errors[thresholds]], axis=1)
@@ -98,7 +94,7 @@ def _error_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tole
 
 def _law_runs(
     data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float, *, law: Any, **extra: float
-) -> Whole:
+) -> Integers:
     """The threshold drawn from its exact law: a sequence of answers that may be asked again has no fixed length."""
     steps = np.cumsum(law(data, epsilon, bits, tolerance, **extra))
     return np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right").astype(np.int64)
@@ -112,7 +108,7 @@ def _tail(gap: float, scale: float) -> float:
     return 0.5 * math.exp(-gap / scale) if gap > 0.0 else 1.0 - 0.5 * math.exp(gap / scale)
 
 
-def _by_search(bits: int, above: Callable[[int], float]) -> Floats:
+def _by_search(bits: int, above: Callable[[int], float]) -> Reals:
     chances = np.ones(2**bits)
     for threshold in range(2**bits):
         low, high = 0, 2**bits
@@ -124,7 +120,7 @@ def _by_search(bits: int, above: Callable[[int], float]) -> Floats:
     return chances
 
 
-def learner_law(data: Data, epsilon: float, bits: int, tolerance: float) -> Floats:
+def learner_law(data: Data, epsilon: float, bits: int, tolerance: float) -> Reals:
     """The probability that the learner ends at each threshold.
 
     >>> learner_law([[0, 0]], 1.0, 1, 0.5).round(4)
@@ -134,7 +130,7 @@ def learner_law(data: Data, epsilon: float, bits: int, tolerance: float) -> Floa
     return _by_search(bits, lambda t: _tail(tolerance - share(data, t), scale))
 
 
-def _clear_law(data: Data, epsilon: float, bits: int, tolerance: float, margin: float) -> Floats:
+def _clear_law(data: Data, epsilon: float, bits: int, tolerance: float, margin: float) -> Reals:
     scale = bits / (epsilon * len(data))
 
     def above(t: int) -> float:
@@ -145,7 +141,7 @@ def _clear_law(data: Data, epsilon: float, bits: int, tolerance: float, margin: 
     return _by_search(bits, above)
 
 
-def _scan_law(data: Data, epsilon: float, bits: int, tolerance: float) -> Floats:
+def _scan_law(data: Data, epsilon: float, bits: int, tolerance: float) -> Reals:
     chances, going = [], 1.0
     for t in range(1, 2**bits):
         above = _tail(tolerance - share(data, t), 1.0 / (epsilon * len(data)))
@@ -176,11 +172,9 @@ pac_learner = Entry(
         "x < t and y = 1, plus Lap(K / (epsilon m)), exceeds tau; the output is the threshold"
     ),
     neighbours=REPLACED,
-    program=_learner,
-    sampler=_learner_runs,
+    code=Code(_learner, _learner_runs, _loss),
     parameters=(EPSILON, replace(BITS, default=3), replace(TOLERANCE, default=0.15)),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
     Twin(
@@ -188,9 +182,7 @@ pac_learner = Entry(
         title="PAC learner that asks again where the answer is close",
         reason="every answer costs epsilon / K, those thrown away as well: far out, a query costs twice as much",
         formula="as the learner, each query with fresh noise until the answer is at least `margin` away from tau",
-        program=_asked_until_clear,
-        sampler=partial(_law_runs, law=_clear_law),
-        loss=partial(_loss, law=_clear_law),
+        code=Code(_asked_until_clear, partial(_law_runs, law=_clear_law), partial(_loss, law=_clear_law)),
         parameters=(Parameter("margin", 0.3, "share of records", "how far is clear", validate.positive),),
     ),
     Twin(
@@ -198,9 +190,7 @@ pac_learner = Entry(
         title="PAC learner that tries the thresholds in turn and charges the last query",
         reason="that the queries before it came out below is told as well, and each of them costs epsilon",
         formula="t = 1, 2, ... until the share plus Lap(1 / (epsilon m)) exceeds tau; the output is t - 1",
-        program=_last_one_charged,
-        sampler=partial(_law_runs, law=_scan_law),
-        loss=partial(_loss, law=_scan_law),
+        code=Code(_last_one_charged, partial(_law_runs, law=_scan_law), partial(_loss, law=_scan_law)),
         default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]]),
     ),
     Twin(
@@ -208,9 +198,7 @@ pac_learner = Entry(
         title="PAC learner that reports its training error",
         reason="the threshold is private, its error on the private data is an exact statistic of them",
         formula="as the learner, and beside the threshold the share of the records that it gets wrong",
-        program=_error_released,
-        sampler=_error_runs,
-        loss=_error_loss,
+        code=Code(_error_released, _error_runs, _error_loss),
     ),
 )
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Bits
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.discrete import largest_log_ratio
-
-Rng = np.random.Generator
-Bits = npt.NDArray[np.int8]
 
 ROOM = "dpaudit.catalogue.local"
 
@@ -109,11 +107,9 @@ randomised_response = Entry(
     source=Source(None, "Warner 1965, Randomized response: a survey technique for eliminating evasive answer bias"),
     formula="the bit with probability `keep`, otherwise the other bit",
     neighbours="any two bits",
-    program=_randomised_response,
-    sampler=_randomised_response_runs,
+    code=Code(_randomised_response, _randomised_response_runs, _randomised_response_loss),
     parameters=(Parameter("keep", 0.75, "probability", "that the truth is told", validate.open_probability),),
     promise=_keeping,
-    loss=_randomised_response_loss,
     default_pair=(0, 1),
 ).with_twins(
     Twin(
@@ -121,9 +117,7 @@ randomised_response = Entry(
         title="Randomised response with the reported bit flipped",
         reason="0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
         formula="the other bit with probability `keep`, otherwise the bit",
-        program=_flipped,
-        sampler=_flipped_runs,
-        loss=_randomised_response_loss,
+        code=Code(_flipped, _flipped_runs, _randomised_response_loss),
         broken=False,
     ),
     Twin(
@@ -131,9 +125,7 @@ randomised_response = Entry(
         title="Randomised response to the answer of randomised response",
         reason="randomising a report once more is post-processing, and the loss shrinks",
         formula="the report is randomised again, by the same coin: true with probability keep^2 + (1 - keep)^2",
-        program=_applied_twice,
-        sampler=_applied_twice_runs,
-        loss=_applied_twice_loss,
+        code=Code(_applied_twice, _applied_twice_runs, _applied_twice_loss),
         broken=False,
     ),
     Twin(
@@ -141,27 +133,21 @@ randomised_response = Entry(
         title="Randomised response asked twice, with fresh coins",
         reason="two independent reports about the same bit cost epsilon each: 2 epsilon",
         formula="two reports of randomised response on the same bit",
-        program=_asked_twice,
-        sampler=_asked_twice_runs,
-        loss=_asked_twice_loss,
+        code=Code(_asked_twice, _asked_twice_runs, _asked_twice_loss),
     ),
     Twin(
         name="fair_coin",
         title="Randomised response that answers by a fair coin instead of lying",
         reason="the coin tells the truth half the time: kept with probability (1 + keep) / 2, claimed for `keep`",
         formula="the bit with probability `keep`, otherwise a fair coin",
-        program=_fair_coin,
-        sampler=_fair_coin_runs,
-        loss=_fair_coin_loss,
+        code=Code(_fair_coin, _fair_coin_runs, _fair_coin_loss),
     ),
     Twin(
         name="one_sided",
         title="Randomised response that lies for the value 1 only",
         reason="whoever has 0 never reports 1, so a report of 1 is the truth for certain",
         formula="0 if the bit is 0; if it is 1, the bit with probability `keep`, otherwise 0",
-        program=_one_sided,
-        sampler=_one_sided_runs,
-        loss=_one_sided_loss,
+        code=Code(_one_sided, _one_sided_runs, _one_sided_loss),
     ),
 )
 
@@ -237,11 +223,9 @@ one_bit_mean = Entry(
     source=Source(None, "Duchi, Jordan & Wainwright 2013, Local privacy and statistical minimax rates"),
     formula="1 with probability (1 + t x) / 2, t = (e^epsilon - 1) / (e^epsilon + 1), x the number clipped to [-1, 1]",
     neighbours="any two numbers",
-    program=_one_bit_mean,
-    sampler=_one_bit_mean_runs,
+    code=Code(_one_bit_mean, _one_bit_mean_runs, _one_bit_mean_loss),
     parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
     promise=_pure,
-    loss=_one_bit_mean_loss,
     default_pair=(0.8, -1.0),
 ).with_twins(
     Twin(
@@ -249,18 +233,14 @@ one_bit_mean = Entry(
         title="A number as one bit, 1 with probability (1 + x) / 2",
         reason="at x = -1 and x = 1 the bit is not random at all: rounding at random is not enough",
         formula="1 with probability (1 + x) / 2, x the number clipped to [-1, 1]",
-        program=_full_slope,
-        sampler=_full_slope_runs,
-        loss=_full_slope_loss,
+        code=Code(_full_slope, _full_slope_runs, _full_slope_loss),
     ),
     Twin(
         name="not_clipped",
         title="A number as one bit, without clipping it first",
         reason="beyond (e^epsilon + 1) / (e^epsilon - 1) the probability passes 0 or 1, and the bit is certain",
         formula="1 with probability (1 + t x) / 2, or 0 or 1 where that lies outside [0, 1]; x as it is",
-        program=_not_clipped,
-        sampler=_not_clipped_runs,
-        loss=_not_clipped_loss,
+        code=Code(_not_clipped, _not_clipped_runs, _not_clipped_loss),
         default_pair=(3.0, 0.0),
     ),
 )

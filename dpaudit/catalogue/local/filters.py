@@ -6,17 +6,15 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Bits, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.local.bloom import filter_of
 from dpaudit.catalogue.local.values import ROOM
+from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import PureDP, Relation
 
-Rng = np.random.Generator
-Bits = npt.NDArray[np.int8]
-Floats = npt.NDArray[np.float64]
 Report = tuple[int, ...]
 
 PAPER = "Erlingsson, Pihur & Korolova 2014, RAPPOR: randomized aggregatable privacy-preserving ordinal response"
@@ -114,11 +112,9 @@ rappor_one_time = Entry(
     source=Source(None, PAPER),
     formula="each bit of the filter: 1 with probability f / 2, 0 with probability f / 2, otherwise as it is",
     neighbours="any two values; their filters differ in at most 2 bits for each hash function",
-    program=_rappor_one_time,
-    sampler=_rappor_one_time_runs,
+    code=Code(_rappor_one_time, _rappor_one_time_runs, _rappor_one_time_loss),
     parameters=_parameters(0.75, bits=20, hashes=4),
     promise=_permanent_claim,
-    loss=_rappor_one_time_loss,
     default_pair=(0, 1),
 ).with_twins(
     Twin(
@@ -126,18 +122,14 @@ rappor_one_time = Entry(
         title="One-time RAPPOR that replaces a bit with probability f / 2",
         reason="f / 2 is the probability of a 1 and again of a 0: with f / 2 in all the bits are kept too often",
         formula="each bit of the filter: a fair coin with probability f / 2, otherwise as it is",
-        program=_half_f,
-        sampler=_half_f_runs,
-        loss=_half_f_loss,
+        code=Code(_half_f, _half_f_runs, _half_f_loss),
     ),
     Twin(
         name="only_set_bits",
         title="One-time RAPPOR with noise on the bits that are set only",
         reason="a bit that the value does not set is never 1, so every 1 in the report rules values out",
         formula="each 1 of the filter: 1 with probability 1 - f / 2, otherwise 0; each 0 as it is",
-        program=_only_set_bits,
-        sampler=_only_set_bits_runs,
-        loss=_only_set_bits_loss,
+        code=Code(_only_set_bits, _only_set_bits_runs, _only_set_bits_loss),
     ),
 )
 
@@ -175,7 +167,7 @@ def _rappor_loss(first: int, second: int, f: float, bits: int, hashes: int, q: f
     """The bits are independent; of one bit only the number of its 1s counts, a mixture of two binomial laws."""
     ones = np.arange(reports + 1)
 
-    def chances(set_before: bool) -> Floats:
+    def chances(set_before: bool) -> Reals:
         """Of each pattern with so many 1s in a bit."""
         kept = 1.0 - f / 2.0 if set_before else f / 2.0
         return kept * q**ones * (1.0 - q) ** (reports - ones) + (1.0 - kept) * p**ones * (1.0 - p) ** (reports - ones)
@@ -261,11 +253,9 @@ rappor = Entry(
         "where the permanent one is 1, and p where it is 0; one report is claimed at less than many"
     ),
     neighbours="any two values; their filters differ in at most 2 bits for each hash function; however many reports",
-    program=_rappor,
-    sampler=_rappor_runs,
+    code=Code(_rappor, _rappor_runs, _rappor_loss),
     parameters=(*_parameters(0.5, bits=4, hashes=1), Q, P, REPORTS),
     promise=_report_claim,
-    loss=_rappor_loss,
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -273,27 +263,21 @@ rappor = Entry(
         title="RAPPOR that draws the permanent response anew for each report",
         reason="the reports become independent, so their noise averages out and each costs what one report costs",
         formula="each report with a permanent randomised response of its own",
-        program=_memo_lost,
-        sampler=_memo_lost_runs,
-        loss=_memo_lost_loss,
+        code=Code(_memo_lost, _memo_lost_runs, _memo_lost_loss),
     ),
     Twin(
         name="no_permanent_step",
         title="RAPPOR without the permanent step",
         reason="all reports start from the true filter: q and p bound what one report tells, not what many do",
         formula="in each report a bit is 1 with probability q where the filter has a 1, and p where it has a 0",
-        program=_no_permanent_step,
-        sampler=_no_permanent_step_runs,
-        loss=_no_permanent_step_loss,
+        code=Code(_no_permanent_step, _no_permanent_step_runs, _no_permanent_step_loss),
     ),
     Twin(
         name="same_report_again",
         title="RAPPOR that sends its first report again and again",
         reason="copies of one report tell what one report tells",
         formula="one report, drawn once, sent each time",
-        program=_same_report_again,
-        sampler=_same_report_again_runs,
-        loss=_same_report_again_loss,
+        code=Code(_same_report_again, _same_report_again_runs, _same_report_again_loss),
         broken=False,
     ),
 )

@@ -9,15 +9,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.arrays import Bits, Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.local.values import ROOM, VALUES, pure
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.encoding import independent, one_hot, patterns
 
-Rng = np.random.Generator
-Bits = npt.NDArray[np.int8]
-Floats = npt.NDArray[np.float64]
 Report = tuple[int, ...]
 Chances = tuple[float, float]  # that a 1 is reported: where the code has a 1, where it has a 0
 
@@ -34,7 +33,7 @@ def _independent_runs(data: int, runs: int, rng: Rng, k: int, one: float, zero: 
     return report.T
 
 
-def _law(data: int, k: int, one: float, zero: float) -> Floats:
+def _law(data: int, k: int, one: float, zero: float) -> Reals:
     return independent(np.where(one_hot(data, k) == 1, one, zero))
 
 
@@ -129,7 +128,7 @@ def _empty_corrected_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int
 
 
 def _empty_corrected_loss(first: int, second: int, epsilon: float, k: int) -> float:
-    def law(data: int) -> Floats:
+    def law(data: int) -> Reals:
         chances = _law(data, k, *_symmetric(epsilon))
         chances[np.all(patterns(k) == one_hot(data, k), axis=1)] += chances[0]
         chances[0] = 0.0
@@ -173,11 +172,9 @@ symmetric_unary = Entry(
     source=Source(None, f"{WANG} (after Erlingsson, Pihur & Korolova 2014, RAPPOR, its basic form)"),
     formula="the k bits of the unary code, each kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
     neighbours="any two values",
-    program=_symmetric_unary,
-    sampler=partial(_runs, chances=_symmetric),
+    code=Code(_symmetric_unary, partial(_runs, chances=_symmetric), partial(_loss, chances=_symmetric)),
     parameters=(EPSILON, VALUES),
     promise=pure,
-    loss=partial(_loss, chances=_symmetric),
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -185,45 +182,35 @@ symmetric_unary = Entry(
         title="Unary encoding with the whole epsilon for each bit",
         reason="two bits of the code differ between two values, and each of them costs epsilon",
         formula="the k bits of the unary code, each kept with probability e^epsilon / (e^epsilon + 1)",
-        program=_budget_per_bit,
-        sampler=partial(_runs, chances=_whole),
-        loss=partial(_loss, chances=_whole),
+        code=Code(_budget_per_bit, partial(_runs, chances=_whole), partial(_loss, chances=_whole)),
     ),
     Twin(
         name="only_the_one",
         title="Unary encoding with noise on the bit that is 1 only",
         reason="a bit that is 0 is always reported as 0, so a 1 in the report is the truth for certain",
         formula="the unary code, its 1 kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
-        program=_only_the_one,
-        sampler=partial(_runs, chances=_zeros_exact),
-        loss=partial(_loss, chances=_zeros_exact),
+        code=Code(_only_the_one, partial(_runs, chances=_zeros_exact), partial(_loss, chances=_zeros_exact)),
     ),
     Twin(
         name="one_coin",
         title="Unary encoding with one coin for all bits",
         reason="the report is the code or its complement: with more than two values either gives the value away",
         formula="the unary code with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1), otherwise its complement",
-        program=_one_coin,
-        sampler=_one_coin_runs,
-        loss=_one_coin_loss,
+        code=Code(_one_coin, _one_coin_runs, _one_coin_loss),
     ),
     Twin(
         name="empty_corrected",
         title="Unary encoding that sends the true code in the place of an empty report",
         reason="reports without any 1, likely for every value, all become the truth",
         formula="the report of the unary encoding; where it holds no 1, the unary code itself",
-        program=_empty_corrected,
-        sampler=_empty_corrected_runs,
-        loss=_empty_corrected_loss,
+        code=Code(_empty_corrected, _empty_corrected_runs, _empty_corrected_loss),
     ),
     Twin(
         name="until_valid",
         title="Unary encoding drawn again until exactly one bit is 1",
         reason="a report is valid with the same probability for every value, and k-ary response remains",
         formula="the report of the unary encoding, drawn again until it is a unary code",
-        program=_until_valid,
-        sampler=_until_valid_runs,
-        loss=_until_valid_loss,
+        code=Code(_until_valid, _until_valid_runs, _until_valid_loss),
         broken=False,
     ),
 )
@@ -271,11 +258,9 @@ optimised_unary = Entry(
     source=Source(None, WANG),
     formula="k bits: 1 with probability 1/2 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
     neighbours="any two values",
-    program=_optimised_unary,
-    sampler=partial(_runs, chances=_optimised),
+    code=Code(_optimised_unary, partial(_runs, chances=_optimised), partial(_loss, chances=_optimised)),
     parameters=(EPSILON, VALUES),
     promise=pure,
-    loss=partial(_loss, chances=_optimised),
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -283,18 +268,14 @@ optimised_unary = Entry(
         title="Optimised unary encoding with the 1 kept more often",
         reason="the 1/2 is not free to choose: at 3/4 with the same 0s the ratio gains a factor of 3",
         formula="k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
-        program=_ones_likelier,
-        sampler=partial(_runs, chances=_likelier),
-        loss=partial(_loss, chances=_likelier),
+        code=Code(_ones_likelier, partial(_runs, chances=_likelier), partial(_loss, chances=_likelier)),
     ),
     Twin(
         name="chances_swapped",
         title="Optimised unary encoding with the two kinds of bits exchanged",
         reason="the ratio is the same, epsilon; the estimates are much worse",
         formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
-        program=_chances_swapped,
-        sampler=partial(_runs, chances=_swapped),
-        loss=partial(_loss, chances=_swapped),
+        code=Code(_chances_swapped, partial(_runs, chances=_swapped), partial(_loss, chances=_swapped)),
         broken=False,
     ),
     Twin(
@@ -302,9 +283,7 @@ optimised_unary = Entry(
         title="Optimised unary encoding that draws empty reports again",
         reason="a report is empty with the same probability for every value, so all ratios stay",
         formula="the report of the optimised unary encoding, drawn again until it holds a 1",
-        program=_empty_redrawn,
-        sampler=_empty_redrawn_runs,
-        loss=_empty_redrawn_loss,
+        code=Code(_empty_redrawn, _empty_redrawn_runs, _empty_redrawn_loss),
         broken=False,
     ),
 )

@@ -6,17 +6,14 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Bits, Places
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.claims import PureDP, Relation
 from dpaudit.errors import InvalidSpec
-
-Rng = np.random.Generator
-Bits = npt.NDArray[np.int8]
-Indices = npt.NDArray[np.intp]
 
 ROOM = "dpaudit.catalogue.local"
 VALUES = Parameter("k", 4, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
@@ -40,13 +37,13 @@ def _k_ary_keep(epsilon: float, k: int) -> float:
     return 1.0 / (1.0 + (k - 1) * math.exp(-epsilon))
 
 
-def _shifted(data: int, runs: int, rng: Rng, k: int, keep: float) -> Indices:
+def _shifted(data: int, runs: int, rng: Rng, k: int, keep: float) -> Places:
     """The value with probability `keep`, otherwise any other one; one uniform draw makes both choices."""
     other = np.ceil((rng.random(runs) - keep) * ((k - 1) / (1.0 - keep)))
     return np.asarray((data + np.clip(other, 0, k - 1).astype(np.intp)) % k)
 
 
-def _k_ary_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Indices:
+def _k_ary_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Places:
     return _shifted(data, runs, rng, k, _k_ary_keep(epsilon, k))
 
 
@@ -60,7 +57,7 @@ def _binary_keep(data: int, rng: Rng, epsilon: float, k: int) -> int:
     return (data + int(rng.integers(1, k))) % k
 
 
-def _binary_keep_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Indices:
+def _binary_keep_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Places:
     return _shifted(data, runs, rng, k, _k_ary_keep(epsilon, 2))
 
 
@@ -74,7 +71,7 @@ def _lies_nearby(data: int, rng: Rng, epsilon: float, k: int) -> int:
     return (data + (1 if rng.random() < 0.5 else -1)) % k
 
 
-def _lies_nearby_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Indices:
+def _lies_nearby_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Places:
     keep, draw = _k_ary_keep(epsilon, k), rng.random(runs)
     step = np.where(draw < keep, 0, np.where(draw < (1.0 + keep) / 2.0, 1, -1))
     return np.asarray((data + step) % k)
@@ -97,7 +94,7 @@ def _bit_by_bit(data: int, rng: Rng, epsilon: float, k: int) -> int:
     return report
 
 
-def _bit_by_bit_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Indices:
+def _bit_by_bit_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Places:
     report = np.full(runs, data, np.intp)
     for place in range((k - 1).bit_length()):
         report ^= (rng.random(runs) >= _k_ary_keep(epsilon, 2)).astype(np.intp) << place
@@ -115,11 +112,9 @@ k_randomised_response = Entry(
     source=Source(None, "Kairouz, Bonawitz & Ramage 2016, Discrete distribution estimation under local privacy"),
     formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise any other one, all equally likely",
     neighbours="any two values",
-    program=_k_ary,
-    sampler=_k_ary_runs,
+    code=Code(_k_ary, _k_ary_runs, _k_ary_loss),
     parameters=(EPSILON, VALUES),
     promise=pure,
-    loss=_k_ary_loss,
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -127,18 +122,14 @@ k_randomised_response = Entry(
         title="Randomised response on k values that keeps as on two",
         reason="the truth is told as often as with two values, but each lie is k - 1 times rarer: epsilon + ln(k - 1)",
         formula="the value with probability e^epsilon / (e^epsilon + 1), otherwise any other one, all equally likely",
-        program=_binary_keep,
-        sampler=_binary_keep_runs,
-        loss=_binary_keep_loss,
+        code=Code(_binary_keep, _binary_keep_runs, _binary_keep_loss),
     ),
     Twin(
         name="lies_nearby",
         title="Randomised response on k values that lies by one only",
         reason="a report rules out every value more than one away from it",
         formula="the value with probability e^epsilon / (e^epsilon + k - 1), otherwise the next or the previous one",
-        program=_lies_nearby,
-        sampler=_lies_nearby_runs,
-        loss=_lies_nearby_loss,
+        code=Code(_lies_nearby, _lies_nearby_runs, _lies_nearby_loss),
         default_pair=(0, 2),
     ),
     Twin(
@@ -146,9 +137,7 @@ k_randomised_response = Entry(
         title="Randomised response on each bit of a value, each for the whole epsilon",
         reason="the bits of one value are several questions: epsilon each, and as many as differ add up",
         formula="each binary digit of the value with probability e^epsilon / (e^epsilon + 1), otherwise the other",
-        program=_bit_by_bit,
-        sampler=_bit_by_bit_runs,
-        loss=_bit_by_bit_loss,
+        code=Code(_bit_by_bit, _bit_by_bit_runs, _bit_by_bit_loss),
     ),
 )
 
@@ -246,11 +235,9 @@ subset_selection = Entry(
         "size e^epsilon / (size e^epsilon + k - size), otherwise `size` random others"
     ),
     neighbours="any two values",
-    program=_subset_selection,
-    sampler=_subset_selection_runs,
+    code=Code(_subset_selection, _subset_selection_runs, _subset_selection_loss),
     parameters=(EPSILON, SIX, SIZE),
     promise=_subset_claim,
-    loss=_subset_selection_loss,
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -258,17 +245,13 @@ subset_selection = Entry(
         title="Subset selection that holds the true value as often as a report on two values",
         reason="a subset with the true value is one of C(k - 1, size - 1) only: epsilon + ln((k - size) / size)",
         formula="as subset selection, the true value within with probability e^epsilon / (e^epsilon + 1)",
-        program=_kept_as_on_two,
-        sampler=_kept_as_on_two_runs,
-        loss=_kept_as_on_two_loss,
+        code=Code(_kept_as_on_two, _kept_as_on_two_runs, _kept_as_on_two_loss),
     ),
     Twin(
         name="always_in",
         title="The true value hidden among decoys",
         reason="the true value is always in the report, so every value that is not in it is ruled out",
         formula="the true value and size - 1 random others",
-        program=_always_in,
-        sampler=_always_in_runs,
-        loss=_always_in_loss,
+        code=Code(_always_in, _always_in_runs, _always_in_loss),
     ),
 )

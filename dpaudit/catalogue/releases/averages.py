@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Values = Sequence[float]
 
 ROOM = "dpaudit.catalogue.releases"
@@ -31,7 +29,7 @@ def _count_and_average(data: Values, rng: Rng, epsilon: float, cap: float) -> tu
     return count, total / max(1.0, count)
 
 
-def _count_and_average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+def _count_and_average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
     count, total = laplace(rng, 2.0 / epsilon, runs), laplace(rng, 2.0 * cap / epsilon, runs)
     count += len(data)
     total += _total(data, cap)
@@ -61,7 +59,7 @@ def _exact_count(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[fl
     return float(count), (sum(min(value, cap) for value in data) + rng.laplace(scale=cap / epsilon)) / count
 
 
-def _exact_count_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+def _exact_count_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
     total = laplace(rng, cap / epsilon, runs)
     total += _total(data, cap)
     return np.column_stack([np.full(runs, float(len(data))), total / len(data)])
@@ -85,14 +83,12 @@ noisy_count_and_average = Entry(
         "divided by the noisy count where that is above 1"
     ),
     neighbours="lists of values of at least 0, of which one is added or removed",
-    program=_count_and_average,
-    sampler=_count_and_average_runs,
+    code=Code(_count_and_average, _count_and_average_runs, _count_and_average_loss),
     parameters=(
         EPSILON,
         Parameter("cap", 20.0, "units of the values", "larger values count as this", validate.positive),
     ),
     promise=pure_if_added_or_removed,
-    loss=_count_and_average_loss,
     default_pair=(_SMOKERS, _SMOKERS[:1] + _SMOKERS[2:]),
 ).with_twins(
     Twin(
@@ -100,27 +96,23 @@ noisy_count_and_average = Entry(
         title="The exact count and the exact average",
         reason="count times average is the sum, and two sums differ by the value of the one who is missing",
         formula="how many there are, and the sum divided by that",
-        program=_exact_both,
-        sampler=partial(every_run, program=_exact_both),
-        loss=partial(told_apart, program=_exact_both),
+        code=Code(_exact_both, partial(every_run, program=_exact_both), partial(told_apart, program=_exact_both)),
     ),
     Twin(
         name="average_alone",
         title="The exact average, and no count",
         reason="the average moves whenever somebody joins who is not average",
         formula="the sum divided by how many there are",
-        program=_average_alone,
-        sampler=partial(every_run, program=_average_alone),
-        loss=partial(told_apart, program=_average_alone),
+        code=Code(
+            _average_alone, partial(every_run, program=_average_alone), partial(told_apart, program=_average_alone)
+        ),
     ),
     Twin(
         name="exact_count",
         title="A noisy average with the exact count beside it",
         reason="all the noise is in the average, and the count alone tells whether somebody takes part",
         formula="the exact count; the sum, each value at most `cap`, plus Lap(cap / epsilon), divided by the count",
-        program=_exact_count,
-        sampler=_exact_count_runs,
-        loss=_exact_count_loss,
+        code=Code(_exact_count, _exact_count_runs, _exact_count_loss),
     ),
 )
 
@@ -133,7 +125,7 @@ def _average(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
     return sum(clipped) / len(data) + rng.laplace(scale=cap / (len(data) * epsilon))
 
 
-def _average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+def _average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
     noisy = laplace(rng, cap / (len(data) * epsilon), runs)
     noisy += np.clip(data, 0.0, cap).mean()
     return noisy
@@ -169,11 +161,9 @@ noisy_average = Entry(
     source=Source("Haghtalab 2020, notes 000, 'Motivating Example' and section 2.1", DMNS),
     formula="the average of the m grades, each cut to [0, cap], plus a draw of Lap(cap / (m epsilon)); m is public",
     neighbours="lists of m grades with one of them replaced",
-    program=_average,
-    sampler=_average_runs,
+    code=Code(_average, _average_runs, _average_loss),
     parameters=(EPSILON, Parameter("cap", 10.0, "points", "the best grade; the worst is 0", validate.positive)),
     promise=pure_if_replaced,
-    loss=_average_loss,
     default_pair=(_GRADES, [2, *_GRADES[1:]]),
 ).with_twins(
     Twin(
@@ -181,18 +171,16 @@ noisy_average = Entry(
         title="The exact average grade",
         reason="m times the average, less the other grades, is the grade of the one who is left",
         formula="the average of the m grades",
-        program=_exact_average,
-        sampler=partial(every_run, program=_exact_average),
-        loss=partial(told_apart, program=_exact_average),
+        code=Code(
+            _exact_average, partial(every_run, program=_exact_average), partial(told_apart, program=_exact_average)
+        ),
     ),
     Twin(
         name="one_decimal",
         title="The average grade, rounded to one decimal",
         reason="one of m grades moves the average by up to cap / m, far more than what the rounding hides",
         formula="the average of the m grades, rounded to a tenth of a point",
-        program=_one_decimal,
-        sampler=partial(every_run, program=_one_decimal),
-        loss=partial(told_apart, program=_one_decimal),
+        code=Code(_one_decimal, partial(every_run, program=_one_decimal), partial(told_apart, program=_one_decimal)),
         default_pair=(_GRADES, [9, *_GRADES[1:]]),
     ),
     Twin(
@@ -200,17 +188,13 @@ noisy_average = Entry(
         title="The exact median grade",
         reason="most grades never move a median, but the ones in the middle do, in every run",
         formula="the middle grade, or half of the sum of the two in the middle",
-        program=_median,
-        sampler=partial(every_run, program=_median),
-        loss=partial(told_apart, program=_median),
+        code=Code(_median, partial(every_run, program=_median), partial(told_apart, program=_median)),
     ),
     Twin(
         name="exact_best",
         title="The exact best grade",
         reason="the largest value is the value of one person",
         formula="the largest of the m grades",
-        program=_best,
-        sampler=partial(every_run, program=_best),
-        loss=partial(told_apart, program=_best),
+        code=Code(_best, partial(every_run, program=_best), partial(told_apart, program=_best)),
     ),
 )

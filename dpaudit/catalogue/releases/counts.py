@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Integers, Masked, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.releases.counts_exact import random_rounding_loss, rounded_noise_loss
 from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Records = Sequence[Sequence[str]]  # (area, health)
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 AREAS, HEALTH = ("north", "east", "south"), ("ill", "well")
 CELLS = [(area, health) for area in AREAS for health in HEALTH]
@@ -40,7 +35,7 @@ def _noisy_counts(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
     return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in _counts(data))
 
 
-def _noisy_counts_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _noisy_counts_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
     exact = np.array(_counts(data), float)
     noisy = laplace(rng, 1.0 / epsilon, len(exact) * runs).reshape(len(exact), runs)
     noisy += exact[:, None]
@@ -176,11 +171,9 @@ noisy_counts = Entry(
     ),
     formula="for each area, how many are ill and how many are well, each plus a draw of Lap(1 / epsilon)",
     neighbours="lists of records (area, health) of which one is added or removed: one cell moves by 1",
-    program=_noisy_counts,
-    sampler=_noisy_counts_runs,
+    code=Code(_noisy_counts, _noisy_counts_runs, _noisy_counts_loss),
     parameters=(EPSILON,),
     promise=pure_if_added_or_removed,
-    loss=_noisy_counts_loss,
     default_pair=(_ALL, _people(2, 6, 5, 4, 1, 4)),
 ).with_twins(
     Twin(
@@ -188,18 +181,14 @@ noisy_counts = Entry(
         title="Exact counts",
         reason="the counts are a function of the data: with and without one person they differ in every run",
         formula="for each area, how many are ill and how many are well",
-        program=_exact,
-        sampler=partial(every_run, program=_exact),
-        loss=partial(told_apart, program=_exact),
+        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
     ),
     Twin(
         name="rounded",
         title="Counts rounded to the nearest multiple of 5",
         reason="at the edge between two multiples one person moves the rounded count, in every run",
         formula="every count rounded to the nearest multiple of `base`",
-        program=_rounded,
-        sampler=partial(every_run, program=_rounded),
-        loss=partial(told_apart, program=_rounded),
+        code=Code(_rounded, partial(every_run, program=_rounded), partial(told_apart, program=_rounded)),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
     ),
     Twin(
@@ -207,9 +196,7 @@ noisy_counts = Entry(
         title="Counts rounded at random to a multiple of 3, up or down",
         reason="a count that is a multiple of 3 stays as it is, and one person less may be rounded away from it",
         formula="base * (count // base), plus base with a probability of (count mod base) / base",
-        program=_randomly_rounded,
-        sampler=_randomly_rounded_runs,
-        loss=_randomly_rounded_loss,
+        code=Code(_randomly_rounded, _randomly_rounded_runs, _randomly_rounded_loss),
         parameters=(Parameter("base", 3, "people", "counts are published as its multiples", _BASE),),
     ),
     Twin(
@@ -217,9 +204,11 @@ noisy_counts = Entry(
         title="Exact counts, those below 5 left out",
         reason="the counts shown are exact, and a count of 5 disappears when one person leaves",
         formula="every count of at least `least`; nothing for the others",
-        program=_small_cells_left_out,
-        sampler=partial(every_run_with_gaps, program=_small_cells_left_out, places=len(CELLS)),
-        loss=partial(told_apart, program=_small_cells_left_out),
+        code=Code(
+            _small_cells_left_out,
+            partial(every_run_with_gaps, program=_small_cells_left_out, places=len(CELLS)),
+            partial(told_apart, program=_small_cells_left_out),
+        ),
         parameters=(
             Parameter("least", 5, "people", "the smallest count that is shown", partial(validate.whole, least=1)),
         ),
@@ -230,9 +219,11 @@ noisy_counts = Entry(
         title="A k-anonymous table of counts: areas of fewer than k people left out",
         reason="a group of k people disappears when one of them leaves, and the groups shown are exact",
         formula="the exact counts of every area that has at least `least` people",
-        program=_small_groups_left_out,
-        sampler=partial(every_run_with_gaps, program=_small_groups_left_out, places=len(CELLS)),
-        loss=partial(told_apart, program=_small_groups_left_out),
+        code=Code(
+            _small_groups_left_out,
+            partial(every_run_with_gaps, program=_small_groups_left_out, places=len(CELLS)),
+            partial(told_apart, program=_small_groups_left_out),
+        ),
         parameters=(Parameter("least", 5, "people", "k, the smallest group", partial(validate.whole, least=1)),),
         default_pair=(_ALL, _people(3, 6, 5, 4, 1, 3)),
     ),
@@ -241,9 +232,7 @@ noisy_counts = Entry(
         title="Counts with whole noise from -2 to 2",
         reason="the noise ends: a fifth of the outputs of one dataset cannot come from the other",
         formula="every count plus a whole number drawn uniformly from -most, ..., most",
-        program=_bounded_noise,
-        sampler=_bounded_noise_runs,
-        loss=_bounded_noise_loss,
+        code=Code(_bounded_noise, _bounded_noise_runs, _bounded_noise_loss),
         parameters=(Parameter("most", 2, "people", "the largest noise", partial(validate.whole, least=1)),),
     ),
     Twin(
@@ -251,9 +240,7 @@ noisy_counts = Entry(
         title="Counts after random swapping of records between areas",
         reason="swapping keeps the number of people in every area, so that number is published exactly",
         formula="each record is chosen with probability `rate`; the chosen exchange health at random; then counts",
-        program=_swapped,
-        sampler=_swapped_runs,
-        loss=_swapped_loss,
+        code=Code(_swapped, _swapped_runs, _swapped_loss),
         parameters=(Parameter("rate", 0.1, "probability", "of a record to be swapped", validate.probability),),
     ),
     Twin(
@@ -261,9 +248,7 @@ noisy_counts = Entry(
         title="Noise in the cells that hold somebody, nothing for empty ones",
         reason="a cell of one person disappears when that person leaves: which cells are empty is exact",
         formula="every count above 0 plus a draw of Lap(1 / epsilon); nothing for the others",
-        program=_empty_left_out,
-        sampler=_empty_left_out_runs,
-        loss=_empty_left_out_loss,
+        code=Code(_empty_left_out, _empty_left_out_runs, _empty_left_out_loss),
         default_pair=(_ALL, _people(3, 6, 5, 4, 0, 4)),
     ),
     Twin(
@@ -271,9 +256,7 @@ noisy_counts = Entry(
         title="Noisy counts, then rounded and cut off at 0",
         reason="the noise comes first, and what is done with a noisy count afterwards costs nothing",
         formula="every count plus a draw of Lap(1 / epsilon), then rounded to a multiple of `base` and at least 0",
-        program=_rounded_noise,
-        sampler=_rounded_noise_runs,
-        loss=_rounded_noise_loss,
+        code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
         broken=False,
     ),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.losses.comparisons import below
 from dpaudit.losses.discrete import log_ratios
-
-Floats = npt.NDArray[np.float64]
 
 _REACH = 30.0  # scales of noise beyond the larger count; further out no ratio changes
 
@@ -23,7 +21,7 @@ def random_rounding_loss(first: Sequence[int], second: Sequence[int], base: int)
     """
     multiples = 2 + max(*first, *second) // base
 
-    def law(count: int) -> Floats:
+    def law(count: int) -> Reals:
         chances = np.zeros(multiples)
         quotient, remainder = divmod(count, base)
         chances[quotient : quotient + 2] = 1.0 - remainder / base, remainder / base
@@ -41,14 +39,14 @@ def rounded_noise_loss(first: Sequence[int], second: Sequence[int], scale: float
     multiples = 2 + int((max(*first, *second) + _REACH * scale) / base)
     edges = base * np.arange(0.5, multiples)
 
-    def law(count: int) -> Floats:
+    def law(count: int) -> Reals:
         # what lies above an edge comes from the lower tail, which keeps its digits
         return -np.diff(below(np.asarray(count - edges, float), scale), prepend=1.0, append=0.0)
 
     return _sum_over_cells(first, second, law)
 
 
-def _sum_over_cells(first: Sequence[int], second: Sequence[int], law: Callable[[int], Floats]) -> float:
+def _sum_over_cells(first: Sequence[int], second: Sequence[int], law: Callable[[int], Reals]) -> float:
     cells = [(law(p), law(q)) for p, q in zip(first, second, strict=True) if p != q]
     one = sum(float(np.max(log_ratios(p, q))) for p, q in cells)
     other = sum(float(np.max(log_ratios(q, p))) for p, q in cells)

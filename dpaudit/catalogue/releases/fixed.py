@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
+from dpaudit.arrays import Masked
+
 Program = Callable[..., Any]
 
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
-
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 from dpaudit.errors import InvalidSpec
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Points = Sequence[Sequence[float]]  # (x, y), both cut to [-1, 1]
 
 
@@ -55,7 +51,7 @@ def _noisy(data: Points, rng: Rng, epsilon: float, penalty: float) -> float:
     return slope(data, penalty) + rng.laplace(scale=sensitivity(len(data), penalty) / epsilon)
 
 
-def _noisy_runs(data: Points, runs: int, rng: Rng, epsilon: float, penalty: float) -> Floats:
+def _noisy_runs(data: Points, runs: int, rng: Rng, epsilon: float, penalty: float) -> Reals:
     noisy = laplace(rng, sensitivity(len(data), penalty) / epsilon, runs)
     noisy += slope(data, penalty)
     return noisy
@@ -95,11 +91,9 @@ noisy_slope = Entry(
         "plus a draw of Lap(2 / (n penalty epsilon))"
     ),
     neighbours="lists of n points (x, y) with one of them replaced",
-    program=_noisy,
-    sampler=_noisy_runs,
+    code=Code(_noisy, _noisy_runs, _noisy_loss),
     parameters=(EPSILON, PENALTY),
     promise=pure_if_replaced,
-    loss=_noisy_loss,
     default_pair=([(1.0, 1.0), *_OTHERS], [(1.0, -1.0), *_OTHERS]),
 ).with_twins(
     Twin(
@@ -107,26 +101,20 @@ noisy_slope = Entry(
         title="The exact slope of a regression line",
         reason="the slope is a function of the data, and every record off the line moves it",
         formula="w = argmin of the average of (y - w x)^2 plus penalty * w^2",
-        program=_exact,
-        sampler=partial(every_run, program=_exact),
-        loss=partial(told_apart, program=_exact),
+        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
     ),
     Twin(
         name="two_digits",
         title="The slope, printed with two digits after the point",
         reason="one of n records moves the slope by about 1 / n, which two digits show for any n below a hundred",
         formula="the exact slope, rounded to a hundredth",
-        program=_two_digits,
-        sampler=partial(every_run, program=_two_digits),
-        loss=partial(told_apart, program=_two_digits),
+        code=Code(_two_digits, partial(every_run, program=_two_digits), partial(told_apart, program=_two_digits)),
     ),
     Twin(
         name="labels_only",
         title="A model that answers only yes or no, to 21 questions",
         reason="the answers bracket the slope, so a record that moves it across a bracket is seen",
         formula="for y from -1/2 to 1/2 in steps of 1/20: whether w * 1 > y, with the exact slope w",
-        program=_labels,
-        sampler=partial(every_run, program=_labels),
-        loss=partial(told_apart, program=_labels),
+        code=Code(_labels, partial(every_run, program=_labels), partial(told_apart, program=_labels)),
     ),
 )

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Integers, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Bits = Sequence[int]
 
 QUERIES = Parameter("queries", 6, "queries", "how many subsets are counted", partial(validate.whole, least=1))
@@ -53,7 +50,7 @@ def _noisy(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[float, .
     return tuple(sum(bit for bit, c in zip(data, row, strict=True) if c) + rng.laplace(scale=scale) for row in chosen)
 
 
-def _noisy_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+def _noisy_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
     scale = most_queries_of_one(len(data), queries) / epsilon
     noisy = laplace(rng, scale, queries * runs).reshape(queries, runs)
     noisy += _counts(data, queries)[:, None]
@@ -65,7 +62,7 @@ def _noisy_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> floa
     return epsilon * float(moved) / most_queries_of_one(len(first), queries)
 
 
-def _counts(data: Bits, queries: int) -> Floats:
+def _counts(data: Bits, queries: int) -> Reals:
     return np.asarray(subsets(len(data), queries) @ np.asarray(data), float)
 
 
@@ -77,7 +74,7 @@ def _bounded(data: Bits, rng: Rng, epsilon: float, queries: int, error: float) -
     return tuple(float(count + rng.uniform(-error, error)) for count in _counts(data, queries))
 
 
-def _bounded_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int, error: float) -> Floats:
+def _bounded_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int, error: float) -> Reals:
     return _counts(data, queries) + rng.uniform(-error, error, (runs, queries))
 
 
@@ -90,7 +87,7 @@ def _noise_of_one(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[f
     return tuple(float(count + rng.laplace(scale=1.0 / epsilon)) for count in _counts(data, queries))
 
 
-def _noise_of_one_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Floats:
+def _noise_of_one_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
     noisy = laplace(rng, 1.0 / epsilon, queries * runs).reshape(queries, runs)
     noisy += _counts(data, queries)[:, None]
     return noisy.T
@@ -115,11 +112,9 @@ noisy_subset_counts = Entry(
     source=Source("Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)", DINUR),
     formula="for each public subset: how many in it have the bit, plus Lap(s / epsilon); nobody is in more than s",
     neighbours="lists of bits, one a person in a public order, with one of them replaced",
-    program=_noisy,
-    sampler=_noisy_runs,
+    code=Code(_noisy, _noisy_runs, _noisy_loss),
     parameters=(EPSILON, QUERIES),
     promise=pure_if_replaced,
-    loss=_noisy_loss,
     default_pair=(_BITS, _flipped(_BITS, 6)),
 ).with_twins(
     Twin(
@@ -127,18 +122,14 @@ noisy_subset_counts = Entry(
         title="Exact counts over many subsets",
         reason="as many counts as people are linear equations for all the bits",
         formula="for each public subset: how many in it have the bit",
-        program=_exact,
-        sampler=partial(every_run, program=_exact),
-        loss=partial(told_apart, program=_exact),
+        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
     ),
     Twin(
         name="bounded_noise",
         title="Counts over many subsets, each off by at most a little",
         reason="the noise ends, and errors well below the square root of the people leave nearly every bit to be found",
         formula="for each public subset: how many in it have the bit, plus a draw from the uniform on [-error, error]",
-        program=_bounded,
-        sampler=_bounded_runs,
-        loss=_bounded_loss,
+        code=Code(_bounded, _bounded_runs, _bounded_loss),
         parameters=(Parameter("error", 1.0, "people", "the largest noise", validate.positive),),
     ),
     Twin(
@@ -146,8 +137,6 @@ noisy_subset_counts = Entry(
         title="Counts over many subsets, each with the noise that one alone would need",
         reason="every count is epsilon-DP by itself, and a person in five of them pays five times",
         formula="for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)",
-        program=_noise_of_one,
-        sampler=_noise_of_one_runs,
-        loss=_noise_of_one_loss,
+        code=Code(_noise_of_one, _noise_of_one_runs, _noise_of_one_loss),
     ),
 )

@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Masked, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 Values = Sequence[float]
 
 CAP = Parameter("cap", 10.0, "units of the values", "larger values count as this", validate.positive)
@@ -32,7 +28,7 @@ def _sum(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
     return sum(min(value, cap) for value in data) + rng.laplace(scale=cap / epsilon)
 
 
-def _sum_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+def _sum_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
     noisy = laplace(rng, cap / epsilon, runs)
     noisy += _total(data, cap)
     return noisy
@@ -50,7 +46,7 @@ def _unclipped(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
     return sum(data) + rng.laplace(scale=cap / epsilon)
 
 
-def _unclipped_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+def _unclipped_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
     noisy = laplace(rng, cap / epsilon, runs)
     noisy += sum(data)
     return noisy
@@ -65,7 +61,7 @@ def _asked_again(data: Values, rng: Rng, epsilon: float, cap: float, times: int)
     return tuple(exact + rng.laplace(scale=cap / epsilon) for _ in range(times))
 
 
-def _asked_again_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float, times: int) -> Floats:
+def _asked_again_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float, times: int) -> Reals:
     return _sum_runs(data, times * runs, rng, epsilon, cap).reshape(times, runs).T
 
 
@@ -103,11 +99,9 @@ noisy_sum = Entry(
     source=Source("Sarkar, notes 003, 'Aggregate functions' (sum)", DMNS),
     formula="the sum, each value at most `cap`, plus a draw of Lap(cap / epsilon)",
     neighbours="lists of values of at least 0, of which one is added or removed",
-    program=_sum,
-    sampler=_sum_runs,
+    code=Code(_sum, _sum_runs, _sum_loss),
     parameters=(EPSILON, CAP),
     promise=pure_if_added_or_removed,
-    loss=_sum_loss,
     default_pair=(_SALARIES, _SALARIES[:4]),
 ).with_twins(
     Twin(
@@ -115,9 +109,9 @@ noisy_sum = Entry(
         title="The exact sum, refused where fewer than 5 are selected",
         reason="the refusal tells that there are fewer than 5, and an answer is exact",
         formula="the sum where at least `least` people are selected; nothing otherwise",
-        program=_refused,
-        sampler=partial(every_run_with_gaps, program=_refused, places=1),
-        loss=partial(told_apart, program=_refused),
+        code=Code(
+            _refused, partial(every_run_with_gaps, program=_refused, places=1), partial(told_apart, program=_refused)
+        ),
         parameters=(_LEAST,),
     ),
     Twin(
@@ -125,9 +119,7 @@ noisy_sum = Entry(
         title="The noisy sum, refused where fewer than 5 are selected",
         reason="the noise in the answer is enough, but whether there is an answer depends on the exact count",
         formula="as the noisy sum where at least `least` people are selected; nothing otherwise",
-        program=_refused_noisy,
-        sampler=_refused_noisy_runs,
-        loss=_refused_noisy_loss,
+        code=Code(_refused_noisy, _refused_noisy_runs, _refused_noisy_loss),
         parameters=(_LEAST,),
     ),
     Twin(
@@ -135,9 +127,7 @@ noisy_sum = Entry(
         title="A noisy sum whose values are not cut at the cap",
         reason="the noise is for values up to the cap, and a value of three times the cap costs 3 epsilon",
         formula="the sum of the values as they are, plus a draw of Lap(cap / epsilon)",
-        program=_unclipped,
-        sampler=_unclipped_runs,
-        loss=_unclipped_loss,
+        code=Code(_unclipped, _unclipped_runs, _unclipped_loss),
         default_pair=([*_SALARIES[:4], 30], _SALARIES[:4]),
     ),
     Twin(
@@ -145,9 +135,7 @@ noisy_sum = Entry(
         title="The same sum asked four times, with fresh noise each time",
         reason="every answer costs epsilon, and the noise averages out",
         formula="`times` answers, each the sum plus a draw of its own of Lap(cap / epsilon)",
-        program=_asked_again,
-        sampler=_asked_again_runs,
-        loss=_asked_again_loss,
+        code=Code(_asked_again, _asked_again_runs, _asked_again_loss),
         parameters=(Parameter("times", 4, "queries", "how often it is asked", partial(validate.whole, least=2)),),
     ),
 )
@@ -163,7 +151,7 @@ def _maxima(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, 
     )
 
 
-def _maxima_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Floats:
+def _maxima_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
     noisy = laplace(rng, 2.0 * cap / epsilon, 2 * runs).reshape(2, runs)
     noisy += np.array(_largest(data, cap))[:, None]
     return noisy.T
@@ -197,11 +185,9 @@ noisy_maxima = Entry(
     source=Source(f"{CHEEMA}, as a release with DP", DMNS),
     formula="the largest value, and the largest but for the last person's, each in [0, cap], plus Lap(2 cap / epsilon)",
     neighbours="lists of values, in one order of the people, with one of them replaced: both answers move by up to cap",
-    program=_maxima,
-    sampler=_maxima_runs,
+    code=Code(_maxima, _maxima_runs, _maxima_loss),
     parameters=(EPSILON, CAP),
     promise=pure_if_replaced,
-    loss=_maxima_loss,
     default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),
 ).with_twins(
     Twin(
@@ -209,18 +195,18 @@ noisy_maxima = Entry(
         title="The exact largest value of all, and of all but one",
         reason="a largest value is the value of one person",
         formula="the largest value, and the largest but for the last person's",
-        program=_exact_maxima,
-        sampler=partial(every_run, program=_exact_maxima),
-        loss=partial(told_apart, program=_exact_maxima),
+        code=Code(_exact_maxima, partial(every_run, program=_exact_maxima), partial(told_apart, program=_exact_maxima)),
     ),
     Twin(
         name="query_auditing",
         title="Exact largest values, the second refused where both would give a value away",
         reason="the refusal itself says that the last person has the largest value, which the first answer gives",
         formula="the largest value; then the largest but for the last person's, unless that is smaller",
-        program=_query_auditing,
-        sampler=partial(every_run_with_gaps, program=_query_auditing, places=2),
-        loss=partial(told_apart, program=_query_auditing),
+        code=Code(
+            _query_auditing,
+            partial(every_run_with_gaps, program=_query_auditing, places=2),
+            partial(told_apart, program=_query_auditing),
+        ),
         default_pair=([3, 9, 2, 9], [3, 7, 2, 9]),
     ),
 )

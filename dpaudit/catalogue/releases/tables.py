@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 from dpaudit.catalogue.releases.hospital import (
@@ -25,8 +26,6 @@ from dpaudit.catalogue.releases.hospital import (
     k_anonymous,
 )
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Records = Sequence[Record]
 
 ROOM = "dpaudit.catalogue.releases"
@@ -42,7 +41,7 @@ def _noisy_table(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
     return tuple(count + rng.laplace(scale=2.0 / epsilon) for count in counts(data, decade, DECADES))
 
 
-def _noisy_table_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _noisy_table_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
     return _noisy(counts(data, decade, DECADES), 2.0 / epsilon, runs, rng)
 
 
@@ -50,7 +49,7 @@ def _noisy_table_loss(first: Records, second: Records, epsilon: float) -> float:
     return epsilon / 2.0 * _moved(*(counts(records, decade, DECADES) for records in (first, second)))
 
 
-def _noisy(exact: Sequence[int], scale: float, runs: int, rng: Rng) -> Floats:
+def _noisy(exact: Sequence[int], scale: float, runs: int, rng: Rng) -> Reals:
     noisy = laplace(rng, scale, len(exact) * runs).reshape(len(exact), runs)
     noisy += np.asarray(exact, float)[:, None]
     return noisy.T
@@ -105,11 +104,9 @@ noisy_table = Entry(
     source=Source(f"{SARKAR}, 'K-anonymity', as a release with DP", DMNS),
     formula="for each age group and each condition of a fixed list: how many, plus a draw of Lap(2 / epsilon)",
     neighbours="lists of records (zip code, age, nationality, condition) with one replaced: two cells move by 1",
-    program=_noisy_table,
-    sampler=_noisy_table_runs,
+    code=Code(_noisy_table, _noisy_table_runs, _noisy_table_loss),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
-    loss=_noisy_table_loss,
     default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
 ).with_twins(
     Twin(
@@ -117,18 +114,16 @@ noisy_table = Entry(
         title="A pseudonymised table: names replaced by random numbers",
         reason="zip code, age and nationality still single a person out, and beside them stands the condition",
         formula="every record as it is; the name is replaced by a random number, the place of its row",
-        program=_pseudonymised,
-        sampler=_pseudonymised_runs,
-        loss=_pseudonymised_loss,
+        code=Code(_pseudonymised, _pseudonymised_runs, _pseudonymised_loss),
     ),
     Twin(
         name="four_anonymous",
         title="The 4-anonymous table of the notes",
         reason="the conditions of a group are exact: where all four share one, each of them is known to have it",
         formula="zip code 130**, age as <30, 3* or ≥40, no nationality, condition exact; groups below 4 left out",
-        program=_four_anonymous,
-        sampler=partial(every_run, program=_four_anonymous),
-        loss=partial(told_apart, program=_four_anonymous),
+        code=Code(
+            _four_anonymous, partial(every_run, program=_four_anonymous), partial(told_apart, program=_four_anonymous)
+        ),
         default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 8, "Flu")),
     ),
     Twin(
@@ -136,9 +131,9 @@ noisy_table = Entry(
         title="The 6-anonymous table of the notes",
         reason="the conditions of a group are exact: who can rule out the others' rows reads the one that is left",
         formula="zip code 130**, age as <35 or ≥35, no nationality, condition exact; groups below 6 left out",
-        program=_six_anonymous,
-        sampler=partial(every_run, program=_six_anonymous),
-        loss=partial(told_apart, program=_six_anonymous),
+        code=Code(
+            _six_anonymous, partial(every_run, program=_six_anonymous), partial(told_apart, program=_six_anonymous)
+        ),
         default_pair=(HOSPITAL_B, changed(HOSPITAL_B, 6, "Heart Disease")),
     ),
     Twin(
@@ -146,9 +141,7 @@ noisy_table = Entry(
         title="A table made coarse, with no look at the size of the groups",
         reason="a coarse zip code and age with the nationality still leave people alone in their group",
         formula="zip code cut to three digits, age to its decade; nationality and condition exact",
-        program=_generalised,
-        sampler=partial(every_run, program=_generalised),
-        loss=partial(told_apart, program=_generalised),
+        code=Code(_generalised, partial(every_run, program=_generalised), partial(told_apart, program=_generalised)),
     ),
 )
 
@@ -161,7 +154,7 @@ def _noisy_tables(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
     return tuple(count + rng.laplace(scale=4.0 / epsilon) for count in exact)
 
 
-def _noisy_tables_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Floats:
+def _noisy_tables_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
     return _noisy(_both(data), 4.0 / epsilon, runs, rng)
 
 
@@ -198,11 +191,9 @@ two_noisy_tables = Entry(
         "lists of records (hospitals A, B or AB, zip code, age, nationality, condition) with one of them replaced: "
         "four cells move by 1"
     ),
-    program=_noisy_tables,
-    sampler=_noisy_tables_runs,
+    code=Code(_noisy_tables, _noisy_tables_runs, _noisy_tables_loss),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
-    loss=_noisy_tables_loss,
     default_pair=(_seen("AIDS"), _seen("Flu")),
 ).with_twins(
     Twin(
@@ -210,8 +201,10 @@ two_noisy_tables = Entry(
         title="The 4-anonymous and the 6-anonymous table of the notes, together",
         reason="a patient of both hospitals has one of the conditions that both groups hold, and that may be only one",
         formula="the 4-anonymous table of hospital A, then the 6-anonymous table of hospital B",
-        program=_both_k_anonymous,
-        sampler=partial(every_run, program=_both_k_anonymous),
-        loss=partial(told_apart, program=_both_k_anonymous),
+        code=Code(
+            _both_k_anonymous,
+            partial(every_run, program=_both_k_anonymous),
+            partial(told_apart, program=_both_k_anonymous),
+        ),
     ),
 )

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.fixed import every_run, told_apart
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
 Rows = Sequence[Sequence[float]]
 
 DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
@@ -54,7 +53,7 @@ def noise_of(people: int, attributes: int, epsilon: float, delta: float) -> floa
     return 2.0 * math.sqrt(attributes) / (people * widest_shift(epsilon, delta))
 
 
-def _average(data: Rows) -> Floats:
+def _average(data: Rows) -> Reals:
     return np.asarray(np.clip(np.asarray(data, float), -1.0, 1.0).mean(axis=0))
 
 
@@ -65,7 +64,7 @@ def _noisy(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, .
     return tuple(sum(column) / people + rng.normal(scale=sigma) for column in columns)
 
 
-def _noisy_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Floats:
+def _noisy_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Reals:
     return _shifted(_average(data), noise_of(len(data), len(data[0]), epsilon, delta), runs, rng)
 
 
@@ -74,7 +73,7 @@ def _noisy_loss(first: Rows, second: Rows, epsilon: float, delta: float) -> floa
     return gaussian_epsilon(delta, shift / noise_of(len(first), len(first[0]), epsilon, delta))
 
 
-def _shifted(exact: Floats, sigma: float, runs: int, rng: Rng) -> Floats:
+def _shifted(exact: Reals, sigma: float, runs: int, rng: Rng) -> Reals:
     noisy = rng.standard_normal((len(exact), runs))
     noisy *= sigma
     noisy += exact[:, None]
@@ -90,7 +89,7 @@ def _noise_of_one(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[f
     return tuple(float(each + rng.normal(scale=sigma)) for each in _average(data))
 
 
-def _noise_of_one_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Floats:
+def _noise_of_one_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Reals:
     return _shifted(_average(data), noise_of(len(data), 1, epsilon, delta), runs, rng)
 
 
@@ -111,11 +110,9 @@ noisy_mean_vector = Entry(
         "sigma is the least that hides a shift of 2 sqrt(d) / n at (epsilon, delta)"
     ),
     neighbours="lists of n rows of d attributes with one row replaced",
-    program=_noisy,
-    sampler=_noisy_runs,
+    code=Code(_noisy, _noisy_runs, _noisy_loss),
     parameters=(EPSILON, DELTA),
     promise=_approximate,
-    loss=_noisy_loss,
     default_pair=([[1] * 6, *_OTHERS], [[-1] * 6, *_OTHERS]),
 ).with_twins(
     Twin(
@@ -123,17 +120,13 @@ noisy_mean_vector = Entry(
         title="The exact average of many attributes",
         reason="every attribute leans a little towards a member's, and many attributes add up to certainty",
         formula="the average of the n rows, every attribute cut to [-1, 1]",
-        program=_exact,
-        sampler=partial(every_run, program=_exact),
-        loss=partial(told_apart, program=_exact),
+        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
     ),
     Twin(
         name="noise_of_one_attribute",
         title="The average of many attributes, each with the noise that one alone would need",
         reason="a person moves all d attributes at once: sqrt(d) times as far as the noise is for",
         formula="the average of the n rows, plus N(0, sigma^2) in each attribute; sigma hides a shift of 2 / n only",
-        program=_noise_of_one,
-        sampler=_noise_of_one_runs,
-        loss=_noise_of_one_loss,
+        code=Code(_noise_of_one, _noise_of_one_runs, _noise_of_one_loss),
     ),
 )

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.noise import Rng
 
 
-def race(answers: Sequence[float], runs: int, noise: Callable[[int], Floats]) -> tuple[Indices, Floats]:
+def race(answers: Sequence[float], runs: int, noise: Callable[[int], Reals]) -> tuple[Places, Reals]:
     """The index of the largest noisy answer, and that answer; `noise(runs)` draws the noise of one answer.
 
     >>> winner, best = race([1.0, 3.0], 2, np.zeros)
@@ -32,13 +28,13 @@ def race(answers: Sequence[float], runs: int, noise: Callable[[int], Floats]) ->
     return winner, best
 
 
-def chosen(law: Floats, runs: int, rng: Rng) -> Indices:
+def chosen(law: Reals, runs: int, rng: Rng) -> Places:
     """Indices drawn with these probabilities."""
     inner = np.cumsum(law)[:-1]
     return np.searchsorted(inner / law.sum(), rng.random(runs), side="right")
 
 
-def with_values(winner: Indices, values: Floats, candidates: int) -> Masked:
+def with_values(winner: Places, values: Reals, candidates: int) -> Masked:
     """The winner with a value: one coordinate for each candidate, all masked but the winner's."""
     rows = np.arange(len(winner))
     filled, hidden = np.zeros((len(winner), candidates)), np.ones((len(winner), candidates), np.bool_)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.catalogue.selection.draws import race, with_values
 from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, ROOM, SENSITIVITY
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import (
@@ -22,10 +23,7 @@ from dpaudit.losses.selecting import (
     releasing_one_sided,
 )
 
-Rng = np.random.Generator
 Answers = list[float]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 
 def _loss(
@@ -34,7 +32,7 @@ def _loss(
     epsilon: float,
     sensitivity: float,
     *,
-    law: Callable[[Floats, float], Floats],
+    law: Callable[[Reals, float], Reals],
     units: float = 0.5,
 ) -> float:
     """The loss of an index with this law, at a rate of `units` of epsilon / sensitivity."""
@@ -50,7 +48,7 @@ def _one_sided(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> i
     return noisy.index(max(noisy))
 
 
-def _exponential(rng: Rng, scale: float, size: int) -> Floats:
+def _exponential(rng: Rng, scale: float, size: int) -> Reals:
     noise = rng.standard_exponential(size)
     noise *= scale
     return noise
@@ -58,7 +56,7 @@ def _exponential(rng: Rng, scale: float, size: int) -> Floats:
 
 def _one_sided_runs(
     data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 2.0
-) -> Indices:
+) -> Places:
     return race(data, runs, partial(_exponential, rng, units * sensitivity / epsilon))[0]
 
 
@@ -84,7 +82,7 @@ def _one_sided_value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: 
     return max(answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data)
 
 
-def _one_sided_value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _one_sided_value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return race(data, runs, partial(_exponential, rng, 2.0 * sensitivity / epsilon))[1]
 
 
@@ -104,11 +102,9 @@ report_noisy_max_exponential = Entry(
     formula="the index of the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_one_sided,
-    sampler=_one_sided_runs,
+    code=Code(_one_sided, _one_sided_runs, partial(_loss, law=permute_and_flip)),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
-    loss=partial(_loss, law=permute_and_flip),
     default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
 ).with_twins(
     Twin(
@@ -116,18 +112,18 @@ report_noisy_max_exponential = Entry(
         title="Report Noisy Max over any queries with exponential noise of half the mean",
         reason="a mean of sensitivity / epsilon suits answers that all move one way; else a margin of 2 is 2 epsilon",
         formula="the index of the largest answer after each got its own exponential draw of mean sensitivity / epsilon",
-        program=_one_sided_counts_noise,
-        sampler=partial(_one_sided_runs, units=1.0),
-        loss=partial(_loss, law=permute_and_flip, units=1.0),
+        code=Code(
+            _one_sided_counts_noise,
+            partial(_one_sided_runs, units=1.0),
+            partial(_loss, law=permute_and_flip, units=1.0),
+        ),
     ),
     Twin(
         name="value_released",
         title="Report Noisy Max with exponential noise that gives away the noisy answer",
         reason="the noise is never negative: a value below the largest answer of a dataset cannot come from it",
         formula="the index of the largest noisy answer, and that noisy answer",
-        program=_one_sided_value,
-        sampler=_one_sided_value_runs,
-        loss=_one_sided_value_loss,
+        code=Code(_one_sided_value, _one_sided_value_runs, _one_sided_value_loss),
         default_pair=([0, 0], [1, 1]),
     ),
     Twin(
@@ -136,9 +132,7 @@ report_noisy_max_exponential = Entry(
         reason="the noise is never negative: a maximum below the largest answer of a dataset cannot come from it",
         formula="the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon, "
         "without its index",
-        program=_one_sided_value_only,
-        sampler=_one_sided_value_only_runs,
-        loss=_one_sided_value_only_loss,
+        code=Code(_one_sided_value_only, _one_sided_value_only_runs, _one_sided_value_only_loss),
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
 )
@@ -152,14 +146,14 @@ def _gumbel(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
     return noisy.index(max(noisy))
 
 
-def _gumbel_noise(rng: Rng, scale: float, size: int) -> Floats:
+def _gumbel_noise(rng: Rng, scale: float, size: int) -> Reals:
     noise = rng.standard_exponential(size)
     np.log(noise, out=noise)
     noise *= -scale
     return noise
 
 
-def _gumbel_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+def _gumbel_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
     return race(data, runs, partial(_gumbel_noise, rng, 2.0 * sensitivity / epsilon))[0]
 
 
@@ -168,7 +162,7 @@ def _inverse_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float) 
     return noisy.index(max(noisy))
 
 
-def _inverse_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+def _inverse_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
     return race(data, runs, partial(_gumbel_noise, rng, epsilon / (2.0 * sensitivity)))[0]
 
 
@@ -182,7 +176,7 @@ def _wrong_tail(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> 
     return noisy.index(max(noisy))
 
 
-def _wrong_tail_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+def _wrong_tail_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
     return race(data, runs, partial(_gumbel_noise, rng, -2.0 * sensitivity / epsilon))[0]
 
 
@@ -215,11 +209,9 @@ report_noisy_max_gumbel = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_gumbel,
-    sampler=_gumbel_runs,
+    code=Code(_gumbel, _gumbel_runs, partial(_loss, law=exponential)),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
-    loss=partial(_loss, law=exponential),
     default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
 ).with_twins(
     Twin(
@@ -227,9 +219,7 @@ report_noisy_max_gumbel = Entry(
         title="Report Noisy Max with Gumbel noise of the inverse scale",
         reason="the scale grows with epsilon: at epsilon 1 and sensitivity 1 it is 4 times too small",
         formula="the index of the largest answer after each got its own draw of Gumbel(epsilon / (2 sensitivity))",
-        program=_inverse_scale,
-        sampler=_inverse_scale_runs,
-        loss=_inverse_scale_loss,
+        code=Code(_inverse_scale, _inverse_scale_runs, _inverse_scale_loss),
         default_pair=([1, -1, -1], [0, 0, 0]),
     ),
     Twin(
@@ -237,9 +227,7 @@ report_noisy_max_gumbel = Entry(
         title="Report Noisy Max with Gumbel noise for minima",
         reason="its upper tail falls doubly exponentially: a candidate that lies behind many others all but never wins",
         formula="the index of the largest answer after each lost its own draw of Gumbel(2 sensitivity / epsilon)",
-        program=_wrong_tail,
-        sampler=_wrong_tail_runs,
-        loss=partial(_loss, law=last_clock),
+        code=Code(_wrong_tail, _wrong_tail_runs, partial(_loss, law=last_clock)),
         default_pair=([0, 1, 1, 1, 1, 1], [-1, 2, 2, 2, 2, 2]),
     ),
     Twin(
@@ -247,9 +235,7 @@ report_noisy_max_gumbel = Entry(
         title="Report Noisy Max with Gumbel noise that gives away the noisy answer",
         reason="the lower tail of a Gumbel falls doubly exponentially: the lower the value, the larger the ratio",
         formula="the index of the largest noisy answer, and that noisy answer",
-        program=_gumbel_value,
-        sampler=_gumbel_value_runs,
-        loss=_gumbel_value_loss,
+        code=Code(_gumbel_value, _gumbel_value_runs, _gumbel_value_loss),
         default_pair=([0, 0, 0], [1, 1, 1]),
     ),
 )

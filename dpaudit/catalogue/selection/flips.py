@@ -6,9 +6,10 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.arrays import Places, Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.selection.draws import chosen
 from dpaudit.catalogue.selection.races import ROOM
@@ -17,13 +18,10 @@ from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential, flip_in_order, flip_one_coin
 from dpaudit.losses.selecting import permute_and_flip as law_of
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 Utilities = list[float]
 
 
-def _heads(data: Utilities, rate: float) -> Floats:
+def _heads(data: Utilities, rate: float) -> Reals:
     utilities = np.asarray(data, float)
     return np.asarray(np.exp(rate * (utilities - utilities.max())))
 
@@ -35,7 +33,7 @@ def _permute_and_flip(data: Utilities, rng: Rng, epsilon: float, sensitivity: fl
     return candidate
 
 
-def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Indices:
+def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Places:
     """In random order is: at independent uniform times, and the earliest of the heads wins."""
     earliest, winner = np.full(runs, 2.0), np.zeros(runs, np.intp)
     for candidate, chance in enumerate(_heads(data, units * epsilon / sensitivity)):
@@ -67,7 +65,7 @@ def _no_permutation(data: Utilities, rng: Rng, epsilon: float, sensitivity: floa
     return candidate
 
 
-def _no_permutation_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+def _no_permutation_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
     winner = np.full(runs, -1, np.intp)
     for candidate, chance in enumerate(_heads(data, epsilon / (2.0 * sensitivity))):
         left = np.flatnonzero(winner < 0)
@@ -88,7 +86,7 @@ def _one_coin(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> 
     return candidate
 
 
-def _one_coin_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+def _one_coin_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
     coin = rng.random(runs)
     earliest, winner = np.full(runs, 2.0), np.zeros(runs, np.intp)
     for candidate, chance in enumerate(_heads(data, epsilon / (2.0 * sensitivity))):
@@ -111,7 +109,7 @@ def _drawn_again(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) 
             return candidate
 
 
-def _drawn_again_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+def _drawn_again_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
     return chosen(exponential(np.asarray(data, float), epsilon / (2.0 * sensitivity)), runs, rng)
 
 
@@ -133,11 +131,9 @@ permute_and_flip = Entry(
     ),
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
     adjacency=("all-differ",),
-    program=_permute_and_flip,
-    sampler=_runs,
+    code=Code(_permute_and_flip, _runs, _loss),
     parameters=(EPSILON, UTILITY),
     promise=pure,
-    loss=_loss,
     default_pair=([1, -1, -1, -1, -1], [0, 0, 0, 0, 0]),
 ).with_twins(
     Twin(
@@ -145,9 +141,7 @@ permute_and_flip = Entry(
         title="Permute-and-flip without the 2 in the exponent",
         reason="the best utility and another one can move apart by 2 sensitivities: e^(2 epsilon) in one coin",
         formula="as permute-and-flip, with coins of probability e^(epsilon (u(r) - best) / sensitivity)",
-        program=_factor_two_missing,
-        sampler=partial(_runs, units=1.0),
-        loss=partial(_loss, units=1.0),
+        code=Code(_factor_two_missing, partial(_runs, units=1.0), partial(_loss, units=1.0)),
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
     ),
     Twin(
@@ -155,9 +149,7 @@ permute_and_flip = Entry(
         title="Flip without permute: always from the first candidate to the last",
         reason="where the first candidate is the best its coin shows heads, and no other can ever be reported",
         formula="as permute-and-flip, in the order of the candidates",
-        program=_no_permutation,
-        sampler=_no_permutation_runs,
-        loss=_no_permutation_loss,
+        code=Code(_no_permutation, _no_permutation_runs, _no_permutation_loss),
         default_pair=([1, 0, 0], [0, 1, 0]),
     ),
     Twin(
@@ -166,9 +158,7 @@ permute_and_flip = Entry(
         reason="all that lie behind win or lose together, however many: a leader that falls back among them "
         "loses its lead, and shares with all of them what is left",
         formula="as permute-and-flip, with one uniform draw compared with every candidate's probability",
-        program=_one_coin,
-        sampler=_one_coin_runs,
-        loss=_one_coin_loss,
+        code=Code(_one_coin, _one_coin_runs, _one_coin_loss),
         default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
     ),
     Twin(
@@ -176,9 +166,7 @@ permute_and_flip = Entry(
         title="Permute-and-flip that puts refused candidates back",
         reason="candidates drawn with replacement until one is accepted are the exponential mechanism",
         formula="a candidate drawn uniformly, with replacement, until its coin shows heads",
-        program=_drawn_again,
-        sampler=_drawn_again_runs,
-        loss=_drawn_again_loss,
+        code=Code(_drawn_again, _drawn_again_runs, _drawn_again_loss),
         broken=False,
     ),
 )

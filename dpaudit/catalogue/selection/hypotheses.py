@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.selection.draws import Masked, chosen, with_values
+from dpaudit.catalogue.selection.draws import chosen, with_values
 from dpaudit.catalogue.selection.races import ROOM
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential
 
-Rng = np.random.Generator
 Records = list[int]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 # a record is one of five kinds; row: its losses for three hypotheses, all in [0, 1], so that Delta = 1
 LOSSES = ((0.0, 1.0, 0.5), (1.0, 0.0, 0.5), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
@@ -28,7 +26,7 @@ PENALTY = Parameter(
 )
 
 
-def average_losses(data: Records) -> Floats:
+def average_losses(data: Records) -> Reals:
     """The average loss of each hypothesis on the records.
 
     >>> average_losses([0, 1])
@@ -49,11 +47,11 @@ def _learning(data: Records, rng: Rng, epsilon: float) -> int:
     return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
 
 
-def _law(data: Records, epsilon: float) -> Floats:
+def _law(data: Records, epsilon: float) -> Reals:
     return exponential(-average_losses(data), epsilon * len(data) / 2.0)
 
 
-def _runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+def _runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Places:
     return chosen(_law(data, epsilon), runs, rng)
 
 
@@ -70,7 +68,7 @@ def _sum_for_average(data: Records, rng: Rng, epsilon: float) -> int:
     return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
 
 
-def _sum_for_average_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+def _sum_for_average_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Places:
     return _runs(data, runs, rng, epsilon * len(data))
 
 
@@ -83,7 +81,7 @@ def _n_left_out(data: Records, rng: Rng, epsilon: float) -> int:
     return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
 
 
-def _n_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+def _n_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Places:
     return _runs(data, runs, rng, epsilon / len(data))
 
 
@@ -97,11 +95,11 @@ def _regularised(data: Records, rng: Rng, epsilon: float, penalty: float) -> int
     return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
 
 
-def _regularised_law(data: Records, epsilon: float, penalty: float) -> Floats:
+def _regularised_law(data: Records, epsilon: float, penalty: float) -> Reals:
     return exponential(-average_losses(data) - penalty * np.arange(3.0), epsilon * len(data) / 2.0)
 
 
-def _regularised_runs(data: Records, runs: int, rng: Rng, epsilon: float, penalty: float) -> Indices:
+def _regularised_runs(data: Records, runs: int, rng: Rng, epsilon: float, penalty: float) -> Places:
     return chosen(_regularised_law(data, epsilon, penalty), runs, rng)
 
 
@@ -123,7 +121,7 @@ def _best(data: Records) -> list[int]:
     return [h for h in HYPOTHESES if averages[h] == min(averages)]
 
 
-def _minimiser_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Indices:
+def _minimiser_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Places:
     best = np.array(_best(data), np.intp)
     return best[rng.integers(len(best), size=runs)]
 
@@ -158,11 +156,9 @@ exponential_mechanism_learning = Entry(
     ),
     formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), -u(h) its average loss in [0, 1]",
     neighbours="lists of n records, one of them replaced",
-    program=_learning,
-    sampler=_runs,
+    code=Code(_learning, _runs, _loss),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
-    loss=_loss,
     default_pair=([2, 3, 3, 3, 3], [3, 3, 3, 3, 3]),
 ).with_twins(
     Twin(
@@ -170,9 +166,7 @@ exponential_mechanism_learning = Entry(
         title="Learning by the exponential mechanism, with the sum of losses in the place of the average",
         reason="n times the sum is n^2 averages: one record moves it by n, as if its sensitivity were n times smaller",
         formula="hypothesis h with probability proportional to e^(-epsilon n (sum of losses of h) / 2)",
-        program=_sum_for_average,
-        sampler=_sum_for_average_runs,
-        loss=_sum_for_average_loss,
+        code=Code(_sum_for_average, _sum_for_average_runs, _sum_for_average_loss),
         default_pair=([0, 0, 0, 1, 1], [1, 0, 0, 1, 1]),
     ),
     Twin(
@@ -180,9 +174,7 @@ exponential_mechanism_learning = Entry(
         title="Learning without any noise: the minimiser of the average loss",
         reason="a hypothesis that is not among the best is never chosen, and one record can put it there",
         formula="the hypothesis with the least average loss, one of them at random where several have it",
-        program=_minimiser,
-        sampler=_minimiser_runs,
-        loss=_minimiser_loss,
+        code=Code(_minimiser, _minimiser_runs, _minimiser_loss),
         default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4]),
     ),
     Twin(
@@ -190,18 +182,14 @@ exponential_mechanism_learning = Entry(
         title="Learning by the exponential mechanism, with the training loss of the hypothesis",
         reason="the average loss is released without noise: where it moved, no output is common to both datasets",
         formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), and its average loss, -u(h)",
-        program=_loss_released,
-        sampler=_loss_released_runs,
-        loss=_loss_released_loss,
+        code=Code(_loss_released, _loss_released_runs, _loss_released_loss),
     ),
     Twin(
         name="regularised",
         title="Learning by the exponential mechanism with a penalty on hypotheses",
         reason="the penalty R does not depend on the records, so it moves no utility",
         formula="hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)",
-        program=_regularised,
-        sampler=_regularised_runs,
-        loss=_regularised_loss,
+        code=Code(_regularised, _regularised_runs, _regularised_loss),
         parameters=(PENALTY,),
         broken=False,
     ),
@@ -210,9 +198,7 @@ exponential_mechanism_learning = Entry(
         title="Learning by the exponential mechanism without the factor n",
         reason="the utilities then move by 1 / n only, and the loss is epsilon / n",
         formula="hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss",
-        program=_n_left_out,
-        sampler=_n_left_out_runs,
-        loss=_n_left_out_loss,
+        code=Code(_n_left_out, _n_left_out_runs, _n_left_out_loss),
         default_pair=([0, 2], [0, 3]),
         broken=False,
     ),

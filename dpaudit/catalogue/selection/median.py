@@ -7,10 +7,11 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Places, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.selection.draws import chosen
 from dpaudit.catalogue.selection.races import ROOM
@@ -18,10 +19,7 @@ from dpaudit.catalogue.selection.utilities import CHEEMA
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential
 
-Rng = np.random.Generator
 Records = list[int]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 TOP = Parameter("top", 9, "units of the records", "the largest value; the least is 0", partial(validate.whole, least=1))
 
@@ -37,11 +35,11 @@ def _private_median(data: Records, rng: Rng, epsilon: float, top: int) -> int:
     return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
 
 
-def _law(data: Records, epsilon: float, top: int) -> Floats:
+def _law(data: Records, epsilon: float, top: int) -> Reals:
     return exponential(-np.array([float(_imbalance(data, value)) for value in range(top + 1)]), epsilon / 2.0)
 
 
-def _runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+def _runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
     return chosen(_law(data, epsilon, top), runs, rng)
 
 
@@ -54,7 +52,7 @@ def _share_sensitivity(data: Records, rng: Rng, epsilon: float, top: int) -> int
     return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
 
 
-def _share_sensitivity_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+def _share_sensitivity_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
     return _runs(data, runs, rng, epsilon * len(data), top)
 
 
@@ -68,13 +66,13 @@ def _range_from_data(data: Records, rng: Rng, epsilon: float, top: int) -> int:
     return values[int(rng.choice(len(values), p=[weight / sum(weights) for weight in weights]))]
 
 
-def _inner_law(data: Records, epsilon: float, top: int) -> Floats:
+def _inner_law(data: Records, epsilon: float, top: int) -> Reals:
     values = np.arange(top + 1)
     law = np.where((min(data) <= values) & (values <= max(data)), _law(data, epsilon, top), 0.0)
     return np.asarray(law / law.sum())
 
 
-def _range_from_data_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+def _range_from_data_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
     return chosen(_inner_law(data, epsilon, top), runs, rng)
 
 
@@ -88,12 +86,12 @@ def _distance_to_median(data: Records, rng: Rng, epsilon: float, top: int) -> in
     return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
 
 
-def _distance_law(data: Records, epsilon: float, top: int) -> Floats:
+def _distance_law(data: Records, epsilon: float, top: int) -> Reals:
     median = sorted(data)[(len(data) - 1) // 2]
     return exponential(-np.abs(np.arange(top + 1.0) - median), epsilon / 2.0)
 
 
-def _distance_to_median_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Indices:
+def _distance_to_median_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
     return chosen(_distance_law(data, epsilon, top), runs, rng)
 
 
@@ -111,7 +109,7 @@ def _unmixed_chain(data: Records, rng: Rng, epsilon: float, top: int, steps: int
     return here
 
 
-def _chain_law(data: Records, epsilon: float, top: int, steps: int) -> Floats:
+def _chain_law(data: Records, epsilon: float, top: int, steps: int) -> Reals:
     """The start times the power of the matrix of one step, from here (row) to there (column)."""
     imbalance = np.array([float(_imbalance(data, value)) for value in range(top + 1)])
     step = np.zeros((top + 1, top + 1))
@@ -122,7 +120,7 @@ def _chain_law(data: Records, epsilon: float, top: int, steps: int) -> Floats:
     return np.asarray(np.linalg.matrix_power(step, steps)[sorted(data)[(len(data) - 1) // 2]])
 
 
-def _unmixed_chain_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int, steps: int) -> Indices:
+def _unmixed_chain_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int, steps: int) -> Places:
     return chosen(_chain_law(data, epsilon, top, steps), runs, rng)
 
 
@@ -141,11 +139,9 @@ private_median = Entry(
         "value v in 0, ..., top with probability proportional to e^(-epsilon |records below v - records above v| / 2)"
     ),
     neighbours="lists of whole numbers from 0 to `top`, one record more or less",
-    program=_private_median,
-    sampler=_runs,
+    code=Code(_private_median, _runs, _loss),
     parameters=(EPSILON, TOP),
     promise=pure_if_added_or_removed,
-    loss=_loss,
     default_pair=([2, 3, 3, 4, 7], [2, 3, 3, 4, 7, 9]),
 ).with_twins(
     Twin(
@@ -153,9 +149,7 @@ private_median = Entry(
         title="A private median with the sensitivity of shares and the utility in records",
         reason="a share of n records moves by 1 / n, their number by 1: the sensitivity is taken n times too small",
         formula="value v with probability proportional to e^(-epsilon n |records below v - records above v| / 2)",
-        program=_share_sensitivity,
-        sampler=_share_sensitivity_runs,
-        loss=_share_sensitivity_loss,
+        code=Code(_share_sensitivity, _share_sensitivity_runs, _share_sensitivity_loss),
         default_pair=([0, 0, 1, 1], [0, 0, 1, 1, 9]),
     ),
     Twin(
@@ -163,18 +157,14 @@ private_median = Entry(
         title="A private median, chosen between the least and the largest record",
         reason="values beyond the largest record are never reported: a person who lies there shows",
         formula="as the private median, among the values from the least record to the largest",
-        program=_range_from_data,
-        sampler=_range_from_data_runs,
-        loss=_range_from_data_loss,
+        code=Code(_range_from_data, _range_from_data_runs, _range_from_data_loss),
     ),
     Twin(
         name="distance_to_median",
         title="A private median with the distance to the median as utility",
         reason="one record can move the median across the whole range, and the exponent allows for 1",
         formula="value v with probability proportional to e^(-epsilon |v - median| / 2)",
-        program=_distance_to_median,
-        sampler=_distance_to_median_runs,
-        loss=_distance_to_median_loss,
+        code=Code(_distance_to_median, _distance_to_median_runs, _distance_to_median_loss),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),
     Twin(
@@ -182,9 +172,7 @@ private_median = Entry(
         title="A private median by a Markov chain that is stopped too early",
         reason="after a few steps the law still depends on the start, and the start is the exact median",
         formula="`steps` Metropolis steps of +1 or -1 towards the private median, from the exact one",
-        program=_unmixed_chain,
-        sampler=_unmixed_chain_runs,
-        loss=_unmixed_chain_loss,
+        code=Code(_unmixed_chain, _unmixed_chain_runs, _unmixed_chain_loss),
         parameters=(STEPS,),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),

@@ -9,16 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Masked, Places
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import pure
-from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.catalogue.selection.draws import race, with_values
 from dpaudit.losses.comparisons import below, winning
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import releasing
-
-Rng = np.random.Generator
-Indices = npt.NDArray[np.intp]
 
 HEAD_START = Parameter("head_start", 1.0, "counts", "what the first count is given, known to all", validate.real)
 
@@ -31,7 +29,7 @@ def _report_noisy_max(data: list[float], rng: Rng, epsilon: float) -> int:
     return noisy.index(max(noisy))
 
 
-def _report_noisy_max_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+def _report_noisy_max_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
     return race(data, runs, partial(laplace, rng, 1.0 / epsilon))[0]
 
 
@@ -47,7 +45,7 @@ def _half_noise(data: list[float], rng: Rng, epsilon: float) -> int:
     return noisy.index(max(noisy))
 
 
-def _half_noise_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+def _half_noise_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
     return _report_noisy_max_runs(data, runs, rng, 2.0 * epsilon)
 
 
@@ -66,7 +64,7 @@ def _best_of_each_draw(data: list[float]) -> list[int]:
     return [start + 2 * int(np.argmax(data[start::2])) for start in (0, 1)]
 
 
-def _recycled_noise_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+def _recycled_noise_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
     places = _best_of_each_draw(data)
     return np.array(places)[_report_noisy_max_runs([data[place] for place in places], runs, rng, epsilon)]
 
@@ -92,7 +90,7 @@ def _leader_and_runner_up(data: list[float]) -> tuple[int, int]:
     return leader, int(np.argmax([-math.inf if j == leader else answer for j, answer in enumerate(data)]))
 
 
-def _noise_on_the_leader_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+def _noise_on_the_leader_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
     leader, runner_up = _leader_and_runner_up(data)
     return np.where(data[leader] + laplace(rng, 1.0 / epsilon, runs) > data[runner_up], leader, runner_up)
 
@@ -132,7 +130,7 @@ def _grouped(data: list[float], rng: Rng, epsilon: float) -> int:
     return noisy.index(max(noisy)) // 2
 
 
-def _grouped_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Indices:
+def _grouped_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
     return _report_noisy_max_runs(data, runs, rng, epsilon) // 2
 
 
@@ -153,7 +151,7 @@ def _ahead(data: list[float], head_start: float) -> list[float]:
     return [data[0] + head_start, *data[1:]]
 
 
-def _head_start_runs(data: list[float], runs: int, rng: Rng, epsilon: float, head_start: float) -> Indices:
+def _head_start_runs(data: list[float], runs: int, rng: Rng, epsilon: float, head_start: float) -> Places:
     return _report_noisy_max_runs(_ahead(data, head_start), runs, rng, epsilon)
 
 
@@ -171,11 +169,9 @@ report_noisy_max = Entry(
     formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon)",
     neighbours="counts that one person raises, or lowers, by at most 1 each: all in the same direction",
     adjacency=("up", "down"),
-    program=_report_noisy_max,
-    sampler=_report_noisy_max_runs,
+    code=Code(_report_noisy_max, _report_noisy_max_runs, _report_noisy_max_loss),
     parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
     promise=pure,
-    loss=_report_noisy_max_loss,
     default_pair=([1, 1, 1, 1, 0], [0, 0, 0, 0, 0]),
 ).with_twins(
     Twin(
@@ -183,18 +179,12 @@ report_noisy_max = Entry(
         title="Report Noisy Max with noise of half the scale",
         reason="with Lap(1 / (2 epsilon)) a margin of 1 between two answers is worth 2 epsilon, not epsilon",
         formula="the index of the largest answer after each got its own draw of Lap(1 / (2 epsilon))",
-        program=_half_noise,
-        sampler=_half_noise_runs,
-        loss=_half_noise_loss,
+        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
     ),
     Twin(
         name="replace_one",
         title="Report Noisy Max over counts, claimed for replacing one person",
         reason="one count can rise while another falls, so a margin moves by 2: the proof needs all to move one way",
-        formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon)",
-        program=_report_noisy_max,
-        sampler=_report_noisy_max_runs,
-        loss=_report_noisy_max_loss,
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
         neighbours="counts after one person is replaced by another: some rise by 1 and others fall by 1",
         adjacency=("all-differ",),
@@ -204,9 +194,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max that gives away the noisy count with the index",
         reason="a low value says that all noisy counts were low: each of them costs epsilon, as if all were released",
         formula="the index of the largest noisy answer, and that noisy answer",
-        program=_value_released,
-        sampler=_value_released_runs,
-        loss=_value_released_loss,
+        code=Code(_value_released, _value_released_runs, _value_released_loss),
         default_pair=([0, 0, 0, 0], [1, 1, 1, 1]),
     ),
     Twin(
@@ -214,9 +202,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max that uses two draws of noise over and over",
         reason="counts that share a draw are compared exactly: only the largest of them can win",
         formula="the index of the largest answer after they got, in turn, one of two draws of Lap(1 / epsilon)",
-        program=_recycled_noise,
-        sampler=_recycled_noise_runs,
-        loss=_recycled_noise_loss,
+        code=Code(_recycled_noise, _recycled_noise_runs, _recycled_noise_loss),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
     Twin(
@@ -224,9 +210,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max with noise on the largest count only",
         reason="only the exact leader and the exact runner-up can be reported: the others never",
         formula="the index of the largest answer after the largest alone got a draw of Lap(1 / epsilon)",
-        program=_noise_on_the_leader,
-        sampler=_noise_on_the_leader_runs,
-        loss=_noise_on_the_leader_loss,
+        code=Code(_noise_on_the_leader, _noise_on_the_leader_runs, _noise_on_the_leader_loss),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
     Twin(
@@ -234,9 +218,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max that says only in which pair of counts the winner is",
         reason="the group is computed from the index, and post-processing costs nothing",
         formula="half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)",
-        program=_grouped,
-        sampler=_grouped_runs,
-        loss=_grouped_loss,
+        code=Code(_grouped, _grouped_runs, _grouped_loss),
         broken=False,
     ),
     Twin(
@@ -244,9 +226,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max with a head start for the first count",
         reason="the head start does not depend on the data, so every count still moves by at most 1",
         formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",
-        program=_head_start,
-        sampler=_head_start_runs,
-        loss=_head_start_loss,
+        code=Code(_head_start, _head_start_runs, _head_start_loss),
         parameters=(HEAD_START,),
         broken=False,
     ),

@@ -5,21 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.selection.draws import Masked, race, with_values
+from dpaudit.catalogue.selection.draws import race, with_values
 from dpaudit.losses.comparisons import winning
 from dpaudit.losses.discrete import largest_log_ratio, log_ratios
 from dpaudit.losses.selecting import releasing, top_two
 
-Rng = np.random.Generator
 Answers = list[float]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 ROOM = "dpaudit.catalogue.selection"
 SENSITIVITY = Parameter(
@@ -36,7 +33,7 @@ def _general(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int
 
 def _laplace_runs(
     data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 2.0
-) -> Indices:
+) -> Places:
     return race(data, runs, partial(laplace, rng, units * sensitivity / epsilon))[0]
 
 
@@ -54,7 +51,7 @@ def _value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> 
     return max(answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data)
 
 
-def _value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Floats:
+def _value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return race(data, runs, partial(laplace, rng, 2.0 * sensitivity / epsilon))[1]
 
 
@@ -69,7 +66,7 @@ def _top_two(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tup
     return tuple(ranking[:2])
 
 
-def _top_two_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Indices:
+def _top_two_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
     noisy = laplace(rng, 2.0 * sensitivity / epsilon, len(data) * runs).reshape(len(data), runs)
     noisy += np.asarray(data, float)[:, None]
     best = np.argmax(noisy, axis=0)
@@ -111,11 +108,9 @@ report_noisy_max_general = Entry(
     formula="the index of the largest answer after each got its own draw of Lap(2 sensitivity / epsilon)",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_general,
-    sampler=_laplace_runs,
+    code=Code(_general, _laplace_runs, _laplace_loss),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
-    loss=_laplace_loss,
     default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
 ).with_twins(
     Twin(
@@ -123,9 +118,7 @@ report_noisy_max_general = Entry(
         title="Report Noisy Max over any queries with the noise for counts",
         reason="answers that move in opposite directions change a margin by 2: with the noise for counts 2 epsilon",
         formula="the index of the largest answer after each got its own draw of Lap(sensitivity / epsilon)",
-        program=_counts_noise,
-        sampler=partial(_laplace_runs, units=1.0),
-        loss=partial(_laplace_loss, units=1.0),
+        code=Code(_counts_noise, partial(_laplace_runs, units=1.0), partial(_laplace_loss, units=1.0)),
         default_pair=([-1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
     ),
     Twin(
@@ -133,9 +126,7 @@ report_noisy_max_general = Entry(
         title="The noisy maximum itself in the place of its index",
         reason="a low maximum says that all noisy answers were low: each costs epsilon / 2, so n answers n epsilon / 2",
         formula="the largest answer after each got its own draw of Lap(2 sensitivity / epsilon), without its index",
-        program=_value_only,
-        sampler=_value_only_runs,
-        loss=_value_only_loss,
+        code=Code(_value_only, _value_only_runs, _value_only_loss),
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
     Twin(
@@ -143,9 +134,7 @@ report_noisy_max_general = Entry(
         title="Report Noisy Max that names the second as well",
         reason="one draw of noise pays for one name: two names can cost 2 epsilon",
         formula="the indices of the two largest after each answer got one draw of Lap(2 sensitivity / epsilon)",
-        program=_top_two,
-        sampler=_top_two_runs,
-        loss=_top_two_loss,
+        code=Code(_top_two, _top_two_runs, _top_two_loss),
         default_pair=([0, 0, 0, 0, 0, 0], [-1, -1, 1, 1, 1, 1]),
     ),
     Twin(
@@ -154,9 +143,7 @@ report_noisy_max_general = Entry(
         reason="the index costs epsilon and the fresh answer another epsilon: the claim counts one of them",
         formula="the index of the largest answer after each got a draw of Lap(2 sensitivity / epsilon), and that "
         "answer plus a fresh draw of Lap(sensitivity / epsilon)",
-        program=_unpaid_value,
-        sampler=_unpaid_value_runs,
-        loss=_unpaid_value_loss,
+        code=Code(_unpaid_value, _unpaid_value_runs, _unpaid_value_loss),
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
     ),
 )

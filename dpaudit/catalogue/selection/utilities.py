@@ -6,19 +6,17 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
-from dpaudit.catalogue.selection.draws import Masked, chosen, with_values
+from dpaudit.catalogue.selection.draws import chosen, with_values
 from dpaudit.catalogue.selection.races import ROOM
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 Utilities = list[float]
 
 CHEEMA = "Cheema & Huszár, notes 004, 'The exponential mechanism'"
@@ -39,7 +37,7 @@ def _exponential(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) 
     return int(rng.choice(len(data), p=[weight / sum(weights) for weight in weights]))
 
 
-def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Indices:
+def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Places:
     return chosen(exponential(np.asarray(data, float), units * epsilon / sensitivity), runs, rng)
 
 
@@ -80,7 +78,7 @@ def _cut(data: Utilities, limit: float) -> Utilities:
     return [min(max(utility, -limit), limit) for utility in data]
 
 
-def _cut_off_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, limit: float) -> Indices:
+def _cut_off_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, limit: float) -> Places:
     return _runs(_cut(data, limit), runs, rng, epsilon, sensitivity)
 
 
@@ -96,11 +94,9 @@ exponential_mechanism = Entry(
     formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity))",
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
     adjacency=("all-differ",),
-    program=_exponential,
-    sampler=_runs,
+    code=Code(_exponential, _runs, _loss),
     parameters=(EPSILON, UTILITY),
     promise=pure,
-    loss=_loss,
     default_pair=([0, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]),
 ).with_twins(
     Twin(
@@ -108,18 +104,14 @@ exponential_mechanism = Entry(
         title="The exponential mechanism without the 2 in the exponent",
         reason="a weight moves by e^epsilon and the sum of weights by e^epsilon the other way: 2 epsilon together",
         formula="candidate r with probability proportional to e^(epsilon u(r) / sensitivity)",
-        program=_factor_two_missing,
-        sampler=partial(_runs, units=1.0),
-        loss=partial(_loss, units=1.0),
+        code=Code(_factor_two_missing, partial(_runs, units=1.0), partial(_loss, units=1.0)),
     ),
     Twin(
         name="utility_released",
         title="The exponential mechanism with the exact utility of the winner",
         reason="the utility is released without noise: where it moved, the two datasets have no output in common",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), and u(r)",
-        program=_utility_released,
-        sampler=_utility_released_runs,
-        loss=_utility_released_loss,
+        code=Code(_utility_released, _utility_released_runs, _utility_released_loss),
         default_pair=([0, 1, 2], [0, 1, 3]),
     ),
     Twin(
@@ -127,9 +119,7 @@ exponential_mechanism = Entry(
         title="The exponential mechanism with powers of two",
         reason="2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
         formula="candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))",
-        program=_powers_of_two,
-        sampler=partial(_runs, units=0.5 * math.log(2.0)),
-        loss=partial(_loss, units=0.5 * math.log(2.0)),
+        code=Code(_powers_of_two, partial(_runs, units=0.5 * math.log(2.0)), partial(_loss, units=0.5 * math.log(2.0))),
         broken=False,
     ),
     Twin(
@@ -137,9 +127,7 @@ exponential_mechanism = Entry(
         title="The exponential mechanism with utilities cut off",
         reason="cutting off at limits known to all never moves two utilities further apart",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit",
-        program=_cut_off,
-        sampler=_cut_off_runs,
-        loss=_cut_off_loss,
+        code=Code(_cut_off, _cut_off_runs, _cut_off_loss),
         parameters=(LIMIT,),
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
         broken=False,
@@ -158,11 +146,11 @@ def _most_common(data: Votes, rng: Rng, epsilon: float, candidates: int) -> int:
     return int(rng.choice(candidates, p=[weight / sum(weights) for weight in weights]))
 
 
-def _counts(data: Votes, candidates: int) -> Floats:
+def _counts(data: Votes, candidates: int) -> Reals:
     return np.array([float(data.count(value)) for value in range(candidates)])
 
 
-def _most_common_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Indices:
+def _most_common_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Places:
     return chosen(exponential(_counts(data, candidates), epsilon), runs, rng)
 
 
@@ -176,12 +164,12 @@ def _unseen_dropped(data: Votes, rng: Rng, epsilon: float, candidates: int) -> i
     return seen[int(rng.choice(len(seen), p=[weight / sum(weights) for weight in weights]))]
 
 
-def _seen_law(data: Votes, epsilon: float, candidates: int) -> Floats:
+def _seen_law(data: Votes, epsilon: float, candidates: int) -> Reals:
     counts = _counts(data, candidates)
     return exponential(np.where(counts > 0.0, counts, -np.inf), epsilon)
 
 
-def _unseen_dropped_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Indices:
+def _unseen_dropped_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Places:
     return chosen(_seen_law(data, epsilon, candidates), runs, rng)
 
 
@@ -202,7 +190,7 @@ def _unfolded(data: Ballots) -> Votes:
     return [vote for vote, times in data for _ in range(times)]
 
 
-def _weighted_votes_runs(data: Ballots, runs: int, rng: Rng, epsilon: float, candidates: int) -> Indices:
+def _weighted_votes_runs(data: Ballots, runs: int, rng: Rng, epsilon: float, candidates: int) -> Places:
     return _most_common_runs(_unfolded(data), runs, rng, epsilon, candidates)
 
 
@@ -217,11 +205,9 @@ most_common = Entry(
     source=Source(CHEEMA, f"{MCSHERRY}; Dwork & Roth 2014 (utilities that all move one way)"),
     formula="value v with probability proportional to e^(epsilon count(v)): one more record raises counts, lowers none",
     neighbours="lists of values, one record more or less",
-    program=_most_common,
-    sampler=_most_common_runs,
+    code=Code(_most_common, _most_common_runs, _most_common_loss),
     parameters=(EPSILON, VALUES),
     promise=pure_if_added_or_removed,
-    loss=_most_common_loss,
     default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),
 ).with_twins(
     Twin(
@@ -229,18 +215,14 @@ most_common = Entry(
         title="The most common value, chosen among the values that occur",
         reason="a value that nobody has is never reported: the one person who has it shows",
         formula="value v with probability proportional to e^(epsilon count(v)), among the values in the data",
-        program=_unseen_dropped,
-        sampler=_unseen_dropped_runs,
-        loss=_unseen_dropped_loss,
+        code=Code(_unseen_dropped, _unseen_dropped_runs, _unseen_dropped_loss),
     ),
     Twin(
         name="weighted_votes",
         title="The most common value, where a record may count several times",
         reason="a record that counts three times moves a count by 3, and the exponent allows for 1",
         formula="value v with probability proportional to e^(epsilon times(v)), times(v) as the records say",
-        program=_weighted_votes,
-        sampler=_weighted_votes_runs,
-        loss=_weighted_votes_loss,
+        code=Code(_weighted_votes, _weighted_votes_runs, _weighted_votes_loss),
         default_pair=([[0, 1], [0, 1], [1, 1], [2, 1]], [[0, 1], [0, 1], [1, 1], [2, 1], [3, 3]]),
         neighbours="lists of records, each a value and how often it counts, one record more or less",
     ),

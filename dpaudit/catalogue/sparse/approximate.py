@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.sparse.common import BASSI, BOOK, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
 from dpaudit.catalogue.sparse.losses import bits_loss_at
-from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
+from dpaudit.catalogue.sparse.runs import Answers, Rule, bits
 from dpaudit.claims import ApproximateDP
 
 EPSILON = Parameter("epsilon", 2.0, "nats", "the claim", validate.positive)
@@ -123,11 +124,9 @@ sparse_approximate = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_approximate,
-    sampler=partial(bits, rule=RIGHT),
+    code=Code(_approximate, partial(bits, rule=RIGHT), partial(bits_loss_at, rule=RIGHT)),
     parameters=(EPSILON, THRESHOLD, TOPS, DELTA),
     promise=_promise,
-    loss=partial(bits_loss_at, rule=RIGHT),
     default_pair=([0, 0, 0, 0, -1] * 3, [1, 1, 1, 1, -2] * 3),
 ).with_twins(
     Twin(
@@ -135,18 +134,14 @@ sparse_approximate = Entry(
         title="Sparse with the noise of advanced composition upside down",
         reason="the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing",
         formula="as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))",
-        program=_noise_inverted,
-        sampler=partial(bits, rule=INVERTED),
-        loss=partial(bits_loss_at, rule=INVERTED),
+        code=Code(_noise_inverted, partial(bits, rule=INVERTED), partial(bits_loss_at, rule=INVERTED)),
     ),
     Twin(
         name="no_query_noise",
         title="Sparse with the noise of advanced composition on the threshold alone",
         reason="a larger answer cannot be a bottom where a smaller one is the next top, and that is no rare event",
         formula="the threshold gets a draw of Lap(sigma), anew after each top; the answers none",
-        program=_no_query_noise,
-        sampler=partial(bits, rule=NO_QUERY_NOISE),
-        loss=partial(bits_loss_at, rule=NO_QUERY_NOISE),
+        code=Code(_no_query_noise, partial(bits, rule=NO_QUERY_NOISE), partial(bits_loss_at, rule=NO_QUERY_NOISE)),
         default_pair=([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]),
     ),
     Twin(
@@ -154,9 +149,7 @@ sparse_approximate = Entry(
         title="Sparse with the noise of advanced composition and one noisy threshold",
         reason="the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
         formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",
-        program=_threshold_kept,
-        sampler=partial(bits, rule=KEPT),
-        loss=partial(bits_loss_at, rule=KEPT),
+        code=Code(_threshold_kept, partial(bits, rule=KEPT), partial(bits_loss_at, rule=KEPT)),
         broken=False,
     ),
 )

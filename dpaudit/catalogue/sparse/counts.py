@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
+from dpaudit.catalogue.sparse.runs import Answers, Rule, bits
 
 RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once")
 HALVED_AGAIN = Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once")
@@ -50,11 +51,9 @@ sparse_monotone = Entry(
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon); halt at the c-th top",
     neighbours="vectors of answers that all rise, or all fall, by at most 1: counts when one person comes or goes",
     adjacency=("up", "down"),
-    program=_monotone,
-    sampler=partial(bits, rule=RIGHT),
+    code=Code(_monotone, partial(bits, rule=RIGHT), partial(bits_loss, rule=RIGHT)),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
-    loss=partial(bits_loss, rule=RIGHT),
     default_pair=([1, 1, 1, 1, 1, 1, 0, 0], [2, 2, 2, 2, 2, 2, 0, 0]),
 ).with_twins(
     Twin(
@@ -62,9 +61,6 @@ sparse_monotone = Entry(
         title="The noise for counts, on answers that move both ways",
         reason="an answer that falls as the threshold rises moves by 2: each top costs epsilon / c, 3/2 epsilon in all",
         formula="as for counts",
-        program=_monotone,
-        sampler=partial(bits, rule=RIGHT),
-        loss=partial(bits_loss, rule=RIGHT),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
         neighbours=NEIGHBOURS,
         adjacency=("all-differ",),
@@ -74,8 +70,6 @@ sparse_monotone = Entry(
         title="The noise for counts, halved once more",
         reason="each of the c tops costs epsilon / c and the threshold epsilon / 2: 3/2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(c / epsilon); halt at the c-th top",
-        program=_halved_again,
-        sampler=partial(bits, rule=HALVED_AGAIN),
-        loss=partial(bits_loss, rule=HALVED_AGAIN),
+        code=Code(_halved_again, partial(bits, rule=HALVED_AGAIN), partial(bits_loss, rule=HALVED_AGAIN)),
     ),
 )

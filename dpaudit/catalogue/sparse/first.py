@@ -6,20 +6,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
 from dpaudit.catalogue.sparse.losses import bits_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits
+from dpaudit.catalogue.sparse.runs import Answers, Rule, bits
 from dpaudit.losses.comparisons import halting
 from dpaudit.losses.discrete import log_ratios
 from dpaudit.losses.released import announced_threshold_loss
-
-Floats = npt.NDArray[np.float64]
-
 
 RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))
 NO_THRESHOLD_NOISE = Rule(lambda epsilon, c: (0.0, 4.0 / epsilon))
@@ -95,7 +92,7 @@ def _fresh_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) 
 def _fresh_threshold_loss(first: Answers, second: Answers, epsilon: float, threshold: float) -> float:
     """Every comparison has noise of its own, so the log ratios of the bottoms before the top add up."""
 
-    def one_way(p: Floats, q: Floats) -> float:
+    def one_way(p: Reals, q: Reals) -> float:
         ratios = log_ratios(p, q)  # (answer, top or bottom)
         before = np.concatenate([[0.0], np.cumsum(ratios[:, 1])])
         return float(max(np.max(before[:-1] + ratios[:, 0]), before[-1]))
@@ -115,7 +112,7 @@ def _threshold_released(data: Answers, rng: Rng, epsilon: float, threshold: floa
     return noisy_threshold, float(place)
 
 
-def _threshold_released_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float) -> Floats:
+def _threshold_released_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float) -> Reals:
     noisy_threshold = threshold + laplace(rng, 2.0 / epsilon, runs)
     going, place = np.arange(runs), np.full(runs, float(len(data)))
     for j, answer in enumerate(data):
@@ -141,11 +138,9 @@ above_threshold = Entry(
     formula="the threshold gets a draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the first top",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_above_threshold,
-    sampler=partial(bits, rule=RIGHT),
+    code=Code(_above_threshold, partial(bits, rule=RIGHT), partial(bits_loss, rule=RIGHT)),
     parameters=(EPSILON, THRESHOLD),
     promise=pure,
-    loss=partial(bits_loss, rule=RIGHT),
     default_pair=([1, 1, 1, 1, 1, 1, 1, -1], [2, 2, 2, 2, 2, 2, 2, -2]),
 ).with_twins(
     Twin(
@@ -153,9 +148,9 @@ above_threshold = Entry(
         title="AboveThreshold with an exact threshold",
         reason="nothing that the comparisons share is random, so every bottom costs epsilon / 4 of its own",
         formula="each answer gets a draw of Lap(4 / epsilon), the threshold none; halt at the first top",
-        program=_no_threshold_noise,
-        sampler=partial(bits, rule=NO_THRESHOLD_NOISE),
-        loss=partial(bits_loss, rule=NO_THRESHOLD_NOISE),
+        code=Code(
+            _no_threshold_noise, partial(bits, rule=NO_THRESHOLD_NOISE), partial(bits_loss, rule=NO_THRESHOLD_NOISE)
+        ),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     Twin(
@@ -163,9 +158,7 @@ above_threshold = Entry(
         title="AboveThreshold with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the top",
         formula="the threshold gets a draw of Lap(2 / epsilon), the answers none; halt at the first top",
-        program=_no_query_noise,
-        sampler=partial(bits, rule=NO_QUERY_NOISE),
-        loss=partial(bits_loss, rule=NO_QUERY_NOISE),
+        code=Code(_no_query_noise, partial(bits, rule=NO_QUERY_NOISE), partial(bits_loss, rule=NO_QUERY_NOISE)),
         default_pair=([0, 1], [1, 0]),
     ),
     Twin(
@@ -173,18 +166,14 @@ above_threshold = Entry(
         title="AboveThreshold with both noises of half the scale",
         reason="a threshold moved by 1 now costs epsilon, and a top moved by 2 costs epsilon: 2 epsilon in all",
         formula="the threshold gets a draw of Lap(1 / epsilon), each answer Lap(2 / epsilon); halt at the first top",
-        program=_half_noise,
-        sampler=partial(bits, rule=HALF_NOISE),
-        loss=partial(bits_loss, rule=HALF_NOISE),
+        code=Code(_half_noise, partial(bits, rule=HALF_NOISE), partial(bits_loss, rule=HALF_NOISE)),
     ),
     Twin(
         name="fresh_threshold",
         title="AboveThreshold with new threshold noise for each answer",
         reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / 4",
         formula="as AboveThreshold, but the threshold gets a new draw of Lap(2 / epsilon) for each answer",
-        program=_fresh_threshold,
-        sampler=partial(bits, rule=FRESH),
-        loss=_fresh_threshold_loss,
+        code=Code(_fresh_threshold, partial(bits, rule=FRESH), _fresh_threshold_loss),
         default_pair=([-2] * 12, [-1] * 12),
     ),
     Twin(
@@ -192,9 +181,7 @@ above_threshold = Entry(
         title="AboveThreshold that goes on after the first top",
         reason="only one top is paid for: each further one costs epsilon / 2, up to n epsilon / 4 in all",
         formula="as AboveThreshold, but every answer is compared: there is no halt",
-        program=_no_halt,
-        sampler=partial(bits, rule=NO_HALT),
-        loss=partial(bits_loss, rule=NO_HALT),
+        code=Code(_no_halt, partial(bits, rule=NO_HALT), partial(bits_loss, rule=NO_HALT)),
         default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
     ),
     Twin(
@@ -202,9 +189,7 @@ above_threshold = Entry(
         title="AboveThreshold that also gives away its noisy threshold",
         reason="once the noisy threshold is known it hides nothing, and every bottom costs epsilon / 4 of its own",
         formula="as AboveThreshold; the output is the noisy threshold and the number of bottoms",
-        program=_threshold_released,
-        sampler=_threshold_released_runs,
-        loss=_threshold_released_loss,
+        code=Code(_threshold_released, _threshold_released_runs, _threshold_released_loss),
         default_pair=([0] * 8, [1] * 8),
     ),
 )

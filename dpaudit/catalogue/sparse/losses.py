@@ -8,15 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.catalogue.sparse.runs import Answers, Rule
 from dpaudit.losses.comparisons import epochs, halting, halting_ratios
 from dpaudit.losses.discrete import epsilon_of
 from dpaudit.losses.one_threshold import one_threshold_laws, one_threshold_loss
 from dpaudit.losses.released import no_top_ratio
 
-Floats = npt.NDArray[np.float64]
 TopRatio = Callable[..., float]
 
 
@@ -44,17 +43,17 @@ def tops_loss(
     def ratio(p: tuple[float, ...], q: tuple[float, ...]) -> float:
         return top(np.array(p), np.array(q), *scales)
 
-    def ratios(p: Floats, q: Floats) -> Floats:
+    def ratios(p: Reals, q: Reals) -> Reals:
         tops = (ratio(tuple(p[: place + 1]), tuple(q[: place + 1])) for place in range(len(p)))
         return np.array([*tops, no_top_ratio(p, q, *scales)])
 
     return epochs_loss(before, after, c, ratios)
 
 
-def epochs_loss(before: Floats, after: Floats, most: int, ratios: Callable[[Floats, Floats], Floats]) -> float:
+def epochs_loss(before: Reals, after: Reals, most: int, ratios: Callable[[Reals, Reals], Reals]) -> float:
     """A fresh threshold after each top makes the epochs independent: the best sum of their log ratios, either way."""
 
-    def one_way(p: Floats, q: Floats) -> float:
+    def one_way(p: Reals, q: Reals) -> float:
         return epochs(len(p), most, lambda start: ratios(p[start:], q[start:]))
 
     return max(one_way(before, after), one_way(after, before))
@@ -73,7 +72,7 @@ def bits_loss_at(
     return epsilon_of(listed(before, most, *scales), listed(after, most, *scales), delta)
 
 
-def listed(answers: Floats, most: int, threshold: float, threshold_scale: float, query_scale: float) -> Floats:
+def listed(answers: Reals, most: int, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
     """The probabilities of all outputs, with a fresh threshold after each top; in one order for all datasets.
 
     >>> listed(np.array([0.0, 0.0]), 1, 0.0, 0.0, 1.0).tolist()  # a top at once, at the second answer, none
@@ -81,7 +80,7 @@ def listed(answers: Floats, most: int, threshold: float, threshold_scale: float,
     """
 
     @cache
-    def rest(start: int, left: int) -> Floats:
+    def rest(start: int, left: int) -> Reals:
         if left == 0 or start == len(answers):
             return np.ones(1)
         epoch = halting(answers[start:], threshold, threshold_scale, query_scale)

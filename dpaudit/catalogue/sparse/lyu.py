@@ -5,16 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, Scales, bits, compared_values
+from dpaudit.catalogue.sparse.runs import Answers, Rule, Scales, bits, compared_values
 from dpaudit.losses.released import one_threshold_values_loss
-
-Floats = npt.NDArray[np.float64]
 
 
 def _allocated(epsilon: float, c: int) -> tuple[float, float]:
@@ -121,11 +119,9 @@ sparse_lyu_1 = Entry(
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon); halt at the c-th top",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_lyu_1,
-    sampler=partial(bits, rule=ONE),
+    code=Code(_lyu_1, partial(bits, rule=ONE), partial(bits_loss, rule=ONE)),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
-    loss=partial(bits_loss, rule=ONE),
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     Twin(
@@ -133,9 +129,7 @@ sparse_lyu_1 = Entry(
         title="Algorithm 3 (Roth's lecture notes of 2011): the tops give away the noisy answers compared",
         reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (2 c) of its own",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon), given away at a top",
-        program=_lyu_3,
-        sampler=partial(compared_values, rule=THREE),
-        loss=_lyu_3_loss,
+        code=Code(_lyu_3, partial(compared_values, rule=THREE), _lyu_3_loss),
         default_pair=([0] * 7 + [1], [1] * 7 + [0]),
     ),
     Twin(
@@ -143,9 +137,7 @@ sparse_lyu_1 = Entry(
         title="Algorithm 4 (Lee & Clifton 2014): noise that does not grow with c",
         reason="each of the c tops costs 3 epsilon / 2 and the threshold epsilon / 4: (1 + 6 c) / 4 times the claim",
         formula="the threshold gets one draw of Lap(4 / epsilon), each answer Lap(4 / (3 epsilon)); halt at top c",
-        program=_lyu_4,
-        sampler=partial(bits, rule=FOUR),
-        loss=partial(bits_loss, rule=FOUR),
+        code=Code(_lyu_4, partial(bits, rule=FOUR), partial(bits_loss, rule=FOUR)),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
     Twin(
@@ -153,9 +145,7 @@ sparse_lyu_1 = Entry(
         title="Algorithm 5 (Stoddard, Chen & Machanavajjhala 2014): exact answers, no cut-off",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is a top",
         formula="the threshold gets one draw of Lap(2 / epsilon), the answers none; there is no halt",
-        program=_lyu_5,
-        sampler=partial(bits, rule=FIVE),
-        loss=partial(bits_loss, rule=FIVE),
+        code=Code(_lyu_5, partial(bits, rule=FIVE), partial(bits_loss, rule=FIVE)),
         default_pair=([0, 1], [1, 0]),
     ),
     Twin(
@@ -163,9 +153,7 @@ sparse_lyu_1 = Entry(
         title="Algorithm 6 (Chen, Xiao, Zhang & Xu 2015): no cut-off",
         reason="every top costs epsilon of its own, and nothing bounds their number: n epsilon / 2 for n answers",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 / epsilon); there is no halt",
-        program=_lyu_6,
-        sampler=partial(bits, rule=SIX),
-        loss=partial(bits_loss, rule=SIX),
+        code=Code(_lyu_6, partial(bits, rule=SIX), partial(bits_loss, rule=SIX)),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
     Twin(
@@ -173,9 +161,7 @@ sparse_lyu_1 = Entry(
         title="One noisy threshold, and noise on the answers that forgets c",
         reason="each of the c tops costs epsilon / 2 and the threshold as much: (1 + c) / 2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the c-th top",
-        program=_query_noise_not_scaled,
-        sampler=partial(bits, rule=NOT_SCALED),
-        loss=partial(bits_loss, rule=NOT_SCALED),
+        code=Code(_query_noise_not_scaled, partial(bits, rule=NOT_SCALED), partial(bits_loss, rule=NOT_SCALED)),
     ),
 )
 
@@ -221,11 +207,9 @@ sparse_lyu_7 = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_lyu_7,
-    sampler=partial(bits, rule=SEVEN),
+    code=Code(_lyu_7, partial(bits, rule=SEVEN), partial(bits_loss, rule=SEVEN)),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
-    loss=partial(bits_loss, rule=SEVEN),
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     Twin(
@@ -233,8 +217,6 @@ sparse_lyu_7 = Entry(
         title="Noise for tops that move by 1 against the threshold",
         reason="answer and threshold move against each other, by 2: each top costs twice its part of epsilon",
         formula="as algorithm 7, but each answer gets Lap(c / epsilon_2)",
-        program=_without_2,
-        sampler=partial(bits, rule=SEVEN_WITHOUT_2),
-        loss=partial(bits_loss, rule=SEVEN_WITHOUT_2),
+        code=Code(_without_2, partial(bits, rule=SEVEN_WITHOUT_2), partial(bits_loss, rule=SEVEN_WITHOUT_2)),
     ),
 )

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
-
-from dpaudit.catalogue.entry import Entry, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
 from dpaudit.catalogue.sparse.losses import bits_loss, tops_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rng, Rule, bits, compared_values
+from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, compared_values
 from dpaudit.losses.released import released_value_ratio
-
-Floats = npt.NDArray[np.float64]
 
 RIGHT = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
 NO_THRESHOLD_NOISE = Rule(lambda epsilon, c: (0.0, 4.0 * c / epsilon))
@@ -85,7 +82,7 @@ def _value_released(data: Answers, rng: Rng, epsilon: float, threshold: float, c
     return output
 
 
-def _value_ratio(p: Floats, q: Floats, *scales: float) -> float:
+def _value_ratio(p: Reals, q: Reals, *scales: float) -> float:
     return released_value_ratio(p, q, (p[-1], q[-1]), *scales)
 
 
@@ -163,11 +160,9 @@ sparse = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_sparse,
-    sampler=partial(bits, rule=RIGHT),
+    code=Code(_sparse, partial(bits, rule=RIGHT), partial(bits_loss, rule=RIGHT)),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
-    loss=partial(bits_loss, rule=RIGHT),
     default_pair=([1, 1, 1, -1, 1, 1, 1, -1], [2, 2, 2, -2, 2, 2, 2, -2]),
 ).with_twins(
     Twin(
@@ -175,9 +170,9 @@ sparse = Entry(
         title="Sparse with an exact threshold",
         reason="nothing that the comparisons share is random, so every bottom costs epsilon / (4 c) of its own",
         formula="each answer gets a draw of Lap(4 c / epsilon), the threshold none; halt at the c-th top",
-        program=_no_threshold_noise,
-        sampler=partial(bits, rule=NO_THRESHOLD_NOISE),
-        loss=partial(bits_loss, rule=NO_THRESHOLD_NOISE),
+        code=Code(
+            _no_threshold_noise, partial(bits, rule=NO_THRESHOLD_NOISE), partial(bits_loss, rule=NO_THRESHOLD_NOISE)
+        ),
         default_pair=([-1] * 12, [0] * 12),
     ),
     Twin(
@@ -185,9 +180,7 @@ sparse = Entry(
         title="Sparse with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the next top",
         formula="the threshold gets a draw of Lap(2 c / epsilon), anew after each top; the answers none",
-        program=_no_query_noise,
-        sampler=partial(bits, rule=NO_QUERY_NOISE),
-        loss=partial(bits_loss, rule=NO_QUERY_NOISE),
+        code=Code(_no_query_noise, partial(bits, rule=NO_QUERY_NOISE), partial(bits_loss, rule=NO_QUERY_NOISE)),
         default_pair=([0, 1, 0, 1], [1, 0, 1, 0]),
     ),
     Twin(
@@ -195,9 +188,9 @@ sparse = Entry(
         title="Sparse that gives away the noisy answer it compared",
         reason="a low value betrays a low threshold, and then every bottom before it costs epsilon / (4 c) of its own",
         formula="as Sparse, but the output holds the tops only, each by its place: the noisy answer that was compared",
-        program=_value_released,
-        sampler=partial(compared_values, rule=RIGHT),
-        loss=partial(tops_loss, rule=RIGHT, top=_value_ratio),
+        code=Code(
+            _value_released, partial(compared_values, rule=RIGHT), partial(tops_loss, rule=RIGHT, top=_value_ratio)
+        ),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     Twin(
@@ -205,27 +198,23 @@ sparse = Entry(
         title="Sparse whose noise on the answers forgets c",
         reason="each of the c tops costs epsilon / 2, and the thresholds epsilon / 2: (1 + c) / 2 times the claim",
         formula="as Sparse, but each answer gets Lap(4 / epsilon), whatever c is",
-        program=_query_noise_not_scaled,
-        sampler=partial(bits, rule=QUERY_NOT_SCALED),
-        loss=partial(bits_loss, rule=QUERY_NOT_SCALED),
+        code=Code(
+            _query_noise_not_scaled, partial(bits, rule=QUERY_NOT_SCALED), partial(bits_loss, rule=QUERY_NOT_SCALED)
+        ),
     ),
     Twin(
         name="noise_not_scaled",
         title="Sparse with the noise of one AboveThreshold",
         reason="c runs of AboveThreshold, each with all of epsilon, compose to c epsilon",
         formula="as Sparse, but with sigma = 2 / epsilon, whatever c is",
-        program=_noise_not_scaled,
-        sampler=partial(bits, rule=NOT_SCALED),
-        loss=partial(bits_loss, rule=NOT_SCALED),
+        code=Code(_noise_not_scaled, partial(bits, rule=NOT_SCALED), partial(bits_loss, rule=NOT_SCALED)),
     ),
     Twin(
         name="no_cut_off",
         title="Sparse that never halts",
         reason="only c tops are paid for: each further one costs up to epsilon / c",
         formula="as Sparse, but every answer is compared: there is no halt",
-        program=_no_cut_off,
-        sampler=partial(bits, rule=NO_CUT_OFF),
-        loss=partial(bits_loss, rule=NO_CUT_OFF),
+        code=Code(_no_cut_off, partial(bits, rule=NO_CUT_OFF), partial(bits_loss, rule=NO_CUT_OFF)),
         default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4),
     ),
     Twin(
@@ -233,9 +222,7 @@ sparse = Entry(
         title="Sparse with one noisy threshold for all tops",
         reason="a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
         formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
-        program=_threshold_kept,
-        sampler=partial(bits, rule=KEPT),
-        loss=partial(bits_loss, rule=KEPT),
+        code=Code(_threshold_kept, partial(bits, rule=KEPT), partial(bits_loss, rule=KEPT)),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
         broken=False,
     ),

@@ -10,16 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.sparse.common import BOTTOM, TOP
 
-Rng = np.random.Generator
 Answers = list[float]
 Scales = tuple[float, float]
 Drawn = Literal["once", "after each top", "each answer"]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
-Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +37,19 @@ class Seen:
     """What happened at one answer: the runs that saw a top, and those of them that halted."""
 
     place: int
-    tops: Indices
-    halted: Indices
-    above: Indices  # where the tops stand among the runs that still went on
-    all_noisy: Floats  # of those runs, as are the levels
-    all_levels: Floats
+    tops: Places
+    halted: Places
+    above: Places  # where the tops stand among the runs that still went on
+    all_noisy: Reals  # of those runs, as are the levels
+    all_levels: Reals
 
     @property
-    def noisy(self) -> Floats:
+    def noisy(self) -> Reals:
         """The noisy answers of the tops."""
         return self.all_noisy[self.above]
 
     @property
-    def level(self) -> Floats:
+    def level(self) -> Reals:
         """The noisy thresholds of the tops."""
         return self.all_levels[self.above]
 
@@ -104,7 +101,7 @@ def released(
     c: int = 1,
     *,
     rule: Rule,
-    value: Callable[..., Floats],
+    value: Callable[..., Reals],
     **given: Any,
 ) -> Masked:
     """A number for each top, `value(rng, answer, seen, **parameters)`; bottoms are masked, as is what follows."""
@@ -116,7 +113,7 @@ def released(
     return np.ma.MaskedArray(values.T, mask=hidden.T)
 
 
-def _compared(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+def _compared(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return seen.noisy
 
 
@@ -137,7 +134,7 @@ def comparisons(
         noisy += answer
         is_top = noisy > level
         above = np.flatnonzero(is_top)
-        stays: slice | Indices = slice(None)
+        stays: slice | Places = slice(None)
         ends = above[:0]
         if counts:
             left[above] -= 1

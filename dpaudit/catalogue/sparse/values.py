@@ -6,18 +6,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.entry import Entry, Source, Twin
-from dpaudit.catalogue.noise import laplace
+from dpaudit.arrays import Masked, Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import NEIGHBOURS, ROOM, THRESHOLD, TOPS
 from dpaudit.catalogue.sparse.losses import tops_loss, unbounded_where_moved
-from dpaudit.catalogue.sparse.runs import Answers, Masked, Rng, Rule, Seen, comparisons, released, up_to_the_halt
+from dpaudit.catalogue.sparse.runs import Answers, Rule, Seen, comparisons, released, up_to_the_halt
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import exact_gap_ratio, gap_ratio, known_threshold_ratio
-
-Floats = npt.NDArray[np.float64]
 
 GAP = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
 NUMERIC = Rule(lambda epsilon, c: (3.0 / epsilon, 6.0 * c / epsilon), "once")
@@ -38,7 +36,7 @@ def _gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> d
     return output
 
 
-def _gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+def _gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return seen.noisy - seen.level
 
 
@@ -81,7 +79,7 @@ def _exact_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int
     return output
 
 
-def _exact_gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+def _exact_gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return answer - seen.level
 
 
@@ -98,11 +96,9 @@ gap_sparse = Entry(
     formula="as Sparse; the output holds the tops only, each by its place: the noisy answer minus the noisy threshold",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_gap,
-    sampler=partial(released, rule=GAP, value=_gap_of),
+    code=Code(_gap, partial(released, rule=GAP, value=_gap_of), partial(tops_loss, rule=GAP, top=gap_ratio)),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
-    loss=partial(tops_loss, rule=GAP, top=gap_ratio),
     default_pair=([1, 1, -1, 1, 1, -1], [2, 2, -2, 2, 2, -2]),
 ).with_twins(
     Twin(
@@ -110,9 +106,7 @@ gap_sparse = Entry(
         title="Sparse that gives away both the gap and the noisy answer",
         reason="their difference is the noisy threshold, which then hides nothing: each bottom costs epsilon / (4 c)",
         formula="as Sparse with gaps; the output holds the noisy answers of the tops too, after all gaps",
-        program=_value_beside_gap,
-        sampler=_value_beside_gap_runs,
-        loss=partial(tops_loss, rule=GAP, top=known_threshold_ratio),
+        code=Code(_value_beside_gap, _value_beside_gap_runs, partial(tops_loss, rule=GAP, top=known_threshold_ratio)),
         default_pair=([0] * 12 + [1], [1] * 12 + [0]),
     ),
     Twin(
@@ -121,9 +115,11 @@ gap_sparse = Entry(
         reason="beside the answer the threshold has no secret left, so a bottom that moves the other way costs up to "
         "epsilon / (2 c) of its own",
         formula="as Sparse; the output holds the tops only, each by its place: the answer minus the noisy threshold",
-        program=_exact_gap,
-        sampler=partial(released, rule=GAP, value=_exact_gap_of),
-        loss=partial(tops_loss, rule=GAP, top=exact_gap_ratio),
+        code=Code(
+            _exact_gap,
+            partial(released, rule=GAP, value=_exact_gap_of),
+            partial(tops_loss, rule=GAP, top=exact_gap_ratio),
+        ),
         default_pair=([0] * 5 + [1], [1] * 5 + [0]),
     ),
 )
@@ -140,7 +136,7 @@ def _numeric(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) 
     return output
 
 
-def _fresh_value(rng: Rng, answer: float, seen: Seen, epsilon: float, c: int, *, scale: float) -> Floats:
+def _fresh_value(rng: Rng, answer: float, seen: Seen, epsilon: float, c: int, *, scale: float) -> Reals:
     return answer + laplace(rng, scale * c / epsilon, len(seen.tops))
 
 
@@ -174,7 +170,7 @@ def _exact_value(data: Answers, rng: Rng, epsilon: float, threshold: float, c: i
     return output
 
 
-def _exact(rng: Rng, answer: float, seen: Seen, **_: Any) -> Floats:
+def _exact(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return np.full(len(seen.tops), float(answer))
 
 
@@ -193,11 +189,13 @@ numeric_sparse = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_numeric,
-    sampler=partial(released, rule=NUMERIC, value=partial(_fresh_value, scale=3.0)),
+    code=Code(
+        _numeric,
+        partial(released, rule=NUMERIC, value=partial(_fresh_value, scale=3.0)),
+        partial(_numeric_loss, rule=NUMERIC, scale=3.0),
+    ),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
-    loss=partial(_numeric_loss, rule=NUMERIC, scale=3.0),
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     Twin(
@@ -208,18 +206,18 @@ numeric_sparse = Entry(
             "the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon) for its comparison; a top "
             "is given away with a fresh draw of Lap(c / epsilon); halt at the c-th top"
         ),
-        program=_value_not_paid,
-        sampler=partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
-        loss=partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
+        code=Code(
+            _value_not_paid,
+            partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
+            partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
+        ),
     ),
     Twin(
         name="exact_value",
         title="Numeric Sparse without noise on the values",
         reason="that an answer is a top is hidden by noise, but the answer itself is given away as it is",
         formula="as numeric Sparse, but a top is given away as it is",
-        program=_exact_value,
-        sampler=partial(released, rule=NUMERIC, value=_exact),
-        loss=unbounded_where_moved,
+        code=Code(_exact_value, partial(released, rule=NUMERIC, value=_exact), unbounded_where_moved),
         default_pair=([1, 1], [2, 0]),
     ),
 )
@@ -264,10 +262,8 @@ numerical_sparse = Entry(
     formula="as numeric Sparse; the output is a list, with 0 for each bottom, that ends at the c-th top",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    program=_numerical,
-    sampler=_numerical_runs,
+    code=Code(_numerical, _numerical_runs, partial(_numeric_loss, rule=NUMERIC, scale=3.0)),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
-    loss=partial(_numeric_loss, rule=NUMERIC, scale=3.0),
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 )

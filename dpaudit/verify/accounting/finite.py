@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arrays import Reals
 from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.distribution import Floats
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_ball, of_log
 from dpaudit.verify.requirement import flint
 
@@ -86,7 +86,7 @@ class FinitePair:
         ratios = [ratio for ratio in self.atoms() if ratio]
         return max((abs(_log(ratio)) for ratio in ratios), default=0.0)
 
-    def floats(self) -> tuple[Floats, Floats, tuple[float, float]]:
+    def floats(self) -> tuple[Reals, Reals, tuple[float, float]]:
         """P and Q of the outputs that both can give, and the probability under each of those the other cannot."""
         atoms = self.atoms()
         shared = sorted(ratio for ratio in atoms if ratio)

@@ -16,11 +16,12 @@ from functools import lru_cache
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.claims.gaussian import GaussianDP
 from dpaudit.claims.pure import ApproximateDP, PureDP
 from dpaudit.claims.rounding import UNIT
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.distribution import ALONE, GRAIN, Floats, Losses, from_cells, poisson, step_losses
+from dpaudit.losses.distribution import ALONE, GRAIN, Losses, from_cells, poisson, step_losses
 from dpaudit.verify.accounting.finite import FinitePair
 
 FAR, BEYOND = 12.0, 4e-33  # deviations of normal noise that the grid covers; the mass beyond, both sides
@@ -116,14 +117,14 @@ def _responses(epsilon: float, delta: float, width: float) -> tuple[Losses, Loss
     return one, one
 
 
-def _listed(p: Floats, q: Floats, infinite: float, width: float) -> tuple[Losses, Losses]:
+def _listed(p: Reals, q: Reals, infinite: float, width: float) -> tuple[Losses, Losses]:
     """Outputs with positive probabilities under both, put into cells of their log ratio below the largest."""
     if len(p) == 0:
         return (Losses(0.0, width, np.zeros(1), 1.0),) * 2
     ratios = np.log(p) - np.log(q)
     top = _up_to_grain(float(ratios.max()))
     count = max(1, math.ceil((top - float(ratios.min())) / width))
-    values: Floats = top - width * np.arange(count, -1.0, -1.0)
+    values: Reals = top - width * np.arange(count, -1.0, -1.0)
     places = np.clip(np.searchsorted(values, ratios, side="left") - 1, 0, count - 1)
     first, second = (np.asarray(np.bincount(places, side, count), np.float64) for side in (p, q))
     return from_cells(values, first, second, "above", slack=ROUGH / width, missing=infinite)
@@ -133,7 +134,7 @@ def _laplace(epsilon: float, width: float) -> tuple[Losses, Losses]:
     """Lap(1 / epsilon) around 0 against around 1: half of it has loss epsilon, the rest is spread down to -epsilon."""
     top = _up_to_grain(epsilon)
     count = max(1, math.ceil((top + epsilon) / width))
-    values: Floats = top - width * np.arange(count, -1.0, -1.0)
+    values: Reals = top - width * np.arange(count, -1.0, -1.0)
     places = np.clip((1.0 - values / epsilon) / 2.0, 0.0, 1.0)  # the output between 0 and 1 with this loss
     p = np.exp(-epsilon * places[1:]) / 2.0 * -np.expm1(-epsilon * (places[:-1] - places[1:]))
     q = np.exp(-epsilon * (1.0 - places[:-1])) / 2.0 * -np.expm1(-epsilon * (places[:-1] - places[1:]))

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.claims.rounding import UNIT
-from dpaudit.losses.distribution import Floats, Losses
+from dpaudit.losses.distribution import Losses
 
 OUTSIDE = 52.0  # minus the logarithm of what the tilted mass above the window is at most: 2.6e-23
 LOWEST = 40.0  # mass is restored down to losses where that multiplies it by e^40: below them nothing is needed
@@ -37,11 +38,11 @@ class Tail:
     together where none is missing at the lower end; else it is infinite.
     """
 
-    values: Floats
-    deltas: Floats
-    likelier: Floats
-    rarer: Floats
-    wrong: Floats
+    values: Reals
+    deltas: Reals
+    likelier: Reals
+    rarer: Reals
+    wrong: Reals
     infinite: float
     below: float
 
@@ -138,11 +139,11 @@ def tail(steps: Sequence[Repeated], tilt: float) -> Tail:
         spectrum = spectrum * np.fft.rfft(folded) ** times
     shift = (first - centre) % length  # the window starts at place `first` of the sum
     spectrum = spectrum * np.exp(2j * np.pi * ((places * shift) % 1.0))
-    tilted: Floats = np.maximum(np.fft.irfft(spectrum, length)[:size], 0.0)
+    tilted: Reals = np.maximum(np.fft.irfft(spectrum, length)[:size], 0.0)
     count = sum(times for _, times in steps)
     error = 16.0 * UNIT * (math.log2(length) + count) * math.sqrt(float(np.mean(np.abs(spectrum) ** 2)))
     error += UNIT * (math.log2(length) + count) * float(tilted.max())
-    grid: Floats = start + width * (first + np.arange(size, dtype=np.float64))
+    grid: Reals = start + width * (first + np.arange(size, dtype=np.float64))
     infinite = _infinite(steps) * (1.0 + 8.0 * UNIT)
     if first + size < full:
         infinite += math.exp(min(0.0, level - tilt * float(grid[-1]) - OUTSIDE))
@@ -150,7 +151,7 @@ def tail(steps: Sequence[Repeated], tilt: float) -> Tail:
 
 
 def _restored(
-    values: Floats, tilted: Floats, tilt: float, level: float, error: float, infinite: float, *, whole: bool
+    values: Reals, tilted: Reals, tilt: float, level: float, error: float, infinite: float, *, whole: bool
 ) -> Tail:
     """The tail with the tilt taken back: mass = tilted e^(level - tilt value). `error` is each tilted mass's."""
     from scipy.signal import lfilter
@@ -176,7 +177,7 @@ def _restored(
     return Tail(values, np.minimum.accumulate(rounded), likelier, rarer, wrong, infinite, below)
 
 
-def _geometric(fall: float, terms: Floats) -> Floats:
+def _geometric(fall: float, terms: Reals) -> Reals:
     """The sum of e^(-fall j) for j from 0 to each of these numbers; `fall` is positive."""
     return np.asarray(np.expm1(-fall * (terms + 1.0)) / math.expm1(-fall))
 
@@ -215,13 +216,13 @@ def _best(value: Callable[[float], float], between: tuple[float, float]) -> floa
     return math.exp(one if at_one <= at_two else two)
 
 
-def _support(losses: Losses) -> tuple[Floats, Floats]:
-    places: Floats = np.arange(len(losses.masses), dtype=np.float64)
+def _support(losses: Losses) -> tuple[Reals, Reals]:
+    places: Reals = np.arange(len(losses.masses), dtype=np.float64)
     with np.errstate(divide="ignore"):
         return np.asarray(losses.start + losses.width * places), np.log(losses.masses)
 
 
-def _log_mean(values: Floats, logs: Floats, tilt: float) -> float:
+def _log_mean(values: Reals, logs: Reals, tilt: float) -> float:
     exponents = tilt * values + logs
     largest = float(np.max(exponents))
     return largest + math.log(float(np.sum(np.exp(exponents - largest))))

@@ -17,6 +17,7 @@ from audits.literature.record import Failed
 from audits.literature.rows import Row, row
 from audits.literature.study import Study, audited, main
 from audits.literature.table import Table
+from dpaudit.catalogue.entry import Code
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.certify.certificate import error_probability
 
@@ -85,7 +86,7 @@ def test_a_row_that_fails_is_said_and_the_others_go_on() -> None:
         raise RuntimeError("cannot")
 
     good = row("Laplace")
-    bad = Row("TruncGeo", dataclasses.replace(good.entry, sampler=cannot, program=cannot), good.pairs, True)
+    bad = Row("TruncGeo", dataclasses.replace(good.entry, code=Code(cannot, cannot)), good.pairs, True)
     told: list[str] = []
     made = audited([bad, good], RUNS, told=told.append, n_jobs=1)
     assert [each.name for each in made.records] == ["Laplace"]

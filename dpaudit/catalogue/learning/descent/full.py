@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.descent import losses, programs, sure
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.sgd import LEARNING_RATE, NOISE, NOTES, ROOM, STEPS
-from dpaudit.catalogue.learning.descent.steps import Data, last, mean, unclipped_total
+from dpaudit.catalogue.learning.descent.steps import Data, Descent, last, mean, planned, unclipped_total
 from dpaudit.claims import GaussianDP, Relation
 
 CLIP = Parameter("clip", 3.0, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive)
@@ -24,16 +24,27 @@ CANARY = [[1.0, 0.0], 100.0]
 TRANSCRIPT = "Bassily, Smith & Thakurta 2014, Private empirical risk minimization; Dong, Roth & Su 2022, corollary 3.3"
 
 
-def _gaussian(noise_multiplier: float, steps: int, **_: Any) -> GaussianDP:
-    return GaussianDP(math.sqrt(steps) / noise_multiplier, Relation.ADD_OR_REMOVE_ONE)
-
-
-def _replace_one(noise_multiplier: float, steps: int, **_: Any) -> GaussianDP:
-    return GaussianDP(math.sqrt(steps) / noise_multiplier, Relation.REPLACE_ONE)
+def _gaussian(
+    noise_multiplier: float, steps: int, relation: Relation = Relation.ADD_OR_REMOVE_ONE, **_: Any
+) -> GaussianDP:
+    return GaussianDP(math.sqrt(steps) / noise_multiplier, relation)
 
 
 def _one_step(noise_multiplier: float, **_: Any) -> GaussianDP:
     return GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE)
+
+
+def _of_one(at: Descent) -> float:
+    """The spread of noise for a sum that moves by 1, whatever the clip norm."""
+    return at.noise_multiplier
+
+
+def _of_a_share(at: Descent) -> float:
+    return at.noise_multiplier * (at.clip / at.size)
+
+
+def _of_an_update(at: Descent) -> float:
+    return at.learning_rate * at.noise_multiplier * at.clip
 
 
 dp_gradient_descent = Entry(
@@ -47,11 +58,13 @@ dp_gradient_descent = Entry(
         "downhill: sqrt(T) / noise_multiplier-GDP"
     ),
     neighbours="datasets of which one has one record more",
-    program=programs.dp_gradient_descent,
-    sampler=partial(many.descent_runs, out=last),
+    code=Code(
+        planned(programs.descent, out=programs.last),
+        planned(many.descent, out=last),
+        planned(losses.gaussian_mu, own=True),
+    ),
     parameters=PARAMETERS,
     promise=_gaussian,
-    loss=partial(losses.gaussian_mu, own=True),
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     Twin(
@@ -59,27 +72,39 @@ dp_gradient_descent = Entry(
         title="Gradient descent without noise",
         reason="the model is a function of the data: one record more gives another model, always",
         formula="the notes' algorithm 1: the gradients are summed, divided by `size` and followed downhill",
-        program=programs.gradient_descent,
-        sampler=partial(many.no_noise, total=unclipped_total),
-        loss=sure.no_noise_mu,
+        code=Code(
+            planned(programs.descent, total=programs.unclipped_sum, noise=programs.none, out=programs.last),
+            planned(many.no_noise, total=unclipped_total),
+            planned(losses.no_noise_mu),
+        ),
     ),
     Twin(
         name="no_clipping",
         title="DP gradient descent without clipping",
         reason="a record of large error moves the model as far as its error is large, and the noise knows no bound",
         formula="as DP gradient descent, with the records' own gradients in the sum",
-        program=programs.no_clipping,
-        sampler=partial(many.descent_runs, out=last, total=unclipped_total),
-        loss=sure.unclipped_mu,
+        code=Code(
+            planned(programs.descent, total=programs.unclipped_sum, out=programs.last),
+            planned(many.descent, total=unclipped_total, out=last),
+            planned(losses.unclipped_mu),
+        ),
     ),
     Twin(
         name="clipping_after_averaging",
         title="DP gradient descent that clips the average",
         reason="one record can turn the clipped average round, by 2 C, and the noise is for a record's share, C / size",
         formula="the average of the gradients is clipped to C and gets N(0, (noise_multiplier C / size)^2)",
-        program=programs.clipping_after_averaging,
-        sampler=partial(many.descent_runs, out=last, total=many.average_clipped, averaged=True),
-        loss=losses.after_averaging_mu,
+        code=Code(
+            planned(
+                programs.descent,
+                total=programs.clipped_average,
+                spread=_of_a_share,
+                step=programs.of_the_average,
+                out=programs.last,
+            ),
+            planned(many.descent, total=many.average_clipped, spread=_of_a_share, step=many.of_the_average, out=last),
+            planned(losses.after_averaging_mu),
+        ),
         default_pair=(
             [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], 1000.0]],
             [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0]],
@@ -90,20 +115,18 @@ dp_gradient_descent = Entry(
         title="DP gradient descent with the noise of one step on the last model",
         reason="the record has pulled T times by then, against one draw of noise: T / noise_multiplier, not sqrt(T)",
         formula="T exact steps with clipped gradients, then N(0, (learning_rate noise_multiplier C / size)^2)",
-        program=programs.noise_at_the_end,
-        sampler=many.noise_at_the_end,
-        loss=losses.noise_at_the_end_mu,
+        code=Code(
+            planned(programs.noise_at_the_end), planned(many.noise_at_the_end), planned(losses.noise_at_the_end_mu)
+        ),
     ),
     Twin(
         name="replace_one",
         title="DP gradient descent, claimed for a record replaced",
         reason="a clipped gradient that is replaced can turn round: the sum moves by 2 C, and the noise is for C",
         formula="as DP gradient descent; the claim is made for datasets of one size",
-        program=programs.dp_gradient_descent,
-        sampler=partial(many.descent_runs, out=last),
-        loss=losses.replaced_mu,
+        code=Code(loss=planned(losses.replaced_mu)),
         default_pair=([*OTHERS, CANARY], [*OTHERS, [[1.0, 0.0], -100.0]]),
-        promise=_replace_one,
+        promise=partial(_gaussian, relation=Relation.REPLACE_ONE),
         neighbours="datasets of which one record is replaced",
     ),
     Twin(
@@ -111,9 +134,9 @@ dp_gradient_descent = Entry(
         title="DP gradient descent, the mean of all models",
         reason="the mean is computed from the models, which are private together",
         formula="as DP gradient descent; the output is the mean of the models after all steps",
-        program=programs.averaged,
-        sampler=partial(many.descent_runs, out=mean),
-        loss=losses.averaged_mu,
+        code=Code(
+            planned(programs.descent, out=programs.mean), planned(many.descent, out=mean), planned(losses.averaged_mu)
+        ),
         broken=False,
     ),
 )
@@ -127,11 +150,9 @@ dp_gradient_descent_iterates = Entry(
         "as dp_gradient_descent, and the models of all T steps are released: sqrt(T) / noise_multiplier-GDP just so"
     ),
     neighbours="datasets of which one has one record more",
-    program=programs.dp_gradient_descent_iterates,
-    sampler=many.descent_runs,
+    code=Code(planned(programs.descent), planned(many.descent), planned(losses.gaussian_mu)),
     parameters=PARAMETERS,
     promise=_gaussian,
-    loss=losses.gaussian_mu,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     Twin(
@@ -139,36 +160,44 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with noise that does not know the clip norm",
         reason="a record moves the sum by C, and the noise is for 1: C times the loss",
         formula="the noise on every coordinate of the sum is N(0, noise_multiplier^2), whatever C is",
-        program=programs.noise_unscaled,
-        sampler=partial(many.descent_runs, scale=lambda clip, size: 1.0),
-        loss=lambda first, second, clip, **given: clip * losses.gaussian_mu(first, second, clip=clip, **given),
+        code=Code(
+            planned(programs.descent, spread=_of_one),
+            planned(many.descent, spread=_of_one),
+            planned(losses.unscaled_mu),
+        ),
     ),
     Twin(
         name="noise_divided_twice",
         title="DP gradient descent with the noise averaged twice",
         reason="noise that is made for the average is divided by `size` once more: `size` times the loss",
         formula="the noise on every coordinate of the sum is N(0, (noise_multiplier C / size)^2)",
-        program=programs.noise_divided_twice,
-        sampler=partial(many.descent_runs, scale=lambda clip, size: clip / size),
-        loss=lambda first, second, size, **given: size * losses.gaussian_mu(first, second, size=size, **given),
+        code=Code(
+            planned(programs.descent, spread=_of_a_share),
+            planned(many.descent, spread=_of_a_share),
+            planned(losses.divided_twice_mu),
+        ),
     ),
     Twin(
         name="noise_in_the_first_step",
         title="DP gradient descent with noise in its first step only",
         reason="from one model to the next the later steps are exact, and give the gradient away",
         formula="the noise is added in the first step; the steps after it have none",
-        program=programs.noise_in_the_first_step,
-        sampler=partial(many.descent_runs, noise=many.first_step),
-        loss=sure.first_step_mu,
+        code=Code(
+            planned(programs.descent, noise=programs.first),
+            planned(many.descent, noise=many.first),
+            planned(losses.first_step_mu),
+        ),
     ),
     Twin(
         name="one_noise",
         title="DP gradient descent with one noise for all steps",
         reason="the noise cancels between two steps, and what is left is how the gradient changed, exactly",
         formula="one draw of N(0, (noise_multiplier C)^2) for every coordinate, added to the sum of each step",
-        program=programs.one_noise,
-        sampler=many.one_noise,
-        loss=sure.one_noise_mu,
+        code=Code(
+            planned(programs.descent, noise=programs.one),
+            planned(many.descent, noise=many.one),
+            planned(losses.one_noise_mu),
+        ),
         default_pair=([*OTHERS, [[30.0, 0.0], 0.1]], OTHERS),
     ),
     Twin(
@@ -176,9 +205,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with noise seeded by the data",
         reason="a seed that is computed from the data gives one record more other noise: no output belongs to both",
         formula="the generator of the noise is seeded with the number of records and one of `seeds` numbers",
-        program=programs.seeded_by_the_data,
-        sampler=many.seeded,
-        loss=sure.seeded_mu,
+        code=Code(planned(programs.seeded_by_the_data), planned(many.seeded), planned(losses.seeded_mu)),
         parameters=(
             Parameter("seeds", 8, "seeds", "the experiments it is repeated for", partial(validate.whole, least=1)),
         ),
@@ -188,11 +215,12 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent that clips the step, learning rate included",
         reason="a step of length C is a gradient of C / learning_rate, and the noise is for one of C",
         formula="learning_rate times the gradient is clipped to C; the noise is that of the parent",
-        program=programs.update_clipped,
-        sampler=many.update_clipped,
-        loss=lambda first, second, clip, learning_rate, **given: (
-            losses.gaussian_mu(first, second, clip=clip / learning_rate, learning_rate=learning_rate, **given)
-            / learning_rate
+        code=Code(
+            planned(
+                programs.descent, total=programs.clipped_updates, spread=_of_an_update, step=programs.of_the_updates
+            ),
+            planned(many.descent, total=many.updates_clipped, spread=_of_an_update, step=many.of_the_updates),
+            planned(losses.update_clipped_mu),
         ),
     ),
     Twin(
@@ -200,9 +228,11 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent that clips every coordinate by itself",
         reason="a gradient of C in each of d coordinates has an l2 norm of sqrt(d) C",
         formula="each coordinate of a gradient is clipped to [-C, C]",
-        program=programs.clipping_per_coordinate,
-        sampler=partial(many.descent_runs, total=many.each_coordinate),
-        loss=losses.per_coordinate_mu,
+        code=Code(
+            planned(programs.descent, total=programs.clipped_coordinates),
+            planned(many.descent, total=many.coordinates_clipped),
+            planned(losses.per_coordinate_mu),
+        ),
         default_pair=([*OTHERS, [[1.0, 1.0], 100.0]], OTHERS),
     ),
     Twin(
@@ -210,9 +240,6 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent, claimed as if it were one step",
         reason="every step tells as much as the first: mu grows with sqrt(T), and the claim does not",
         formula="as the sound one; the claim is 1 / noise_multiplier-GDP",
-        program=programs.dp_gradient_descent_iterates,
-        sampler=many.descent_runs,
-        loss=losses.gaussian_mu,
         promise=_one_step,
     ),
     Twin(
@@ -220,9 +247,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent that stops when its true error is small",
         reason="when it stops is computed from the data without noise: a record that no model fits keeps it going",
         formula="as the sound one, up to the first model whose mean absolute error on the data is below `tolerance`",
-        program=programs.stopping,
-        sampler=many.stopping,
-        loss=sure.stopping_mu,
+        code=Code(planned(programs.stopping), planned(many.stopping), planned(losses.stopping_mu)),
         default_pair=(OTHERS, [*OTHERS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
     ),
@@ -231,9 +256,11 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with momentum",
         reason="the memory is made of noisy gradients, which are private together",
         formula="velocity = momentum velocity + noisy gradient; the step goes along the velocity",
-        program=programs.with_momentum,
-        sampler=many.with_momentum,
-        loss=sure.momentum_mu,
+        code=Code(
+            planned(programs.descent, step=programs.with_momentum),
+            planned(many.descent, step=many.with_momentum),
+            planned(losses.momentum_mu),
+        ),
         parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
         broken=False,
     ),
@@ -242,9 +269,11 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with the regulariser added after the noise",
         reason="the regulariser's gradient is computed from the model, not from the data",
         formula="penalty times the model is added to the noisy gradient",
-        program=programs.regularised,
-        sampler=many.regularised,
-        loss=sure.regularised_mu,
+        code=Code(
+            planned(programs.descent, step=programs.with_penalty),
+            planned(many.descent, step=many.with_penalty),
+            planned(losses.regularised_mu),
+        ),
         parameters=(Parameter("penalty", 1.0, "1", "the weight of the regulariser |w|^2 / 2", validate.not_negative),),
         broken=False,
     ),

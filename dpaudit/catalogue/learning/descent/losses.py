@@ -6,12 +6,13 @@ In units of the clip norm such a record moves every sum that it joins by one, wh
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from dpaudit.catalogue.learning.descent.steps import Data, Record, length
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, length
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import (
     ALONE,
@@ -23,8 +24,9 @@ from dpaudit.losses.distribution import (
     subsampled_gaussian_epsilon,
 )
 from dpaudit.losses.shuffled import two_batches
-from dpaudit.losses.transcripts import Floats, transcript_epsilon
+from dpaudit.losses.transcripts import transcript_epsilon
 
+_SAME = 1e-9  # of the size of what is compared: closer than this is equal
 FAR = 8.0  # deviations of the noise within which a canary must stay clipped: it leaves with probability 1e-15
 
 
@@ -63,89 +65,187 @@ def need(kept: bool, what: str) -> None:
 # --- a linear model, all records in every step: mu --------------------------------------------------------------
 
 
-def _drift(
-    noise_multiplier: float, clip: float, learning_rate: float, steps: int, records: float, size: float
-) -> float:
+def _drift(at: Descent, records: float) -> float:
     """How far the model may get before the last step: `records` pull all the way, and the noise helps."""
-    past = steps - 1
-    return learning_rate * clip / size * (records * past + FAR * noise_multiplier * math.sqrt(past))
+    past = at.steps - 1
+    return at.learning_rate * at.clip / at.size * (records * past + FAR * at.noise_multiplier * math.sqrt(past))
 
 
-def gaussian_mu(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    size: float,
-    *,
-    own: bool = False,
-    **_: Any,
-) -> float:
+def gaussian_mu(first: Data, second: Data, at: Descent, *, own: bool = False) -> float:
     """sqrt(T) / noise multiplier: the record joins all T steps. `own`: it must have features of its own."""
     record = canary(first, second)
     if record is None:
         return 0.0
     rest = others(first, second)
-    reach = length(record) * _drift(noise_multiplier, clip, learning_rate, steps, len(rest) + 1, size)
-    need(length(record) * (abs(record[1]) - reach) >= clip, "the record is clipped in every step")
+    reach = length(record) * _drift(at, len(rest) + 1)
+    need(length(record) * (abs(record[1]) - reach) >= at.clip, "the record is clipped in every step")
     need(not own or own_features(record, rest), "the record has features of its own")
-    return math.sqrt(steps) / noise_multiplier
+    return math.sqrt(at.steps) / at.noise_multiplier
 
 
-def noise_at_the_end_mu(first: Data, second: Data, noise_multiplier: float, steps: int, **given: Any) -> float:
+def noise_at_the_end_mu(first: Data, second: Data, at: Descent) -> float:
     """T / noise multiplier: T steps of the record, one draw of noise."""
-    return math.sqrt(steps) * gaussian_mu(first, second, noise_multiplier, steps=steps, own=True, **given)
+    return math.sqrt(at.steps) * gaussian_mu(first, second, at, own=True)
 
 
-def averaged_mu(first: Data, second: Data, noise_multiplier: float, steps: int, **given: Any) -> float:
+def averaged_mu(first: Data, second: Data, at: Descent) -> float:
     """The sum of a step's weights over the root of their squares, the weights T, T - 1, ..., 1."""
-    all_steps = gaussian_mu(first, second, noise_multiplier, steps=steps, own=True, **given)
-    weights = np.arange(1.0, steps + 1.0)
-    return all_steps * float(weights.sum() / math.sqrt(steps * (weights @ weights)))
+    weights = np.arange(1.0, at.steps + 1.0)
+    all_steps = gaussian_mu(first, second, at, own=True)
+    return all_steps * float(weights.sum() / math.sqrt(at.steps * (weights @ weights)))
 
 
-def replaced_mu(first: Data, second: Data, noise_multiplier: float, clip: float, **given: Any) -> float:
+def replaced_mu(first: Data, second: Data, at: Descent) -> float:
     """2 sqrt(T) / noise multiplier: one record leaves, and one that pulls the other way comes."""
     if first == second:
         return 0.0
     gone, come = ([record for record in one if record not in two] for one, two in ((first, second), (second, first)))
     need(len(gone) == len(come) == 1 and gone[0][0] == come[0][0], "one label is replaced")
     need(gone[0][1] * come[0][1] < 0.0, "the record and the one in its place pull in opposite directions")
-    rest = [record for record in first if record in second]
-    return 2.0 * gaussian_mu(rest, second, noise_multiplier, clip, own=True, **given)
+    return 2.0 * gaussian_mu([record for record in first if record in second], second, at, own=True)
 
 
-def after_averaging_mu(
-    first: Data, second: Data, noise_multiplier: float, clip: float, steps: int, size: float, **given: Any
-) -> float:
+def after_averaging_mu(first: Data, second: Data, at: Descent) -> float:
     """2 size sqrt(T) / noise multiplier: the clipped average turns round, and the noise is for one record of `size`."""
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return 0.0
     line = [each[0] for each in (record, *rest)]
     need(all(features == line[0] for features in line), "all records have the same features")
-    reach = length(record) * _drift(noise_multiplier / size, clip, steps=steps, records=1, size=1.0, **given)
+    reach = length(record) * _drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
     before = [sum(each[1] for each in data) / len(data) for data in (rest, [*rest, record])]
     need(before[0] * before[1] < 0.0, "the record turns the average gradient round")
-    need(length(record) * (min(map(abs, before)) - reach) >= clip, "the average is clipped in every step")
-    return 2.0 * size * math.sqrt(steps) / noise_multiplier
+    need(length(record) * (min(map(abs, before)) - reach) >= at.clip, "the average is clipped in every step")
+    return 2.0 * at.size * math.sqrt(at.steps) / at.noise_multiplier
 
 
-def per_coordinate_mu(first: Data, second: Data, clip: float, **given: Any) -> float:
+def per_coordinate_mu(first: Data, second: Data, at: Descent) -> float:
     """sqrt(d) times what a clipped gradient would tell: the record is clipped in each of its d coordinates."""
     record = canary(first, second)
     if record is None:
         return 0.0
     need(len({abs(feature) for feature in record[0]}) == 1, "the record's features are of one size")
-    return math.sqrt(len(record[0])) * gaussian_mu(first, second, clip=clip * math.sqrt(len(record[0])), **given)
+    wide = math.sqrt(len(record[0]))
+    return wide * gaussian_mu(first, second, replace(at, clip=at.clip * wide))
+
+
+def unscaled_mu(first: Data, second: Data, at: Descent) -> float:
+    """The noise is for a clip norm of 1."""
+    return at.clip * gaussian_mu(first, second, at)
+
+
+def divided_twice_mu(first: Data, second: Data, at: Descent) -> float:
+    """The noise is for a share of one record in `size`."""
+    return at.size * gaussian_mu(first, second, at)
+
+
+def update_clipped_mu(first: Data, second: Data, at: Descent) -> float:
+    """A step of the clip norm is a gradient of clip / learning rate."""
+    return gaussian_mu(first, second, replace(at, clip=at.clip / at.learning_rate)) / at.learning_rate
+
+
+# --- something is told without noise: mostly infinite ---------------------------------------------------------------
+
+
+def _unclipped_law(data: Data, step: float, spread: float, steps: int) -> tuple[Reals, Reals]:
+    """Mean and covariance of the last model, which is normal: every step is linear in the model before it."""
+    x, y = np.array([record[0] for record in data], float), np.array([record[1] for record in data], float)
+    one = np.eye(x.shape[1])
+    turn, mean, covariance = one - step * (x.T @ x), np.zeros(x.shape[1]), 0.0 * one
+    for _ in range(steps):
+        mean = turn @ mean + step * (x.T @ y)
+        covariance = turn @ covariance @ turn.T + spread**2 * one
+    return mean, covariance
+
+
+def _differ(one: Reals, other: Reals) -> bool:
+    return bool(np.abs(one - other).max() > _SAME * max(np.abs(one).max(), np.abs(other).max()))
+
+
+def no_noise_mu(first: Data, second: Data, at: Descent) -> float:
+    """Infinite, unless both datasets lead to the same model."""
+    one, other = (_unclipped_law(data, at.learning_rate / at.size, 0.0, at.steps)[0] for data in (first, second))
+    return math.inf if _differ(one, other) else 0.0
+
+
+def unclipped_mu(first: Data, second: Data, at: Descent) -> float:
+    """Infinite where the models scatter differently, as they do from the second step on: no mu covers two widths.
+
+    After a single step the record's gradient is a shift, as long as its error is large.
+    """
+    step = at.learning_rate / at.size
+    laws = [_unclipped_law(data, step, step * at.noise_multiplier * at.clip, at.steps) for data in (first, second)]
+    (mean, covariance), (other_mean, other_covariance) = laws
+    if _differ(covariance, other_covariance):
+        return math.inf
+    moved = mean - other_mean
+    return math.sqrt(float(moved @ np.linalg.solve(covariance, moved)))
+
+
+def _of_one_step(record: Record, at: Descent) -> float:
+    return float(min(at.clip, length(record) * abs(record[1]))) / (at.noise_multiplier * at.clip)
+
+
+def first_step_mu(first: Data, second: Data, at: Descent) -> float:
+    """Infinite from the second step on, which is exact; the first is a step like any other."""
+    record = canary(first, second)
+    if record is None or not any(record[0]):
+        return 0.0
+    return math.inf if at.steps > 1 else _of_one_step(record, at)
+
+
+def one_noise_mu(first: Data, second: Data, at: Descent) -> float:
+    """Infinite where the record's gradient may change: a record that is always clipped only shifts the one noise."""
+    record = canary(first, second)
+    if record is None or not any(record[0]):
+        return 0.0
+    past = at.steps - 1
+    pulls = len(others(first, second)) + 1 + FAR * at.noise_multiplier
+    reach = length(record) * at.learning_rate * at.clip / at.size * pulls * past
+    if past and length(record) * (abs(record[1]) - reach) < at.clip:
+        return math.inf
+    return _of_one_step(record, at)
+
+
+def seeded_mu(first: Data, second: Data, at: Descent) -> float:
+    """Infinite, unless the datasets are the same: with one record more all seeds are others."""
+    return 0.0 if canary(first, second) is None else math.inf
+
+
+def stopping_mu(first: Data, second: Data, at: Descent) -> float:
+    """Infinite where the record alone keeps the descent going, and the others would let it stop."""
+    record, rest = canary(first, second), others(first, second)
+    if record is None:
+        return 0.0
+    if at.steps == 1:
+        return _of_one_step(record, at)
+    keeps = not any(record[0]) and abs(record[1]) >= at.tolerance * (len(rest) + 1)
+    need(keeps, "the record's error keeps it from ending")
+    x, y = np.array([each[0] for each in rest], float), np.array([each[1] for each in rest], float)
+    best = np.linalg.lstsq(x, y, rcond=None)[0]
+    need(float(np.abs(x @ best - y).mean()) < at.tolerance, "the other records let it end")
+    return math.inf
+
+
+# --- harmless changes: the loss of all steps, with the drift that they allow ----------------------------------------
+
+
+def momentum_mu(first: Data, second: Data, at: Descent) -> float:
+    """The models determine the noisy gradients; in the end a gradient has moved the model 1 + m + m^2 + ... times."""
+    furthest = at.learning_rate * sum(at.momentum**k for k in range(at.steps))
+    return gaussian_mu(first, second, replace(at, learning_rate=furthest))
+
+
+def regularised_mu(first: Data, second: Data, at: Descent) -> float:
+    """The same; the regulariser shrinks the model, unless it overshoots."""
+    furthest = at.learning_rate * max(1.0, abs(1.0 - at.learning_rate * at.penalty)) ** (at.steps - 1)
+    return gaussian_mu(first, second, replace(at, learning_rate=furthest))
 
 
 # --- a logistic model, Poisson batches: epsilon at delta --------------------------------------------------------
 
 
-def _is_canary(first: Data, second: Data, *, silent: bool, steps: int, **given: Any) -> bool:
+def _is_canary(first: Data, second: Data, at: Descent, *, silent: bool = False) -> bool:
     """Whether there is a record at all; raises `InvalidSpec` where it is not clipped in every step or not alone.
 
     `silent`: the other records must have no features, and so no gradients.
@@ -153,9 +253,7 @@ def _is_canary(first: Data, second: Data, *, silent: bool, steps: int, **given: 
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return False
-    need(
-        _clipped_within(record, _drift(steps=steps, records=1, **given), given["clip"]), "the record is always clipped"
-    )
+    need(_clipped_within(record, _drift(at, 1), at.clip), "the record is always clipped")
     need(own_features(record, rest), "the record has features of its own")
     need(not silent or not any(any(other[0]) for other in rest), "the other records have no features")
     return True
@@ -167,152 +265,81 @@ def _clipped_within(record: Record, drift: float, clip: float) -> bool:
     return size / (1.0 + math.exp(size * drift)) >= clip
 
 
-def all_iterates(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    rate: float,
-    batch_size: float,
-    delta: float,
-) -> float:
+def all_iterates(first: Data, second: Data, at: Descent) -> float:
     """All steps are seen: T times a subsampled Gaussian."""
-    given = {"noise_multiplier": noise_multiplier, "clip": clip, "learning_rate": learning_rate, "size": batch_size}
-    if not _is_canary(first, second, silent=False, steps=steps, **given):
+    if not _is_canary(first, second, at):
         return 0.0
-    return subsampled_gaussian_epsilon(delta, noise_multiplier, rate, steps)
+    return subsampled_gaussian_epsilon(at.delta, at.noise_multiplier, at.rate, at.steps)
 
 
-def last_iterate(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    rate: float,
-    batch_size: float,
-    delta: float,
-) -> float:
+def last_iterate(first: Data, second: Data, at: Descent) -> float:
     """The sum of all steps is seen: a binomial number of shifts in the noise of T steps."""
-    given = {"noise_multiplier": noise_multiplier, "clip": clip, "learning_rate": learning_rate, "size": batch_size}
-    if not _is_canary(first, second, silent=False, steps=steps, **given):
+    if not _is_canary(first, second, at):
         return 0.0
-    joined = [math.comb(steps, k) * rate**k * (1.0 - rate) ** (steps - k) for k in range(steps + 1)]
-    unit = noise_multiplier * math.sqrt(steps)
-    return mixture_epsilon(delta, Mixture(tuple(k / unit for k in range(steps + 1)), tuple(joined)))
+    counts = range(at.steps + 1)
+    joined = [math.comb(at.steps, k) * at.rate**k * (1.0 - at.rate) ** (at.steps - k) for k in counts]
+    unit = at.noise_multiplier * math.sqrt(at.steps)
+    return mixture_epsilon(at.delta, Mixture(tuple(k / unit for k in counts), tuple(joined)))
 
 
-def one_batch(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    rate: float,
-    batch_size: float,
-    delta: float,
-) -> float:
+def one_batch(first: Data, second: Data, at: Descent) -> float:
     """The record joins every step or none."""
-    given = {"noise_multiplier": noise_multiplier, "clip": clip, "learning_rate": learning_rate, "size": batch_size}
-    if not _is_canary(first, second, silent=False, steps=steps, **given):
+    if not _is_canary(first, second, at):
         return 0.0
-    return mixture_epsilon(delta, poisson(rate, math.sqrt(steps) / noise_multiplier))
+    return mixture_epsilon(at.delta, poisson(at.rate, math.sqrt(at.steps) / at.noise_multiplier))
 
 
-def per_batch(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    rate: float,
-    batch_size: float,
-    delta: float,
-) -> float:
+def per_batch(first: Data, second: Data, at: Descent) -> float:
     """Alone in the average, the record moves it by the clip norm: `batch_size` times what the noise is for."""
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return 0.0
-    drift = _drift(noise_multiplier / batch_size, clip, learning_rate, steps, 1, 1.0)
-    need(_clipped_within(record, drift, clip * batch_size), "the average is clipped whenever the record is in it")
+    drift = _drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
+    need(_clipped_within(record, drift, at.clip * at.size), "the average is clipped whenever the record is in it")
     need(not any(any(other[0]) for other in rest), "the other records have no features")
-    return repeated_epsilon(delta, step_losses(poisson(rate, batch_size / noise_multiplier), ALONE, "above"), steps)
+    step = step_losses(poisson(at.rate, at.size / at.noise_multiplier), ALONE, "above")
+    return repeated_epsilon(at.delta, step, at.steps)
 
 
-def realised_size(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    rate: float,
-    batch_size: float,
-    delta: float,
-) -> float:
+def realised_size(first: Data, second: Data, at: Descent) -> float:
     """Divided by the k others in its batch and itself, the record's share is 1 / (k + 1), not 1 / `batch_size`."""
-    given = {"noise_multiplier": noise_multiplier / batch_size, "clip": clip, "learning_rate": learning_rate}
-    if not _is_canary(first, second, silent=True, steps=steps, size=1.0, **given):
+    averaged = replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0)
+    if not _is_canary(first, second, averaged, silent=True):
         return 0.0
     n = len(others(first, second))
-    chances = [rate * math.comb(n, k) * rate**k * (1.0 - rate) ** (n - k) for k in range(n + 1)]
-    shifts = [batch_size / (noise_multiplier * (k + 1)) for k in range(n + 1)]
-    joined = Mixture((0.0, *shifts), (1.0 - rate, *chances))
-    return repeated_epsilon(delta, step_losses(joined, ALONE, "above"), steps)
+    chances = [at.rate * math.comb(n, k) * at.rate**k * (1.0 - at.rate) ** (n - k) for k in range(n + 1)]
+    shifts = [at.size / (at.noise_multiplier * (k + 1)) for k in range(n + 1)]
+    joined = Mixture((0.0, *shifts), (1.0 - at.rate, *chances))
+    return repeated_epsilon(at.delta, step_losses(joined, ALONE, "above"), at.steps)
 
 
-def shuffled(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    rate: float,
-    batch_size: float,
-    delta: float,
-) -> float:
+def shuffled(first: Data, second: Data, at: Descent) -> float:
     """In a full batch the record takes the place of one that pulls the other way: a shift of two clip norms."""
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return 0.0
-    drift = _drift(noise_multiplier, clip, learning_rate, steps, batch_size, batch_size)
-    need(all(_clipped_within(each, drift, clip) for each in (record, *rest)), "all records are always clipped")
+    drift = _drift(at, at.size)
+    need(all(_clipped_within(each, drift, at.clip) for each in (record, *rest)), "all records are always clipped")
     need(all(other[0] == record[0] and other[1] != record[1] for other in rest), "all others pull the other way")
-    need(len(rest) == 2 * batch_size and steps % 2 == 0, "an epoch has two batches, and all epochs are whole")
-    used = 2 * batch_size / (len(rest) + 1)
-    return repeated_epsilon(delta, two_batches(used, 2.0 / noise_multiplier), steps // 2)
+    need(len(rest) == 2 * at.size and at.steps % 2 == 0, "an epoch has two batches, and all epochs are whole")
+    used = 2 * at.size / (len(rest) + 1)
+    return repeated_epsilon(at.delta, two_batches(used, 2.0 / at.noise_multiplier), at.steps // 2)
 
 
 @lru_cache(maxsize=64)
 def _unclipped(size: float, unit: float, step: float, rate: float, steps: int, delta: float) -> float:
-    def law(seen: list[Floats]) -> tuple[Floats, Floats]:
+    def law(seen: list[Reals]) -> tuple[Reals, Reals]:
         weight = step * sum(seen, np.zeros(1))
         return np.asarray(rate), size / (1.0 + np.exp(np.minimum(size * weight, 700.0))) / unit
 
     return transcript_epsilon(delta, steps, law, size / unit)
 
 
-def unclipped(
-    first: Data,
-    second: Data,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    rate: float,
-    batch_size: float,
-    delta: float,
-) -> float:
+def unclipped(first: Data, second: Data, at: Descent) -> float:
     """The record's shift is its own gradient, which depends on the models seen so far: a sum over a grid of them."""
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return 0.0
     need(own_features(record, rest), "the record has features of its own")
-    unit = noise_multiplier * clip
-    return _unclipped(length(record), unit, learning_rate * unit / batch_size, rate, steps, delta)
+    unit = at.noise_multiplier * at.clip
+    return _unclipped(length(record), unit, at.learning_rate * unit / at.size, at.rate, at.steps, at.delta)

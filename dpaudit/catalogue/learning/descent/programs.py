@@ -1,17 +1,24 @@
-"""Gradient descent on a linear model, one run at a time, as the notes write it: DP-GD and the mistakes in it."""
+"""Gradient descent one run at a time, as the notes write it: on a linear model, and on a logistic one in batches.
+
+A mistake is a part of the descent that is another: the sum, its noise, the step, the batches or what is released.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.catalogue.learning.descent.steps import Data, Record, Rng
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record
+from dpaudit.catalogue.noise import Rng
 
-Vector = npt.NDArray[np.float64]
 Path = tuple[float, ...]
+Step = Callable[[Reals, Reals, Reals], Reals]
 
 
-def linear_gradient(model: Vector, record: Record) -> Vector:
+def linear_gradient(model: Reals, record: Record) -> Reals:
     """The gradient of half the squared error of a record.
 
     >>> linear_gradient(np.array([0.5, 0.0]), [[2.0, 1.0], 3.0])
@@ -21,7 +28,17 @@ def linear_gradient(model: Vector, record: Record) -> Vector:
     return np.asarray((features @ model - record[1]) * features)
 
 
-def clipped(gradient: Vector, clip: float) -> Vector:
+def logistic_gradient(model: Reals, record: Record) -> Reals:
+    """The gradient of the logistic loss of a record, labels 0 and 1.
+
+    >>> logistic_gradient(np.array([0.0, 0.0]), [[2.0, 1.0], 1.0])
+    array([-1. , -0.5])
+    """
+    features = np.asarray(record[0], float)
+    return np.asarray((1.0 / (1.0 + np.exp(-(features @ model))) - record[1]) * features)
+
+
+def clipped(gradient: Reals, clip: float) -> Reals:
     """The vector, shortened to an l2 norm of `clip` where it is longer.
 
     >>> clipped(np.array([3.0, 4.0]), 1.0)
@@ -31,7 +48,15 @@ def clipped(gradient: Vector, clip: float) -> Vector:
     return gradient if norm <= clip else gradient * (clip / norm)
 
 
-def flattened(models: list[Vector]) -> Path:
+def whole(gradient: Reals, clip: float) -> Reals:
+    """The vector, not shortened."""
+    return gradient
+
+
+# --- what is released -------------------------------------------------------------------------------------------
+
+
+def flattened(models: list[Reals]) -> Path:
     """The models of a run as one tuple: all steps of the first coordinate, then those of the next.
 
     >>> flattened([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
@@ -40,252 +65,203 @@ def flattened(models: list[Vector]) -> Path:
     return tuple(float(weight) for coordinate in zip(*models, strict=True) for weight in coordinate)
 
 
-def gradient_descent(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """Algorithm 1 of the notes."""
-    model = np.zeros(len(data[0][0]))
-    for _ in range(steps):
-        total = sum(linear_gradient(model, record) for record in data)
-        model = model - learning_rate * total / size
-    return tuple(model.tolist())
+def last(models: list[Reals]) -> Path:
+    """The model after the last step alone."""
+    return tuple(models[-1].tolist())
 
 
-def dp_gradient_descent(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """Algorithm 2 of the notes; the model after the last step."""
-    model = np.zeros(len(data[0][0]))
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-    return tuple(model.tolist())
-
-
-def dp_gradient_descent_iterates(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """Algorithm 2 of the notes; the models after every step."""
-    model, models = np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-        models.append(model)
-    return flattened(models)
-
-
-# --- mistakes, the last model seen ----------------------------------------------------------------------------
-
-
-def no_clipping(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """Gradients are not clipped."""
-    model = np.zeros(len(data[0][0]))
-    for _ in range(steps):
-        total = sum(linear_gradient(model, record) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-    return tuple(model.tolist())
-
-
-def clipping_after_averaging(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """The average gradient is clipped, not each record's."""
-    model = np.zeros(len(data[0][0]))
-    for _ in range(steps):
-        average = np.sum([linear_gradient(model, record) for record in data], axis=0) / len(data)
-        noise = rng.normal(scale=noise_multiplier * clip / size, size=len(model))
-        model = model - learning_rate * (clipped(average, clip) + noise)
-    return tuple(model.tolist())
-
-
-def noise_at_the_end(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """The noise of one step, added to the last model."""
-    model = np.zeros(len(data[0][0]))
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        model = model - learning_rate * total / size
-    noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-    return tuple((model - learning_rate * noise / size).tolist())
-
-
-def averaged(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
+def mean(models: list[Reals]) -> Path:
     """The mean of the models of all steps."""
-    model, models = np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-        models.append(model)
     return tuple(np.mean(models, axis=0).tolist())
 
 
-# --- mistakes, all models seen --------------------------------------------------------------------------------
+# --- a linear model, all records in every step --------------------------------------------------------------------
 
 
-def noise_unscaled(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """The noise does not know the clip norm."""
-    model, models = np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-        models.append(model)
-    return flattened(models)
+def clipped_sum(model: Reals, data: Data, at: Descent) -> Reals:
+    """The sum of the gradients, each clipped."""
+    return np.asarray(sum(clipped(linear_gradient(model, record), at.clip) for record in data))
 
 
-def noise_divided_twice(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """The noise, scaled for an average, is averaged once more."""
-    model, models = np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip / size, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-        models.append(model)
-    return flattened(models)
+def unclipped_sum(model: Reals, data: Data, at: Descent) -> Reals:
+    """The sum of the gradients as they are."""
+    return np.asarray(sum(linear_gradient(model, record) for record in data))
 
 
-def noise_in_the_first_step(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """Noise in the first step, none later."""
-    model, models = np.zeros(len(data[0][0])), []
-    for step in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model)) if step == 0 else 0.0
-        model = model - learning_rate * (total + noise) / size
-        models.append(model)
-    return flattened(models)
+def clipped_average(model: Reals, data: Data, at: Descent) -> Reals:
+    """The average gradient is clipped, not each record's."""
+    return clipped(unclipped_sum(model, data, at) / len(data), at.clip)
 
 
-def one_noise(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """One draw of noise, used again in every step."""
-    model, models = np.zeros(len(data[0][0])), []
-    noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        model = model - learning_rate * (total + noise) / size
-        models.append(model)
-    return flattened(models)
+def clipped_updates(model: Reals, data: Data, at: Descent) -> Reals:
+    """Each record's step is clipped, learning rate included."""
+    return np.asarray(sum(clipped(at.learning_rate * linear_gradient(model, record), at.clip) for record in data))
 
 
-def seeded_by_the_data(
-    data: Data,
-    rng: Rng,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    size: float,
-    seeds: int,
-) -> Path:
-    """The generator of the noise is seeded with the number of records and the number of the experiment."""
-    own = np.random.default_rng([len(data), int(rng.integers(seeds))])
-    return dp_gradient_descent_iterates(data, own, noise_multiplier, clip, learning_rate, steps, size)
-
-
-def update_clipped(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
-    """Each record's step is clipped, and the noise is multiplied by the learning rate all the same."""
-    model, models = np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(clipped(learning_rate * linear_gradient(model, record), clip) for record in data)
-        noise = learning_rate * rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - (total + noise) / size
-        models.append(model)
-    return flattened(models)
-
-
-def clipping_per_coordinate(
-    data: Data, rng: Rng, noise_multiplier: float, clip: float, learning_rate: float, steps: int, size: float
-) -> Path:
+def clipped_coordinates(model: Reals, data: Data, at: Descent) -> Reals:
     """Every coordinate of a gradient is clipped by itself."""
-    model, models = np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(np.clip(linear_gradient(model, record), -clip, clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-        models.append(model)
-    return flattened(models)
+    return np.asarray(sum(np.clip(linear_gradient(model, record), -at.clip, at.clip) for record in data))
 
 
-def stopping(
+def fresh(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
+    """Noise in every step."""
+    return lambda step: rng.normal(scale=spread, size=width)
+
+
+def first(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
+    """Noise in the first step, none later."""
+    return lambda step: rng.normal(scale=spread, size=width) if step == 0 else np.zeros(width)
+
+
+def one(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
+    """One draw of noise, used again in every step."""
+    noise = rng.normal(scale=spread, size=width)
+    return lambda step: noise
+
+
+def none(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
+    """No noise."""
+    return lambda step: np.zeros(width)
+
+
+def clip_norms(at: Descent) -> float:
+    """The noise on a sum of clipped gradients."""
+    return at.noise_multiplier * at.clip
+
+
+def of_the_sum(at: Descent) -> Step:
+    """Downhill by the noisy sum over the public size."""
+    return lambda model, total, noise: model - at.learning_rate * (total + noise) / at.size
+
+
+def of_the_average(at: Descent) -> Step:
+    """Downhill by what is an average already."""
+    return lambda model, total, noise: model - at.learning_rate * (total + noise)
+
+
+def of_the_updates(at: Descent) -> Step:
+    """The learning rate is in the sum and in the noise."""
+    return lambda model, total, noise: model - (total + noise) / at.size
+
+
+def with_penalty(at: Descent) -> Step:
+    """The gradient of the regulariser joins after clipping and noise."""
+    return lambda model, total, noise: model - at.learning_rate * ((total + noise) / at.size + at.penalty * model)
+
+
+def with_momentum(at: Descent) -> Step:
+    """Each step goes along a fading sum of the noisy gradients."""
+    velocity = np.zeros(1)
+
+    def step(model: Reals, total: Reals, noise: Reals) -> Reals:
+        nonlocal velocity
+        velocity = at.momentum * velocity + (total + noise) / at.size
+        return np.asarray(model - at.learning_rate * velocity)
+
+    return step
+
+
+def _models(
     data: Data,
     rng: Rng,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    size: float,
-    tolerance: float,
-) -> dict[int, float]:
+    at: Descent,
+    total: Callable[[Reals, Data, Descent], Reals] = clipped_sum,
+    noise: Callable[[Rng, float, int], Callable[[int], Reals]] = fresh,
+    spread: Callable[[Descent], float] = clip_norms,
+    step: Callable[[Descent], Step] = of_the_sum,
+) -> Iterator[Reals]:
+    model = np.zeros(len(data[0][0]))
+    draw, follow = noise(rng, spread(at), len(model)), step(at)
+    for number in range(at.steps):
+        model = follow(model, total(model, data, at), draw(number))
+        yield model
+
+
+def descent(data: Data, rng: Rng, at: Descent, *, out: Callable[[list[Reals]], Path] = flattened, **parts: Any) -> Path:
+    """Algorithm 2 of the notes, with the `parts` that a mistake changes; algorithm 1 has no noise and no clipping."""
+    return out(list(_models(data, rng, at, **parts)))
+
+
+def noise_at_the_end(data: Data, rng: Rng, at: Descent) -> Path:
+    """The noise of one step, added to the last model."""
+    *_, model = _models(data, rng, at, noise=none)
+    noise = rng.normal(scale=clip_norms(at), size=len(model))
+    return tuple((model - at.learning_rate * noise / at.size).tolist())
+
+
+def seeded_by_the_data(data: Data, rng: Rng, at: Descent) -> Path:
+    """The generator of the noise is seeded with the number of records and the number of the experiment."""
+    return descent(data, np.random.default_rng([len(data), int(rng.integers(at.seeds))]), at)
+
+
+def stopping(data: Data, rng: Rng, at: Descent) -> dict[int, float]:
     """Ends as soon as the mean absolute error on the training data is small; each value by its place in the path."""
-    model, output = np.zeros(len(data[0][0])), {}
-    for step in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - learning_rate * (total + noise) / size
-        output.update({coordinate * steps + step: float(weight) for coordinate, weight in enumerate(model)})
+    output = {}
+    for step, model in enumerate(_models(data, rng, at)):
+        output.update({coordinate * at.steps + step: float(weight) for coordinate, weight in enumerate(model)})
         errors = [abs(np.asarray(features, float) @ model - label) for features, label in data]
-        if sum(errors) / len(data) < tolerance:
+        if sum(errors) / len(data) < at.tolerance:
             break
     return dict(sorted(output.items()))
 
 
-# --- harmless changes, all models seen ------------------------------------------------------------------------
+# --- a logistic model, a batch a step -----------------------------------------------------------------------------
 
 
-def with_momentum(
+def poisson(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
+    """Every record is drawn anew in each step, by itself."""
+    while True:
+        yield [record for record in data if rng.random() < at.rate]
+
+
+def drawn_once(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
+    """The batch is drawn once, before the first step."""
+    batch = next(poisson(data, rng, at))
+    while True:
+        yield batch
+
+
+def shuffled(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
+    """Each epoch deals the shuffled records out in full batches; what is left over waits for the next epoch."""
+    waiting: list[int] = []
+    while True:
+        if len(waiting) < at.size:
+            waiting = rng.permutation(len(data)).tolist()
+        batch, waiting = waiting[: int(at.size)], waiting[int(at.size) :]
+        yield [data[i] for i in batch]
+
+
+def expected(total: Reals, batch: Data, at: Descent) -> Reals:
+    """The sum of a batch over its public size."""
+    return total / at.size
+
+
+def expected_clipped(total: Reals, batch: Data, at: Descent) -> Reals:
+    """The average gradient of a batch is clipped."""
+    return clipped(total / at.size, at.clip)
+
+
+def realised(total: Reals, batch: Data, at: Descent) -> Reals:
+    """The sum is divided by the number of records that are in the batch."""
+    return total / max(len(batch), 1)
+
+
+def dp_sgd(
     data: Data,
     rng: Rng,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    size: float,
-    momentum: float,
+    at: Descent,
+    *,
+    batches: Callable[[Data, Rng, Descent], Iterator[Data]] = poisson,
+    clip: Callable[[Reals, float], Reals] = clipped,
+    average: Callable[[Reals, Data, Descent], Reals] = expected,
+    out: Callable[[list[Reals]], Path] = flattened,
 ) -> Path:
-    """Each step goes along a fading sum of the noisy gradients."""
-    model, velocity, models = np.zeros(len(data[0][0])), np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        velocity = momentum * velocity + (total + noise) / size
-        model = model - learning_rate * velocity
+    """Algorithm 3 of the notes, with Poisson batches."""
+    model, models, drawn = np.zeros(len(data[0][0])), [], batches(data, rng, at)
+    for _ in range(at.steps):
+        batch = next(drawn)
+        total = sum((clip(logistic_gradient(model, record), at.clip) for record in batch), np.zeros(len(model)))
+        noise = rng.normal(scale=clip_norms(at), size=len(model)) / at.size
+        model = model - at.learning_rate * (average(total, batch, at) + noise)
         models.append(model)
-    return flattened(models)
-
-
-def regularised(
-    data: Data,
-    rng: Rng,
-    noise_multiplier: float,
-    clip: float,
-    learning_rate: float,
-    steps: int,
-    size: float,
-    penalty: float,
-) -> Path:
-    """The gradient of the regulariser joins after clipping and noise."""
-    model, models = np.zeros(len(data[0][0])), []
-    for _ in range(steps):
-        total = sum(clipped(linear_gradient(model, record), clip) for record in data)
-        noise = rng.normal(scale=noise_multiplier * clip, size=len(model))
-        model = model - learning_rate * ((total + noise) / size + penalty * model)
-        models.append(model)
-    return flattened(models)
+    return out(models)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.descent import batches, losses
-from dpaudit.catalogue.learning.descent.steps import Data, last
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.descent import losses, programs
+from dpaudit.catalogue.learning.descent import runs as many
+from dpaudit.catalogue.learning.descent.steps import Data, last, planned
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import subsampled_gaussian_epsilon
@@ -30,9 +32,9 @@ NOISE = Parameter(
 LEARNING_RATE = Parameter("learning_rate", 0.5, "1", "how far a step goes", validate.positive)
 STEPS = Parameter("steps", 4, "steps", "T, after which it ends", partial(validate.whole, least=1))
 PARAMETERS = (
-    Parameter("noise_multiplier", 1.0, NOISE.unit, NOISE.meaning, validate.positive),
+    replace(NOISE, default=1.0),
     Parameter("clip", 0.1, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive),
-    Parameter("learning_rate", 1.0, "1", LEARNING_RATE.meaning, validate.positive),
+    replace(LEARNING_RATE, default=1.0),
     STEPS,
     Parameter("rate", 0.5, "probability", "of a record to be in the batch of a step", _rate),
     Parameter(
@@ -70,11 +72,11 @@ dp_sgd = Entry(
         "`batch_size` and followed downhill; epsilon is exact for all models seen"
     ),
     neighbours="datasets of which one has one record more",
-    program=batches.dp_sgd,
-    sampler=partial(batches.sgd_runs, out=last),
+    code=Code(
+        planned(programs.dp_sgd, out=programs.last), planned(many.dp_sgd, out=last), planned(losses.last_iterate)
+    ),
     parameters=PARAMETERS,
     promise=_accounted,
-    loss=losses.last_iterate,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     Twin(
@@ -82,18 +84,17 @@ dp_sgd = Entry(
         title="DP-SGD that draws one batch for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch is drawn once, before the first step",
-        program=batches.one_batch,
-        sampler=partial(batches.sgd_runs, batches=batches.drawn_once, out=last),
-        loss=losses.one_batch,
+        code=Code(
+            planned(programs.dp_sgd, batches=programs.drawn_once, out=programs.last),
+            planned(many.dp_sgd, batches=many.drawn_once, out=last),
+            planned(losses.one_batch),
+        ),
     ),
     Twin(
         name="rate_of_one_record",
         title="DP-SGD, accounted at the rate of a batch of one",
         reason="the accountant was given 1 / n where a record joins with probability batch_size / n",
         formula="as DP-SGD; epsilon is computed for the rate `rate` / `batch_size`",
-        program=batches.dp_sgd,
-        sampler=partial(batches.sgd_runs, out=last),
-        loss=losses.last_iterate,
         promise=_rate_of_one_record,
     ),
 )
@@ -108,11 +109,9 @@ dp_sgd_iterates = Entry(
         "loss: T times that of (1 - rate) N(0, 1) + rate N(1 / noise_multiplier, 1) against N(0, 1)"
     ),
     neighbours="datasets of which one has one record more",
-    program=batches.dp_sgd_iterates,
-    sampler=batches.sgd_runs,
+    code=Code(planned(programs.dp_sgd), planned(many.dp_sgd), planned(losses.all_iterates)),
     parameters=PARAMETERS,
     promise=_accounted,
-    loss=losses.all_iterates,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     Twin(
@@ -120,9 +119,11 @@ dp_sgd_iterates = Entry(
         title="DP-SGD without clipping",
         reason="a record's gradient is as long as its features allow, and the noise is for one of length C",
         formula="as DP-SGD, with the records' own gradients in the sum",
-        program=batches.no_clipping,
-        sampler=partial(batches.sgd_runs, pull=batches.whole_pull),
-        loss=losses.unclipped,
+        code=Code(
+            planned(programs.dp_sgd, clip=programs.whole),
+            planned(many.dp_sgd, pull=many.whole_pull),
+            planned(losses.unclipped),
+        ),
         default_pair=([*OTHERS, [[0.3, 0.0], 1.0]], OTHERS),
     ),
     Twin(
@@ -130,9 +131,11 @@ dp_sgd_iterates = Entry(
         title="DP-SGD that clips the gradient of the batch",
         reason="alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
         formula="the average of the batch is clipped to C and gets N(0, (noise_multiplier C / batch_size)^2)",
-        program=batches.clipping_per_batch,
-        sampler=partial(batches.sgd_runs, pull=batches.whole_pull, average=batches.clipped_average),
-        loss=losses.per_batch,
+        code=Code(
+            planned(programs.dp_sgd, clip=programs.whole, average=programs.expected_clipped),
+            planned(many.dp_sgd, pull=many.whole_pull, average=many.expected_clipped),
+            planned(losses.per_batch),
+        ),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     Twin(
@@ -140,9 +143,11 @@ dp_sgd_iterates = Entry(
         title="DP-SGD that divides by the number of records drawn",
         reason="in a small batch a record's share is large, up to C, and the noise is for C / batch_size",
         formula="the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
-        program=batches.realised_batch_size,
-        sampler=partial(batches.sgd_runs, average=batches.realised_average),
-        loss=losses.realised_size,
+        code=Code(
+            planned(programs.dp_sgd, average=programs.realised),
+            planned(many.dp_sgd, average=many.realised),
+            planned(losses.realised_size),
+        ),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     Twin(
@@ -153,9 +158,11 @@ dp_sgd_iterates = Entry(
             "it moves by C"
         ),
         formula="each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
-        program=batches.shuffled_batches,
-        sampler=partial(batches.sgd_runs, batches=batches.shuffled),
-        loss=losses.shuffled,
+        code=Code(
+            planned(programs.dp_sgd, batches=programs.shuffled),
+            planned(many.dp_sgd, batches=many.shuffled),
+            planned(losses.shuffled),
+        ),
         default_pair=([[[1.0, 0.0], 0.0]] * 4 + [[[1.0, 0.0], 1.0]], [[[1.0, 0.0], 0.0]] * 4),
     ),
 )

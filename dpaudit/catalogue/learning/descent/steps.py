@@ -7,29 +7,60 @@ then those of the next one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Rng = np.random.Generator
-Floats = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
+
 Record = list[Any]
 Data = list[Record]
-Model = list[Floats]
-Pull = Callable[[Model, Record], Floats]
-Total = Callable[[Model, Data, float], Model]
+Model = list[Reals]
+Pull = Callable[[Model, Record], Reals]
 
 BLOCK = 1 << 14  # runs that are worked on together: their models stay in the cache
 
 
-def score(model: Model, record: Record) -> Floats:
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """The parameters of a descent; `size` is what sums are divided by, and the last ones are those of some twins."""
+
+    noise_multiplier: float
+    clip: float
+    learning_rate: float
+    steps: int
+    size: float
+    rate: float = 1.0
+    delta: float = 0.0
+    seeds: int = 1
+    tolerance: float = 0.0
+    momentum: float = 0.0
+    penalty: float = 0.0
+
+
+Total = Callable[[Model, Data, Descent], Model]
+
+
+def planned(function: Callable[..., Any], **parts: Any) -> Callable[..., Any]:
+    """The function of data and a descent as entries call it, with their parameters as keywords; `parts` are bound."""
+
+    @functools.wraps(function)
+    def call(*given: Any, **parameters: Any) -> Any:
+        descent = Descent(**{"size" if name == "batch_size" else name: parameters[name] for name in parameters})
+        return function(*given, descent, **parts)
+
+    return call
+
+
+def score(model: Model, record: Record) -> Reals:
     """What a linear model predicts for a record."""
     return np.asarray(sum(weight * feature for weight, feature in zip(model, record[0], strict=True)))
 
 
-def linear_pull(model: Model, record: Record) -> Floats:
+def linear_pull(model: Model, record: Record) -> Reals:
     """The negative gradient of half the squared error, as a multiple of the features.
 
     >>> linear_pull([np.array([0.5])], [[2.0], 3.0])
@@ -38,7 +69,7 @@ def linear_pull(model: Model, record: Record) -> Floats:
     return np.asarray(record[1] - score(model, record))
 
 
-def logistic_pull(model: Model, record: Record) -> Floats:
+def logistic_pull(model: Model, record: Record) -> Reals:
     """The negative gradient of the logistic loss, labels 0 and 1, as a multiple of the features.
 
     >>> logistic_pull([np.array([0.0])], [[2.0], 1.0])
@@ -52,13 +83,13 @@ def length(record: Record) -> float:
     return float(np.linalg.norm(record[0]))
 
 
-def bounded(model: Model, record: Record, pull: Pull, clip: float) -> Floats:
+def bounded(model: Model, record: Record, pull: Pull, clip: float) -> Reals:
     """The pull of a record whose gradient is clipped to an l2 norm of `clip`."""
     size = length(record)
     return np.clip(pull(model, record), -clip / size, clip / size) if size else pull(model, record)
 
 
-def gathered(model: Model, data: Data, pulls: Callable[[Model, int], Floats]) -> Model:
+def gathered(model: Model, data: Data, pulls: Callable[[Model, int], Reals]) -> Model:
     """The sum over all records of pull times features; `pulls(model, i)` is that of record i in each run."""
     total = [np.zeros(model[0].shape) for _ in model]
     for place, (features, _) in enumerate(data):
@@ -70,12 +101,12 @@ def gathered(model: Model, data: Data, pulls: Callable[[Model, int], Floats]) ->
     return total
 
 
-def clipped_total(model: Model, data: Data, clip: float) -> Model:
+def clipped_total(model: Model, data: Data, at: Descent) -> Model:
     """The sum of the clipped negative gradients of a linear model."""
-    return gathered(model, data, lambda model, i: bounded(model, data[i], linear_pull, clip))
+    return gathered(model, data, lambda model, i: bounded(model, data[i], linear_pull, at.clip))
 
 
-def unclipped_total(model: Model, data: Data, clip: float) -> Model:
+def unclipped_total(model: Model, data: Data, at: Descent) -> Model:
     """The same without clipping."""
     return gathered(model, data, lambda model, i: linear_pull(model, data[i]))
 
@@ -99,7 +130,7 @@ def blocks(runs: int) -> Iterator[slice]:
 Walk = Callable[[Model, int], Model]
 
 
-def paths(data: Data, runs: int, steps: int, walker: Callable[[int], Walk]) -> Floats:
+def paths(data: Data, runs: int, steps: int, walker: Callable[[int], Walk]) -> Reals:
     """The models after each step, coordinate by coordinate: an array (coordinate, step, run).
 
     `walker(size)` starts a block of so many runs: a function from model and step to the next model.
@@ -116,16 +147,16 @@ def paths(data: Data, runs: int, steps: int, walker: Callable[[int], Walk]) -> F
     return out
 
 
-def flat(path: Floats) -> Floats:
+def flat(path: Reals) -> Reals:
     """A path as one row a run: all steps of the first coordinate, then those of the next."""
     return path.reshape(-1, path.shape[-1]).T
 
 
-def last(path: Floats) -> Floats:
+def last(path: Reals) -> Reals:
     """The model after the last step alone."""
     return path[:, -1].T
 
 
-def mean(path: Floats) -> Floats:
+def mean(path: Reals) -> Reals:
     """The mean of the models after all steps."""
     return np.asarray(path.mean(axis=1)).T

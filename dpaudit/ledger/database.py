@@ -27,72 +27,33 @@ VERSION = 1  # of the tables; a newer one is refused, as its meaning is not know
 CHECKED = 16 * 2**20  # bytes up to which a file is checked page by page when it is opened
 
 TABLES = (
-    """CREATE TABLE runs (
-        id TEXT PRIMARY KEY,
-        suite_hash TEXT NOT NULL,
-        suite TEXT NOT NULL,
-        started TEXT NOT NULL,
-        finished TEXT
-    )""",
+    "CREATE TABLE runs (id TEXT PRIMARY KEY, suite_hash TEXT NOT NULL, suite TEXT NOT NULL, started TEXT NOT NULL, "
+    "finished TEXT)",
     """CREATE TABLE results (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        run TEXT,
-        number INTEGER,
-        recorded TEXT NOT NULL,
-        started TEXT,
-        name TEXT NOT NULL,
-        subject TEXT NOT NULL,
-        reference TEXT NOT NULL,
-        fingerprint TEXT NOT NULL,
-        representation TEXT,
-        spec_hash TEXT NOT NULL,
-        pairs TEXT NOT NULL,
-        mechanism TEXT,
-        "commit" TEXT,
-        version TEXT,
-        seed TEXT NOT NULL,
-        runs INTEGER NOT NULL,
-        verdict TEXT NOT NULL,
-        claimed REAL,
-        lower REAL NOT NULL,
-        epsilon_lower REAL,
-        delta REAL NOT NULL,
-        confidence REAL NOT NULL,
-        p_value REAL NOT NULL,
-        content TEXT NOT NULL,
-        digest TEXT NOT NULL,
+        id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, number INTEGER, recorded TEXT NOT NULL, started TEXT,
+        name TEXT NOT NULL, subject TEXT NOT NULL, reference TEXT NOT NULL,
+        fingerprint TEXT NOT NULL, representation TEXT, spec_hash TEXT NOT NULL, pairs TEXT NOT NULL, mechanism TEXT,
+        "commit" TEXT, version TEXT, seed TEXT NOT NULL, runs INTEGER NOT NULL,
+        verdict TEXT NOT NULL, claimed REAL, lower REAL NOT NULL, epsilon_lower REAL, delta REAL NOT NULL,
+        confidence REAL NOT NULL, p_value REAL NOT NULL,
+        content TEXT NOT NULL, digest TEXT NOT NULL,
         UNIQUE (run, number)
     )""",
     """CREATE TABLE failures (
-        run TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        recorded TEXT NOT NULL,
-        name TEXT NOT NULL,
-        error TEXT NOT NULL,
-        exit_code INTEGER NOT NULL,
+        run TEXT NOT NULL, number INTEGER NOT NULL, recorded TEXT NOT NULL,
+        name TEXT NOT NULL, error TEXT NOT NULL, exit_code INTEGER NOT NULL,
         PRIMARY KEY (run, number)
     )""",
     """CREATE TABLE shards (
-        run TEXT NOT NULL,
-        audit INTEGER NOT NULL,
-        "call" INTEGER NOT NULL,
-        look INTEGER NOT NULL,
-        stage INTEGER NOT NULL,
-        pair INTEGER NOT NULL,
-        shard INTEGER NOT NULL,
-        runs INTEGER NOT NULL,
-        question TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        content BLOB NOT NULL,
-        digest TEXT NOT NULL,
+        run TEXT NOT NULL, audit INTEGER NOT NULL, "call" INTEGER NOT NULL, look INTEGER NOT NULL,
+        stage INTEGER NOT NULL, pair INTEGER NOT NULL, shard INTEGER NOT NULL, runs INTEGER NOT NULL,
+        question TEXT NOT NULL, kind TEXT NOT NULL, content BLOB NOT NULL, digest TEXT NOT NULL,
         PRIMARY KEY (run, audit, "call", look, stage, pair, shard)
     )""",
-    "CREATE INDEX results_name ON results (name, id)",
-    "CREATE INDEX results_reference ON results (reference, id)",
-    "CREATE INDEX results_subject ON results (subject, id)",
-    "CREATE INDEX results_fingerprint ON results (fingerprint, id)",
-    "CREATE INDEX results_representation ON results (representation, id)",
-    'CREATE INDEX results_commit ON results ("commit", id)',
+    *(
+        f'CREATE INDEX results_{column} ON results ("{column}", id)'
+        for column in ("name", "reference", "subject", "fingerprint", "representation", "commit")
+    ),
 )
 
 

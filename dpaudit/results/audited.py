@@ -65,6 +65,13 @@ class Finding:
     evidence: Evidence
     certificate: Certificate
 
+    @property
+    def sides(self) -> dict[str, tuple[Any, int]]:
+        """Hits of the event (of a partition: counts bin by bin) and runs, of the first dataset and of the second."""
+        e, side = self.evidence, self.witness.p_side
+        hits = (e.counts_p, e.counts_q) if isinstance(e, Binned) else (e.hits_p, e.hits_q)
+        return dict(sorted({side: (hits[0], e.runs_p), self.witness.q_side: (hits[1], e.runs_q)}.items()))
+
     def to_dict(self) -> dict[str, Any]:
         """The finding as results store it."""
         return {
@@ -114,6 +121,21 @@ class Audited:
     unpaired: int = 0
     endings: tuple[Ending, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def main(self) -> Finding:
+        """The finding that decides: the witness with its counts and certificate."""
+        return Finding(self.claim, self.witness, self.evidence, self.certificate)
+
+    @property
+    def certifying_runs(self) -> int:
+        """The runs of all certified witnesses, those of bets apart."""
+        return sum(each.evidence.runs for each in (self.main, *self.others))
+
+    @property
+    def pair(self) -> dict[str, Any]:
+        """The pair of the witness, in its stored form."""
+        return dict(self.spec["pairs"][self.witness.pair])
 
     @property
     def name(self) -> str:
@@ -198,7 +220,7 @@ class Audited:
     @property
     def distance(self) -> int:
         """How many steps apart the datasets of the witness's pair are."""
-        return int(self.spec["pairs"][self.witness.pair]["distance"])
+        return int(self.pair["distance"])
 
     @property
     def cut_short(self) -> bool:
@@ -224,7 +246,7 @@ class Audited:
         if made.epsilon_lower is None:
             return None
         own = None if self.claim.parameter == "epsilon" else made.lower
-        pair = f'the pair "{self.spec["pairs"][self.witness.pair]["name"]}"'
+        pair = f'the pair "{self.pair["name"]}"'
         confidence = float(self.spec["confidence"])
         return LowerBound(
             made.epsilon_lower, made.delta, confidence, pair, made.method, made.refuted, self.claim.parameter, own

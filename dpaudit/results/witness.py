@@ -29,6 +29,11 @@ class Witness:
     score: float
     tangent: HalfPlane | None
 
+    @property
+    def q_side(self) -> Side:
+        """The other dataset."""
+        return "second" if self.p_side == "first" else "first"
+
     def to_dict(self) -> dict[str, Any]:
         """The witness as results store it; an infinite ratio is the string "inf"."""
         line = self.tangent

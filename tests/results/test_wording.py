@@ -18,11 +18,12 @@ from dpaudit.results.audited import Explored, Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording import assertion, numerals, power, quoting, statements, sweeps
+from dpaudit.results.wording import assertion, numerals, power, quoting, statements
 from dpaudit.results.wording.repeating import python_form, repeat
 from dpaudit.results.wording.sections import full_text
 from dpaudit.results.wording.statements import LIMITS, NO_BITS, headline, limits
 from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
+from dpaudit.sweeps import sentences
 from tests.golden import example
 from tests.report import hostile
 
@@ -373,9 +374,9 @@ def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
     def rows(number: int) -> list[dict[str, object]]:
         return [{"verdict": "REFUTED", "confidence": 0.95}] * number
 
-    assert sweeps.chance(rows(3)).endswith("the chance that one or more of them is wrong is at most 0.15.")
+    assert sentences.chance(rows(3)).endswith("the chance that one or more of them is wrong is at most 0.15.")
     for number in (20, 400):
-        assert sweeps.chance(rows(number)).endswith("of all of them together nothing can be said.")
+        assert sentences.chance(rows(number)).endswith("of all of them together nothing can be said.")
 
 
 # suites

@@ -224,7 +224,7 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     """That everything derived follows from the counts, the claim and the confidence."""
     spec, e = model.spec, result.evidence
     agree("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
-    counted = e.runs + sum(finding.evidence.runs for finding in result.others)
+    counted = result.certifying_runs
     if not counted <= result.runs_used <= spec.runs:
         found = f"{counted}, {result.runs_used} and {spec.runs}"
         raise InvalidSpec(f"runs of the evidence, runs_used and spec.runs must not fall, got {found}; {CURE}")

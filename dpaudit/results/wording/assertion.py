@@ -90,7 +90,7 @@ def _mechanism(result: AuditResult) -> str:
 
 
 def _finding(result: AuditResult) -> tuple[str, ...]:
-    pair, witness = result.spec["pairs"][result.witness.pair], result.witness
+    pair, witness = result.pair, result.witness
     what = "partition" if isinstance(witness.event, Partition) else "event"
     return (
         f"{what}: {clean(witness.event, LONGEST_DATA)}{meaning(result)} {leaning(result)}",

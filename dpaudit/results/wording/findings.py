@@ -96,10 +96,9 @@ def _counts(finding: Finding) -> tuple[str, ...]:
     e = finding.evidence
     if isinstance(e, Binned):
         return ()
-    other = "second" if finding.witness.p_side == "first" else "first"
     return (
         f"{e.hits_p:,} of {e.runs_p:,} runs on the {finding.witness.p_side} dataset, "
-        f"{e.hits_q:,} of {e.runs_q:,} on the {other}",
+        f"{e.hits_q:,} of {e.runs_q:,} on the {finding.witness.q_side}",
     )
 
 

@@ -140,7 +140,7 @@ def _found(result: AuditResult) -> tuple[str, ...]:
             f"Found: some set of outputs is at least {times} times as probable with one dataset as with the "
             f"other{off}.",
         )
-    side, other = result.witness.p_side, "second" if result.witness.p_side == "first" else "first"
+    side, other = result.witness.p_side, result.witness.q_side
     return (
         f"Found: a set of outputs, chosen before the runs that count, is at least {times} times as probable with the "
         f"{side} dataset as with the {other}{off}.",

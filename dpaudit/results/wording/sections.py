@@ -106,9 +106,8 @@ def _claim(result: Audited) -> tuple[str, ...]:
     stated = result.spec["claim"]
     relation = f"relation {stated['relation']}" if stated["relation"] else "no relation stated"
     lines = [f"{_claim_words(stated)}; {relation}"]
-    distance = result.spec["pairs"][result.witness.pair]["distance"]
-    if distance > 1:
-        lines.append(f"for datasets {distance:,} steps apart that is {_claim_words(result.claim.to_dict())}")
+    if result.distance > 1:
+        lines.append(f"for datasets {result.distance:,} steps apart that is {_claim_words(result.claim.to_dict())}")
     return tuple(lines)
 
 
@@ -143,8 +142,7 @@ def _mechanism(result: Audited) -> tuple[str, ...]:
 
 
 def _witness(result: Audited) -> tuple[str, ...]:
-    pair = result.spec["pairs"][result.witness.pair]
-    event = result.witness.event
+    pair, event = result.pair, result.witness.event
     what = "the partition into" if isinstance(event, Partition) else "the event"
     return (
         f"{what} {clean(event, LONGEST_DATA)}{meaning(result)}",
@@ -158,7 +156,7 @@ def _witness(result: Audited) -> tuple[str, ...]:
 def leaning(result: Audited) -> str:
     """What the counts say of the side on which search took the event to be likelier: never more than they show."""
     e, made = result.evidence, result.certificate
-    name = clean(result.spec["pairs"][result.witness.pair]["name"])
+    name = clean(result.pair["name"])
     where = f'the {result.witness.p_side} dataset of the pair "{name}"'
     shown = made.refuted or made.lower > 0.0
     if isinstance(e, Binned):
@@ -171,33 +169,23 @@ def leaning(result: Audited) -> str:
 
 def evidence_lines(result: Audited) -> tuple[str, ...]:
     """The counts of either side."""
-    e = result.evidence
+    e, sides = result.evidence, result.main.sides
     if isinstance(e, Binned):
-        return _bins(result, e)
+        return tuple(
+            f"{name:<7} {', '.join(f'{count:,}' for count in counts)} of {runs:,} runs, bin by bin"
+            for name, (counts, runs) in sides.items()
+        )
     if e.runs == 0:
         return ("none beyond the bets: they refuted the claim before any run was counted for a fixed bound",)
-    sides = [(e.hits_p, e.runs_p), (e.hits_q, e.runs_q)]
-    if result.witness.p_side == "second":
-        sides.reverse()
-    widths = [max(len(f"{number:,}") for number in column) for column in zip(*sides, strict=True)]
+    widths = [max(len(f"{number:,}") for number in column) for column in zip(*sides.values(), strict=True)]
     lines = [
         f"{name:<7} {hits:>{widths[0]},} of {runs:>{widths[1]},} runs in the event"
         + (f" ({hits / runs:.4g})" if runs else "")
-        for name, (hits, runs) in zip(("first", "second"), sides, strict=True)
+        for name, (hits, runs) in sides.items()
     ]
     if math.isfinite(e.estimate):
         lines.append(f"the plain log ratio of these rates is {e.estimate:.4f}: an estimate, never a bound")
     return tuple(lines)
-
-
-def _bins(result: Audited, e: Binned) -> tuple[str, ...]:
-    sides = [(e.counts_p, e.runs_p), (e.counts_q, e.runs_q)]
-    if result.witness.p_side == "second":
-        sides.reverse()
-    return tuple(
-        f"{name:<7} {', '.join(f'{count:,}' for count in counts)} of {runs:,} runs, bin by bin"
-        for name, (counts, runs) in zip(("first", "second"), sides, strict=True)
-    )
 
 
 def _bound(result: Audited) -> tuple[str, ...]:
@@ -250,7 +238,7 @@ def _search(result: Audited) -> tuple[str, ...]:
 
 
 def _certifying(result: Audited) -> str:
-    fixed = result.evidence.runs + sum(finding.evidence.runs for finding in result.others)
+    fixed = result.certifying_runs
     bets = sum(block.evidence.runs for block in result.blocks)
     if not bets:
         return f"{fixed:,} of them to certify"

@@ -17,7 +17,6 @@ from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, verdict_text
 
 MOST_ROWS = 60
-OTHER = {"first": "second", "second": "first"}
 COUNTS, CERTIFICATES = "Counts of fresh runs", "What the counts certify"
 BINS, BETS, POWER_TABLE = "Counts bin by bin", "Bets of the blocks", "Power by event"
 CHECKS, TRIED, CONTROLS, AUDITS = "Checks of the experiment", "What search looked at", "Controls", "All audits"
@@ -64,8 +63,7 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
 
 def _listed(result: AuditResult) -> list[tuple[str, Finding, str]]:
     """Every certified finding with its number and its Holm-adjusted p-value; the one on bits comes last, without."""
-    main = Finding(result.claim, result.witness, result.evidence, result.certificate)
-    numbered = enumerate(zip((main, *result.others), result.holm, strict=True), start=1)
+    numbered = enumerate(zip((result.main, *result.others), result.holm, strict=True), start=1)
     found = [(str(number), each, p_text(p_value)) for number, (each, p_value) in numbered]
     return [*found, ("on bits", result.representation, "")] if result.representation is not None else found
 
@@ -74,12 +72,10 @@ def _counts(result: AuditResult) -> Table:
     """Each finding's hits and runs, a row for either dataset."""
     rows = []
     for number, found, _ in _listed(result):
-        e, side = found.evidence, found.witness.p_side
-        if isinstance(e, Binned) or not e.runs:
+        if isinstance(found.evidence, Binned) or not found.evidence.runs:
             continue
-        sides = [(side, e.hits_p, e.runs_p), (OTHER[side], e.hits_q, e.runs_q)]
         pair = clean(result.spec["pairs"][found.witness.pair]["name"])
-        for name, hits, runs in sorted(sides):
+        for name, (hits, runs) in found.sides.items():
             rate = f"{hits / runs:.6g}" if runs else ""
             rows.append((number, pair, name, f"{hits:,}", f"{runs:,}", rate))
     head = ("finding", "pair", "dataset", "runs in the event", "all runs", "rate")
@@ -110,8 +106,7 @@ def _bins(result: AuditResult) -> Table:
     e, event = result.evidence, result.witness.event
     if not isinstance(e, Binned):
         return Table(BINS, (), ())
-    side = result.witness.p_side
-    head = ("bin", f"runs on the {side}", f"runs on the {OTHER[side]}")
+    head = ("bin", f"runs on the {result.witness.p_side}", f"runs on the {result.witness.q_side}")
     names = [clean(each, LONGEST_DATA) for each in getattr(event, "bins", ())]
     rows = [(name, f"{p:,}", f"{q:,}") for name, p, q in zip(names, e.counts_p, e.counts_q, strict=True)]
     rows.append(("all runs", f"{e.runs_p:,}", f"{e.runs_q:,}"))

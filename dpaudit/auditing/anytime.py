@@ -33,7 +33,7 @@ from dpaudit.results.audited import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Progress, Session, Shard, Stage, Watch, shards
 from dpaudit.sampling.columns import Wanted
-from dpaudit.sampling.watch import Looked
+from dpaudit.sampling.order import Looked
 
 FIRST, GROWTH, FEWEST = 12, 0.12, 4  # runs of the first block, growth of all runs in a block, runs of the least block
 PILOT_RUNS = 1 << 15  # outputs held at a time, whatever the number of runs

@@ -17,7 +17,7 @@ from dpaudit.outputs import Pilot, Token
 from dpaudit.results.certification import Evidence, certificate_of, evidence_of
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Progress, Session, Stage, Watch, shards
-from dpaudit.sampling.watch import Looked
+from dpaudit.sampling.order import Looked
 
 
 @dataclass(frozen=True, slots=True)

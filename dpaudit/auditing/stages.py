@@ -39,7 +39,7 @@ from dpaudit.results.rechecking import ALONE_WORDS
 from dpaudit.results.result import AuditResult
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
-from dpaudit.sampling.watch import Looked
+from dpaudit.sampling.order import Looked
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
 LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = 512, 64, 50  # runs in fresh processes at the end, and their part of all

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.claims import Relation
+from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.pairs import data_patterns, query_patterns
 from dpaudit.pairs.pair import AdjacentPair

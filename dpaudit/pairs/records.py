@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.claims import Relation
+from dpaudit.claims.relation import Relation
 from dpaudit.pairs.data import LONGEST_NUMBER, digest
 
 PLAIN = (bool, float, str, bytes, type(None))

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from dpaudit.claims import Relation
+from dpaudit.claims.relation import Relation
 from dpaudit.errors import DpAuditError
-from dpaudit.mechanisms import Description
+from dpaudit.mechanisms.protocol import Description
 from dpaudit.outputs import Outputs, Pilot
-from dpaudit.pairs import SealedPair
+from dpaudit.pairs.pair import SealedPair
 from dpaudit.sampling.codec import Kept, UnreadableShard, decoded, encoded
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done, as_error, hold, named, several

@@ -18,20 +18,20 @@ import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
-from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import tasks
 from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.dask_pool import Dask
 from dpaudit.sampling.fresh import run_fresh
+from dpaudit.sampling.order import words
 from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes, check_backend
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
 from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
-from dpaudit.sampling.watch import words
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, Reducer, identical
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it

@@ -9,7 +9,7 @@ from collections import ChainMap
 from typing import Any, ClassVar
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms import Mechanism
+from dpaudit.mechanisms.protocol import Mechanism
 
 
 class AsMade:

@@ -19,9 +19,9 @@ import numpy as np
 
 from dpaudit import errors
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
-from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs
-from dpaudit.pairs import AdjacentPair, SealedPair
+from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.worker import BatchFailed, Job, Reducer, Worker, one_line

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
-from dpaudit.mechanisms import Mechanism, Opened
+from dpaudit.mechanisms.protocol import Mechanism, Opened
 from dpaudit.outputs import TYPE, Outputs, Pilot, Sample, concatenate
-from dpaudit.pairs import AdjacentPair, SealedPair, digest
-from dpaudit.pairs.data import private_copy
+from dpaudit.pairs.data import digest, private_copy
+from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_batch, encode_objects

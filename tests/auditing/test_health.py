@@ -25,7 +25,7 @@ from dpaudit.results.health import CHECKS, CURES, LEVEL, Check, Health
 from dpaudit.results.strict_json import stored
 from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
-from dpaudit.sampling.watch import Looked, looked
+from dpaudit.sampling.order import Looked, looked
 from tests.auditing import unsound
 
 PAIR = (AdjacentPair(0.0, 1.0),)

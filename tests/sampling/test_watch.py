@@ -16,8 +16,9 @@ from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, token
 from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.order import CALLS, OF_CALL, printed, summary, words
 from dpaudit.sampling.streams import Shard
-from dpaudit.sampling.watch import CALLS, OF_CALL, Look, printed, summary, words
+from dpaudit.sampling.watch import Look
 
 PAIR = (AdjacentPair(0.0, 1.0),)
 

@@ -19,7 +19,7 @@ from dpaudit.auditing.health.pilot import constants, ordered, pilot_looks, pilot
 from dpaudit.certify import independence
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.results.health import BETWEEN, CHECKS, CURES, LEVEL, Check, Health
-from dpaudit.sampling.watch import Looked
+from dpaudit.sampling.order import Looked
 
 
 @dataclass(frozen=True, slots=True)

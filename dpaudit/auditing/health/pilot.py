@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpaudit.outputs import TYPE, Column, Pilot
 from dpaudit.sampling.columns import Wanted
-from dpaudit.sampling.watch import PRINTED, Looked, looked, printed, words
+from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
 
 MOST_COLUMNS = 8
 FEWEST_ALIKE = 10  # runs with the most frequent output, for it to be a state of its own

@@ -18,7 +18,7 @@ from dpaudit.certify import independence
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.outputs import Outputs, Pilot, concatenate
 from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
-from dpaudit.sampling.watch import PRINTED, words
+from dpaudit.sampling.order import PRINTED, words
 
 MOST_PROCESSES = 1 << 12
 TWIN_S, FEWEST_TWIN_RUNS = 2.0, 16  # seconds of runs in each of two processes that are compared, or so many runs

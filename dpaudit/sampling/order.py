@@ -1,0 +1,164 @@
+"""The order of runs inside a shard, as integers: what health checks need to tell whether runs depend on each other.
+
+A bound never looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, token
+from dpaudit.sampling.columns import Wanted
+
+QUARTERS = 4
+QUADS = 256  # patterns of four runs in a row, two bits each
+PAIRINGS = 16  # patterns of two runs
+PRINTED = 256  # first runs of a shard whose outputs are kept as a word each
+SIZES = (2 * QUARTERS, 2 * QUARTERS, QUADS, 2 * PAIRINGS, PRINTED)  # integers of the order, as they are packed
+ORDER = sum(SIZES)
+PRINTED_SHARDS = 256  # first shards of which they are kept: a worker's first task is among them
+CALLS, OF_CALL = 4, 1 << 11  # first calls of a batched shard, and first runs of each, that are held against each other
+WATCHED_IN_CALLS = 1 << 15  # first runs of a batched shard that are looked at: all would cost half a draw
+
+Counts = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What shards tell of the order of their runs; the axes are shards, quarters of a shard, sides.
+
+    `hits` and `runs` are int64[shards, 4, 2]; `quads` int64[256] the patterns of four runs in a row (bits of run k:
+    hit 2k, side 2k + 1); `calls` int64[2, 16] those of two calls run by run (in pairs from the first call on, from the
+    second one on); `prints` uint64[shards, 256] the first outputs, the side in the last bit; 0 where there is none,
+    made of the paths in `wanted` (None: all).
+    """
+
+    hits: Counts
+    runs: Counts
+    quads: Counts
+    calls: Counts
+    prints: Words
+    wanted: Wanted = None
+
+
+def summary(
+    inside: Bytes, sides: Bools, calls: Iterable[tuple[int, int]] = (), watched: int | None = None
+) -> tuple[Counts, Counts, Counts, Counts]:
+    """Hits and runs by quarter and side, patterns of four runs, patterns of calls; of 0-1 states in run order."""
+    return (
+        _quarters(inside, sides),
+        _quarter_runs(sides),
+        _quads(inside[:watched], sides[:watched]),
+        _calls(inside, sides, list(calls)),
+    )
+
+
+def looked(parts: Iterable[tuple[Bytes, Bools]], prints: Words) -> Looked:
+    """The same of 0-1 states and sides that are held already, a part for each shard."""
+    found = [summary(inside, sides) for inside, sides in parts]
+    hits, runs, quads, calls = (np.array(each) for each in zip(*found, strict=True))
+    return Looked(hits, runs, quads.sum(axis=0), calls.sum(axis=0), prints)
+
+
+def printed(found: Words, sides: Bools) -> Words:
+    """The words of the first runs with the side in the last bit, never 0, filled up with zeros."""
+    marked = np.zeros(PRINTED, np.uint64)
+    marked[: len(found)] = found & ~np.uint64(3) | np.uint64(2) | sides[: len(found)].astype(np.uint64)
+    return marked
+
+
+def words(outputs: Outputs, count: int, wanted: Wanted = None) -> Words:
+    """A 64-bit word for each of the first `count` outputs, of the columns that are wanted (None: of all).
+
+    Equal outputs give equal words, in every process; their types alone make no difference.
+    """
+    total = np.zeros(count, np.uint64)
+    for path, column in outputs.columns.items():
+        if path == (TYPE,) or wanted is not None and path not in wanted:  # plain numbers may go without their type
+            continue
+        values = np.asarray(column.values[:count], np.float64) + 0.0  # -0.0 is 0.0
+        codes = Column(values, None if column.codes is None else column.codes[:count]).tokens
+        cell = np.where(codes == 0, values, 0.0).view(np.uint64) ^ codes
+        salted = _mixed(cell ^ np.uint64(token("path", repr(path)).code))
+        total += np.where(codes == np.uint64(ABSENT.code), np.uint64(0), salted)  # no column is a column of absences
+    return total
+
+
+def packed(
+    inside: Bytes, sides: Bools, words: Words, calls: Iterable[tuple[int, int]] = (), watched: int | None = None
+) -> Counts:
+    """All integers of a shard, `ORDER` of them: its 0-1 states and sides in run order, and the first words."""
+    parts = summary(inside, sides, calls, watched)
+    return np.concatenate([*(part.ravel() for part in parts), printed(words, sides).view(np.int64)])
+
+
+def unpacked(table: Counts, wanted: Wanted = None) -> Looked:
+    """The integers of shards, one a row, as `packed` gives them; made of the paths in `wanted`."""
+    hits, runs, quads, calls, prints = np.split(table, np.cumsum(SIZES)[:-1], axis=1)
+    return Looked(
+        hits.reshape(-1, QUARTERS, 2),
+        runs.reshape(-1, QUARTERS, 2),
+        quads.sum(axis=0),
+        calls.sum(axis=0).reshape(2, PAIRINGS),
+        np.ascontiguousarray(prints).view(np.uint64),
+        wanted,
+    )
+
+
+def _cuts(runs: int) -> list[int]:
+    return [runs * quarter // QUARTERS for quarter in range(QUARTERS + 1)]
+
+
+def _quarters(inside: Bytes, sides: Bools) -> Counts:
+    hits = inside.view(np.bool_)
+    cuts = _cuts(len(sides))
+    found = [
+        (np.count_nonzero(hits[low:high]), np.count_nonzero(hits[low:high] & sides[low:high]))
+        for low, high in pairwise(cuts)
+    ]
+    return np.array([(all_ - second, second) for all_, second in found], np.int64)
+
+
+def _quarter_runs(sides: Bools) -> Counts:
+    cuts = _cuts(len(sides))
+    found = [(high - low, np.count_nonzero(sides[low:high])) for low, high in pairwise(cuts)]
+    return np.array([(runs - second, second) for runs, second in found], np.int64)
+
+
+def _quads(inside: Bytes, sides: Bools) -> Counts:
+    """How often each pattern of four runs in a row occurs; the fours do not overlap."""
+    whole = len(sides) // 4 * 4
+    codes = sides[:whole].view(np.uint8) << np.uint8(1)
+    codes |= inside[:whole]
+    # four bytes of two bits each are gathered in the highest byte; no two products share a bit, so none is carried
+    gathered = codes.view("<u4") * np.uint32(0x01041040)
+    return np.bincount(gathered.astype("<u4", copy=False).view(np.uint8)[3::4], minlength=QUADS)
+
+
+def _calls(inside: Bytes, sides: Bools, calls: list[tuple[int, int]]) -> Counts:
+    """Patterns of two calls in a row, run by run: (first, second), (third, fourth); then (second, third)."""
+    found = np.zeros((2, PAIRINGS), np.int64)
+    for place, ((one, runs), (other, more)) in enumerate(pairwise(calls)):
+        count = min(runs, more, OF_CALL)
+        codes = [
+            inside[start : start + count] | sides[start : start + count].view(np.uint8) << 1 for start in (one, other)
+        ]
+        found[place % 2] += np.bincount(codes[0] | codes[1] << 2, minlength=PAIRINGS)
+    return found
+
+
+def _mixed(found: Words) -> Words:
+    """The finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit depends on every bit."""
+    found = found ^ (found >> np.uint64(30))
+    found = found * np.uint64(0xBF58476D1CE4E5B9)
+    found ^= found >> np.uint64(27)
+    found *= np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))

@@ -10,7 +10,7 @@ from dpaudit.certify.certifier import Certifier
 from dpaudit.certify.coin_flip import CoinFlipCertifier
 from dpaudit.certify.evidence import Evidence
 from dpaudit.certify.unconditional import UNCONDITIONAL
-from dpaudit.claims.protocol import Claim
+from dpaudit.claims.claim import Claim
 from dpaudit.errors import InvalidSpec
 
 CERTIFIERS: tuple[Certifier, ...] = (CoinFlipCertifier(), UNCONDITIONAL, BinnedCertifier())

@@ -24,8 +24,8 @@ import numpy.typing as npt
 from dpaudit import validate
 from dpaudit.certify.certificate import Certificate, error_probability
 from dpaudit.certify.evidence import CoinFlip
+from dpaudit.claims.claim import Claim
 from dpaudit.claims.projection import nearest
-from dpaudit.claims.protocol import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, event_from_dict
 

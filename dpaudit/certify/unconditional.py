@@ -31,7 +31,7 @@ from dpaudit.certify.certifier import EventCertifier
 from dpaudit.certify.evidence import CoinFlip, Evidence, FixedSides
 from dpaudit.certify.score import Region, ratio_bound, statistic
 from dpaudit.certify.sums import Blocks, Staircase, rounding, upper_tails, window
-from dpaudit.claims.protocol import Claim
+from dpaudit.claims.claim import Claim
 
 METHOD = "exact unconditional test in the order of the score bound (Berger-Boos)"
 NUISANCE_SHARE = 0.002  # of the error probability goes to the interval of q

@@ -11,7 +11,7 @@ import numpy as np
 from dpaudit.certify import Binned, Certificate, Certifier, CoinFlip
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Block, certificate, united
-from dpaudit.claims.protocol import Claim
+from dpaudit.claims.claim import Claim
 from dpaudit.events import Partition
 from dpaudit.results.witness import Witness
 

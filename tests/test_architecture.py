@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
+from tests.cases import for_each
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "dpaudit"
@@ -118,7 +118,7 @@ def test_every_folder_has_its_place_in_the_flow() -> None:
     )
 
 
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(PACKAGE)))
+@for_each("file", MODULES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_imports_go_up_the_flow_and_never_down(file: Path) -> None:
     order = list(FLOW)
     here = floor_of(file)
@@ -235,7 +235,7 @@ def test_the_engines_of_verify_stand_in_their_order() -> None:
             assert (here, target) != ("checker", "alignment"), f"{found.where}: the checker uses code of the search"
 
 
-@pytest.mark.parametrize("file", sources(ROOT / "audits"), ids=lambda file: str(file.relative_to(ROOT)))
+@for_each("file", sources(ROOT / "audits"), ids=lambda file: str(file.relative_to(ROOT)))
 def test_audits_are_written_as_a_user_would_write_them(file: Path) -> None:
     import dpaudit
 

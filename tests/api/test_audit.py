@@ -26,6 +26,7 @@ from dpaudit import (
 )
 from dpaudit.api import audit
 from tests.api import mechanisms
+from tests.cases import for_each
 
 PAIR = ([1, 1], [1])
 ASKED: dict[str, Any] = {"pair": PAIR, "epsilon": 1.0, "runs": 2_000, "n_jobs": 1}
@@ -36,7 +37,7 @@ def ask(mechanism: Any = mechanisms.count, **options: Any) -> Any:
     return audit(mechanism, **{name: value for name, value in asked.items() if value is not ...})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "words"),
     [
         ({"epsilon": ...}, "an audit needs a claim"),

@@ -28,6 +28,7 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.results.stored import json_schema
+from tests.cases import for_each
 
 SCHEMA = jsonschema.Draft202012Validator(json_schema())
 MU = 3.0  # what the mechanism loses on (0, 3)
@@ -64,7 +65,7 @@ def survives(result: dpaudit.AuditResult, folder: Path) -> dpaudit.AuditResult:
     return loaded
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "truth"),
     [
         (PureDP(0.5), None),
@@ -187,7 +188,7 @@ def test_a_constant_that_tells_its_dataset_is_refuted_through_processes(tmp_path
     assert f"each certifying run was made in a fresh process, {result.evidence.runs} in all" in str(result)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"stopping": "sometimes"}, "stopping must be one of fixed, anytime, got 'sometimes'"),

@@ -156,6 +156,7 @@ def test_workers_change_nothing(backend: str | None) -> None:
         assert one.witness == other.witness
 
 
+@pytest.mark.long
 def test_a_true_claim_is_rarely_refuted_early() -> None:
     """30 whole audits where the claim is exactly true: at 1 %, more than 5 early stops have a chance below 1e-6."""
     claim, keep = PureDP(1.0), math.e / (1.0 + math.e)

@@ -33,6 +33,7 @@ from dpaudit.verify import requirement
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.proof import ADJACENCIES
 from dpaudit.verify.witnesses.rationals import rational
+from tests.cases import for_each
 from tests.verify.programs import PROGRAMS
 
 ONE = {"eps": 1, "N": 1, "T": 0}
@@ -203,6 +204,7 @@ def test_a_refutation_of_fewer_answers_sets_a_proof_for_more_aside(engine: Engin
 # exact losses
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -242,7 +244,7 @@ def test_a_loss_at_delta_is_enclosed(engine: Engine) -> None:
     assert joined(engine, count, {"sigma": 4.0}, **given).bracket.verdict.value == "OPEN"  # of other pairs
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mechanism", "claim", "verdict"),
     [
         (respond, PureDP(math.log(3.0)), "PROVED"),
@@ -452,7 +454,7 @@ def changed(data: float, rng: Any, eps: float = 1.0) -> float:
 changed.__defaults__ = (1e6,)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "mechanism",
     [
         Method(),
@@ -508,7 +510,7 @@ def _nothing(name: str) -> None:
 # the question
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wanted", "message"),
     [
         ({"adjacency": "nearby"}, "adjacency must be one of all-differ"),
@@ -631,7 +633,7 @@ def test_equal_answers_are_adjacent_and_far_ones_are_not(adjacency: str) -> None
 # the catalogue
 
 
-@pytest.mark.parametrize("entry", OF_ANSWERS, ids=lambda entry: entry.name)
+@for_each("entry", OF_ANSWERS, ids=lambda entry: entry.name)
 def test_the_adjacency_of_an_entry_fits_its_pair(entry: Any) -> None:
     assert set(entry.adjacency) <= set(ADJACENCIES)
     word = target_of(entry).adjacency
@@ -648,7 +650,7 @@ def test_twins_with_neighbours_of_their_own_have_an_adjacency_of_their_own() -> 
                 assert twin.adjacency != parent.adjacency, twin.name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "def f(q, rng):\n    return 0\nf = 1\n",

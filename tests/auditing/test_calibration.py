@@ -14,12 +14,15 @@ from dpaudit.auditing.calibration import Case, Line, calibrate, cases, claims
 from dpaudit.certify import certifier_named, suited
 from dpaudit.claims import FORMS, ApproximateDP, PureDP
 from dpaudit.cli.group import exit_code
+from tests.cases import for_each
+
+pytestmark = pytest.mark.long
 
 REPEATS, RUNS = 5, 600  # of four, chance explains all; of five no more than four
 SMALL = tuple(case for case in cases() if case.pairs in (1, case.certified))
 
 
-@pytest.mark.parametrize("case", SMALL, ids=[f"{c.name}-{c.certifier.name}-{c.stopping}" for c in SMALL])
+@for_each("case", SMALL, ids=[f"{c.name}-{c.certifier.name}-{c.stopping}" for c in SMALL])
 def test_the_rate_is_as_stated(case: Case) -> None:
     """`Line.kept` fails by chance once in 10^6: the limit is the binomial quantile."""
     (line,) = calibrate((case,), repeats=REPEATS, runs=RUNS, n_jobs=1)
@@ -34,7 +37,7 @@ def test_every_form_certifier_and_stopping_is_there() -> None:
     assert {case.pairs for case in cases()} == {1, calibration.SCREENED}
 
 
-@pytest.mark.parametrize("case", cases(), ids=range(len(cases())))
+@for_each("case", cases(), ids=range(len(cases())))
 def test_the_point_lies_on_the_boundary(case: Case) -> None:
     q, p = case.point()
     claim = case.claim.at_distance(case.distance)

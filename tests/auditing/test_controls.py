@@ -49,6 +49,7 @@ def test_a_big_leak_is_always_caught() -> None:
     assert found.rarer == pytest.approx(0.3 * math.exp(-1.0 - EXCESS))
 
 
+@pytest.mark.long
 def test_no_leak_is_caught_no_more_often_than_the_confidence_allows() -> None:
     """At the boundary of the claim: each repeat is a false alarm with probability 0.05 at the most.
 

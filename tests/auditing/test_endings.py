@@ -44,6 +44,7 @@ def _audited(mechanism: Any, **more: Any) -> Any:
     return dpaudit.audit(mechanism, pair=PAIR, epsilon=1.0, relation="add_or_remove_one", runs=2_000, n_jobs=1, **more)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", [_few, _pairs])
 def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechanism: Any, tmp_path: Path) -> None:
     """An event on the type, on numbers or on a score that was about raising says so."""

@@ -159,6 +159,7 @@ def test_constants_are_noted_and_no_failure() -> None:
     )
 
 
+@pytest.mark.long
 def test_nothing_is_said_of_outputs_that_were_not_looked_at_whole() -> None:
     """Entry 300 tells the datasets apart: no sentence about constants, and no verdict where the rest tells nothing."""
     wide = [[0.0] * 300 + [float(k % 2)] for k in range(40)]
@@ -278,6 +279,7 @@ def sound_audit(mechanism: Any, threshold: float, seed: int, runs: int, parts: i
     return judge(pilot, watched, level=level)
 
 
+@pytest.mark.long
 def test_sound_audits_are_rarely_stopped() -> None:
     """300 audits at a level of 0.01: at most 3 stopped are expected, 14 or more have a chance of 1e-6."""
     stopped = 0

@@ -11,6 +11,9 @@ import pytest
 
 from dpaudit import UnsoundAudit, Verdict, audit, batched
 from tests.auditing import unsound
+from tests.cases import for_each
+
+pytestmark = pytest.mark.long
 
 RUNS = 12_000
 
@@ -43,9 +46,7 @@ CASES: list[tuple[str, Any, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "name", "options"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@for_each(("mechanism", "name", "options"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_dependent_runs_are_named_and_not_certified(mechanism: Any, name: str, options: dict[str, Any]) -> None:
     with pytest.raises(UnsoundAudit) as caught:
         ask(mechanism, **options)
@@ -174,7 +175,7 @@ def test_what_only_this_process_has_set_up_is_no_finding(monkeypatch: pytest.Mon
     assert result.health.sound
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind",
     [
         "numpy float",

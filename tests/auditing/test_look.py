@@ -18,6 +18,7 @@ from dpaudit.outputs import Outputs
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import failure
 from tests.auditing.looks import Drawn, look_at, vectors
+from tests.cases import for_each
 
 Rng = np.random.Generator
 RUNS = LEARN_FROM + 3_001
@@ -177,7 +178,8 @@ KINDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.long
+@for_each("kind", KINDS)
 def test_outputs_of_every_kind_go_through_all_phases(kind: str) -> None:
     """No error, no warning, every run counted; the event can be asked for, printed and stored."""
     session = Drawn(KINDS[kind], times=2_000)
@@ -205,6 +207,7 @@ def spoiled(data: int, runs: int, rng: Rng) -> Any:
     return matrix
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "mechanism",
     [lambda data, runs, rng: np.zeros(runs), lambda data, runs, rng: np.full((runs, 2), np.nan), spoiled],

@@ -12,6 +12,7 @@ from dpaudit import AdjacentPair, InvalidSpec, PureDP, Verdict, batched
 from dpaudit.auditing.searching.pair_moves import Spent, check_bounds, move
 from dpaudit.auditing.searching.pair_search import PairSearch, search_pairs
 from dpaudit.sampling import Session, Stage
+from tests.cases import for_each
 
 CLAIM = PureDP(1.0, "add_or_remove_one")  # type: ignore[arg-type]
 BOUND = 80.0
@@ -157,7 +158,7 @@ def broken(rng: np.random.Generator) -> Any:
     raise ValueError("no such\nrow")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("generate", "keywords", "message"),
     [
         (broken, {}, "pair search, try 0: making the pair failed with ValueError: no such"),

@@ -24,6 +24,7 @@ from dpaudit.outputs import Pilot, Sample
 from dpaudit.pairs import AdjacentPair
 from dpaudit.results.witness import Witness
 from dpaudit.sampling.encode import encode_batch
+from tests.cases import for_each
 
 Rng = np.random.Generator
 Outputs = npt.NDArray[Any]
@@ -106,7 +107,7 @@ def look(run: Run, claim: Claim, pair: tuple[Any, Any], seed: int) -> tuple[Witn
     return witness, certify(evidence, claim, CONFIDENCE)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("run", "claim", "pair"),
     [
         (laplace, PureDP(1.0), (0, 1)),
@@ -127,9 +128,9 @@ def test_a_float_plus_noise_gives_itself_away(run: Run, claim: Claim, pair: tupl
     assert Witness.from_dict(witness.to_dict()) == witness
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("pair", [(0, 1), (10, 9)])
-@pytest.mark.parametrize("run", [integers, snapped, finely_snapped, decimals])
+@for_each("seed", [1, 2, 3])
+@for_each("pair", [(0, 1), (10, 9)])
+@for_each("run", [integers, snapped, finely_snapped, decimals])
 def test_integers_and_snapped_outputs_are_not_refuted(run: Run, pair: tuple[Any, Any], seed: int) -> None:
     _, certificate = look(run, PureDP(1.0), pair, seed)
     assert certificate is None or not certificate.refuted

@@ -22,6 +22,7 @@ from dpaudit.events.features import Whole
 from dpaudit.events.search import Goal
 from dpaudit.results.question import screening_share
 from dpaudit.sampling import SILENT, Engine, Session, Stage
+from tests.cases import for_each
 
 
 def noisy_count(data: float, runs: int, rng: np.random.Generator) -> Any:
@@ -65,8 +66,8 @@ def test_the_share_of_screening_grows_to_six_tenths() -> None:
     assert screening_share(1) == screening_share(3, 3) == screening_share(2, 3) == 0.0
 
 
-@pytest.mark.parametrize("pairs", [1, 2, 7, 40])
-@pytest.mark.parametrize("kept", [1, 2])
+@for_each("pairs", [1, 2, 7, 40])
+@for_each("kept", [1, 2])
 def test_no_stage_takes_runs_of_another(engine: Engine, pairs: int, kept: int) -> None:
     spec = asked(candidates([0.5] * pairs), runs=4_000, certify_pairs=min(kept, pairs))
     plan = budget(spec, spent=100)

@@ -19,6 +19,8 @@ from scipy.special import ndtri
 from dpaudit.outputs import ABSENT, Column, Outputs
 from tests.auditing.looks import Drawn, look_at, vectors
 
+pytestmark = pytest.mark.long
+
 Rng = np.random.Generator
 Reals = npt.NDArray[np.float64]
 Law = tuple[Callable[[bool, int, Rng], Outputs], Callable[[Outputs], Reals]]

@@ -22,6 +22,7 @@ from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.questions import read_spec
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2] / "audits"
 SPECS = sorted(find_specs([ROOT]))
@@ -76,7 +77,7 @@ def pairs_of(table: dict[str, Any], entry: Entry) -> tuple[AdjacentPair, ...]:
     return tuple(AdjacentPair(**pair) for pair in written) or (entry.pair,)
 
 
-@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
+@for_each("path", SPECS, ids=lambda path: path.name)
 def test_a_spec_reads_and_its_names_are_its_own(path: Path) -> None:
     questions = read_spec(path)
     assert [question.name for question in questions] == [table["name"] for _, table in tables(path)]
@@ -97,7 +98,7 @@ def test_every_mechanism_of_the_catalogue_is_audited_with_the_lectures() -> None
     assert all("lectures" in table["tags"] for path, table in ALL if path.is_relative_to(ROOT / "lectures"))
 
 
-@pytest.mark.parametrize(("path", "table"), OWN, ids=[table["name"] for _, table in OWN])
+@for_each(("path", "table"), OWN, ids=[table["name"] for _, table in OWN])
 def test_a_catalogue_audit_expects_what_the_exact_loss_says(path: Path, table: dict[str, Any]) -> None:
     entry = entry_of(table)
     given = pairs_of(table, entry)
@@ -209,7 +210,7 @@ SHOWN_BY = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name, expect in CORE.items() if expect == "refuted"])
+@for_each("name", [name for name, expect in CORE.items() if expect == "refuted"])
 def test_a_broken_mechanism_of_the_core_is_caught_with_power_to_spare(name: str) -> None:
     """At the share of a suite confidence of 0.99, with power 0.99999, on half of the runs: search may miss the best."""
     likelier, rarer = SHOWN_BY[name]()

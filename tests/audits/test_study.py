@@ -11,10 +11,11 @@ import pytest
 from audits.research.study import CLAIMED, DELTA, DIALS, about, asked, dialled, promised, study
 from dpaudit import Sweep
 from dpaudit.catalogue import entries, find
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize("name", ["laplace", "gaussian_gdp", "gaussian_zcdp", "randomised_response", "rappor_one_time"])
-@pytest.mark.parametrize("epsilon", [CLAIMED[0], 1.0, CLAIMED[-1]])
+@for_each("name", ["laplace", "gaussian_gdp", "gaussian_zcdp", "randomised_response", "rappor_one_time"])
+@for_each("epsilon", [CLAIMED[0], 1.0, CLAIMED[-1]])
 def test_an_entry_is_set_to_the_claim(name: str, epsilon: float) -> None:
     made = dialled(find(name), epsilon)
     assert made is not None

@@ -23,6 +23,7 @@ from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.mechanisms.resolve import import_reference
+from tests.cases import for_each
 
 SHOWN = 0.3  # of its claim: what the pair of an entry that keeps it shows at the least
 LOOSE = 0.2  # the same where the noise of the literature is more than the claim needs
@@ -167,7 +168,7 @@ def test_claims_follow_the_parameters() -> None:
     assert math.isclose(told.epsilon, math.log(9.0))  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("entry", ALL, ids=named)
+@for_each("entry", ALL, ids=named)
 def test_the_default_pair_shows_the_verdict(entry: Entry) -> None:
     """Exact, no chance involved: a broken entry exceeds its claim there, a sound one keeps it."""
     pair, claim = entry.pair, entry.claim()
@@ -181,7 +182,7 @@ def test_the_default_pair_shows_the_verdict(entry: Entry) -> None:
     assert entry.true_loss(pair.first, pair.first) == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("entry", ALL, ids=named)
+@for_each("entry", ALL, ids=named)
 def test_the_sampler_gives_any_number_of_runs_and_leaves_the_data_alone(entry: Entry) -> None:
     data = entry.default_pair[0]
     before = repr(data)

@@ -14,6 +14,7 @@ from dpaudit.catalogue import find
 from dpaudit.losses.comparisons import halting, winning
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.normal import gaussian_delta
+from tests.cases import for_each
 
 
 def witness(answers: int) -> tuple[list[int], list[int]]:
@@ -149,8 +150,8 @@ def test_halting_agrees_with_adaptive_quadrature(
     assert found.sum() == pytest.approx(1.0, rel=1e-12)
 
 
-@pytest.mark.parametrize("answers", [[0.0, 0.0, 1.0], [5.0, -5.0], [1.0, 1.0, 1.0, 1.0, 0.0]])
-@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
+@for_each("answers", [[0.0, 0.0, 1.0], [5.0, -5.0], [1.0, 1.0, 1.0, 1.0, 0.0]])
+@for_each("scale", [0.5, 1.0, 3.0])
 def test_winning_agrees_with_adaptive_quadrature(answers: list[float], scale: float) -> None:
     law = Laplace(scale)
 
@@ -214,8 +215,8 @@ def test_single_releases_have_their_closed_forms() -> None:
     assert find("randomised_response").true_epsilon(1, 0, {"keep": 0.1}) == pytest.approx(math.log(9.0))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 4.0])
-@pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
+@for_each("epsilon", [0.0, 0.3, 1.0, 4.0])
+@for_each("mu", [0.2, 1.0, 3.0])
 def test_the_delta_of_normal_noise_is_the_integral_of_the_excess(epsilon: float, mu: float) -> None:
     cross = epsilon / mu + mu / 2  # where the density moved by mu is e^epsilon times the other
 

@@ -25,12 +25,13 @@ from dpaudit.losses.distribution import (
 from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
 from dpaudit.losses.shuffled import two_batches
 from dpaudit.losses.transcripts import transcript_epsilon
+from tests.cases import for_each
 
 DIGITS = 1e-5  # relative: five digits
 
 
-@pytest.mark.parametrize("delta", [0.1, 0.01, 1e-5])
-@pytest.mark.parametrize(("noise", "steps"), [(1.0, 1), (2.0, 5), (0.5, 4), (4.0, 40)])
+@for_each("delta", [0.1, 0.01, 1e-5])
+@for_each(("noise", "steps"), [(1.0, 1), (2.0, 5), (0.5, 4), (4.0, 40)])
 def test_full_batches_are_one_gaussian_release(noise: float, steps: int, delta: float) -> None:
     """Rate 1: mu = sqrt(T) / noise, in closed form (Balle & Wang 2018, theorem 8)."""
     low, high = between_epsilons(delta, noise, 1.0, steps)

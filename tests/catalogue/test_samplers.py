@@ -15,6 +15,7 @@ from scipy import stats
 
 from dpaudit.catalogue import Entry, entries, find
 from dpaudit.losses.comparisons import halting, winning
+from tests.cases import for_each
 
 LEVEL = 1e-9
 SAMPLED, PROGRAMMED = 40_000, 1_500
@@ -101,7 +102,7 @@ def p_value(names: Any, first: int) -> float:
     return float(stats.chi2_contingency(table[:, table.sum(axis=0) > 0], correction=False).pvalue)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("entry", "side"),
     [(entry, side) for entry in ALL for side in ((0,) if entry.reason else (0, 1))],
     ids=lambda value: value.name if isinstance(value, Entry) else ("first", "second")[value],
@@ -112,15 +113,15 @@ def test_the_sampler_has_the_law_of_the_program(entry: Entry, side: int) -> None
     assert same_law(sampled(entry, data, 1), programmed(entry, data, 2)) > LEVEL
 
 
-@pytest.mark.parametrize(("entry", "twin"), TWINS, ids=[twin.name for _, twin in TWINS])
+@for_each(("entry", "twin"), TWINS, ids=[twin.name for _, twin in TWINS])
 def test_a_twin_is_no_copy_of_its_parent(entry: Entry, twin: Entry) -> None:
     """The converse: the same comparison tells every twin from its parent, so it would tell a wrong sampler."""
     told = any(same_law(sampled(twin, data, 1), sampled(entry, data, 4)) < LEVEL for data in twin.default_pair)
     assert told or twin.claim() != entry.claim() or twin.neighbours != entry.neighbours
 
 
-@pytest.mark.parametrize("parameters", [{"c": 1}, {"c": 3, "threshold": 1.5}, {"epsilon": 4.0, "c": 2}])
-@pytest.mark.parametrize("name", ["sparse", "sparse.no_threshold_noise", "sparse.value_released"])
+@for_each("parameters", [{"c": 1}, {"c": 3, "threshold": 1.5}, {"epsilon": 4.0, "c": 2}])
+@for_each("name", ["sparse", "sparse.no_threshold_noise", "sparse.value_released"])
 def test_sparse_at_other_parameters(name: str, parameters: dict[str, Any]) -> None:
     entry, data = find(name).with_parameters(parameters), [0, 2, -1, 1, 0]
     assert same_law(sampled(entry, data, seed=5), programmed(entry, data, seed=6)) > LEVEL
@@ -164,8 +165,8 @@ def test_vector_coordinates_are_independent_laplace() -> None:
     assert stats.chisquare(quadrants.ravel()).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("name", ["above_threshold", *(f"above_threshold.{twin}" for twin in SCALES)])
-@pytest.mark.parametrize("side", [0, 1], ids=["first", "second"])
+@for_each("name", ["above_threshold", *(f"above_threshold.{twin}" for twin in SCALES)])
+@for_each("side", [0, 1], ids=["first", "second"])
 def test_above_threshold_halts_with_the_exact_probabilities(name: str, side: int) -> None:
     scales = SCALES.get(name.partition(".")[2], (2, 4))
     entry = find(name)

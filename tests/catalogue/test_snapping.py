@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue.additive import snapping
+from tests.cases import for_each
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity", "grid"), [(1.0, 1.0, 1.0), (3.0, 1.0, 0.5), (0.5, 3.0, 8.0)])
@@ -31,9 +32,9 @@ def masses(edges: npt.NDArray[np.float64], centre: float, scale: float) -> npt.N
     return np.where(low > centre, above, np.where(high < centre, noise.cdf(high) - noise.cdf(low), above))
 
 
-@pytest.mark.parametrize(("first", "second"), [(10, 9), (0.3, 0.0), (4.0, -4.0), (6.0, 5.9), (-50, 50)])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("bound", [6.0, 6.5])
+@for_each(("first", "second"), [(10, 9), (0.3, 0.0), (4.0, -4.0), (6.0, 5.9), (-50, 50)])
+@for_each("epsilon", [0.5, 1.0, 3.0])
+@for_each("bound", [6.0, 6.5])
 def test_the_loss_is_that_of_the_worst_cell(first: float, second: float, epsilon: float, bound: float) -> None:
     entry = snapping.with_parameters({"epsilon": epsilon, "bound": bound})
     grid = 2.0 ** math.ceil(math.log2(1.0 / epsilon))

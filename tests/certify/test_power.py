@@ -31,6 +31,7 @@ SIZES: list[tuple[Claim, int, float]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("confidence", [0.95, 0.999])
 @pytest.mark.parametrize(("claim", "runs", "mass"), SIZES, ids=str)
 def test_what_is_said_to_be_caught_is_caught(claim: Claim, runs: int, mass: float, confidence: float) -> None:
@@ -80,6 +81,7 @@ def power_of(claim: Claim, size: int, p: float, q: float, delta: float, alpha: f
     return float(total)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("claim", "size", "mass"),
     [(PureDP(1.0), 200, 0.5), (PureDP(1.0), 2_000, 0.02), (ApproximateDP(0.5, 0.01), 200, 0.2)],
@@ -92,6 +94,7 @@ def test_what_the_unconditional_certifier_is_said_to_catch_is_caught(claim: Clai
     assert power_of(claim, size, mass, q, claim.delta, 0.05) >= 0.95 - 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("certifier", ["coin-flip", "unconditional"])
 @pytest.mark.parametrize(
     "claim", [GaussianDP(0.268), RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05), ApproximateDP(1.0, 1e-6)], ids=str

@@ -61,6 +61,7 @@ def test_it_rises_in_x_and_falls_in_y_and_in_the_ratio(n: int, m: int) -> None:
             before = found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("z", [0.5, 1.645, 4.75])
 @pytest.mark.parametrize(("n", "m"), SIZES)
 def test_the_region_is_what_the_statistic_says(n: int, m: int, z: float) -> None:

@@ -49,6 +49,7 @@ def allowed_points(epsilon: float, delta: float) -> list[tuple[float, float]]:
 # --- valid ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (6, 14), (14, 6)])
 @pytest.mark.parametrize(("epsilon", "delta"), LINES)
 def test_valid_everywhere_and_at_every_level(n: int, m: int, epsilon: float, delta: float) -> None:
@@ -62,6 +63,7 @@ def test_valid_everywhere_and_at_every_level(n: int, m: int, epsilon: float, del
             assert np.all(reached[last] <= found[order][last] + SUMMED), (alpha, p, q)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "m", "epsilon", "delta"), [(40, 40, 1.0, 0.0), (25, 33, 0.5, 0.05)])
 def test_valid_and_sharp_with_more_runs(n: int, m: int, epsilon: float, delta: float) -> None:
     """The level is kept at every point, and nearly used up at the worst of them."""
@@ -71,6 +73,7 @@ def test_valid_and_sharp_with_more_runs(n: int, m: int, epsilon: float, delta: f
     assert 0.85 * alpha <= max(reached) <= alpha + SUMMED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("delta", "alpha"), [(0.0, 0.05), (0.05, 0.05), (0.0, 0.001)])
 def test_the_bound_covers_the_truth(delta: float, alpha: float) -> None:
     n, m = 9, 12
@@ -146,6 +149,7 @@ def test_the_bound_is_the_largest_epsilon_refuted(found: FixedSides, delta: floa
         assert p_value(found, bound + 0.05 * abs(spread) + 1e-9, delta, alpha) > alpha
 
 
+@pytest.mark.long
 @few
 @given(found=evidences(), delta=deltas, alpha=alphas, epsilon=st.floats(0.0, 4.0), more=st.floats(1e-3, 1.0))
 def test_monotone(found: FixedSides, delta: float, alpha: float, epsilon: float, more: float) -> None:
@@ -158,6 +162,7 @@ def test_monotone(found: FixedSides, delta: float, alpha: float, epsilon: float,
         assert p_value(one_more, epsilon, delta, alpha) <= value * (1.0 + SLACK)
 
 
+@pytest.mark.long
 @few
 @given(found=evidences(), delta=deltas, alpha=alphas)
 def test_the_bound_falls_with_the_hits_of_the_other_side(found: FixedSides, delta: float, alpha: float) -> None:
@@ -176,6 +181,7 @@ def test_monotone_over_all_outcomes() -> None:
     assert np.all(refuted[:, 1:] <= refuted[:, :-1])
 
 
+@pytest.mark.long
 def test_the_certificate_never_contradicts_itself() -> None:
     """A claim within the slack of the bound: the verdict is that of the p-value, and the bound agrees."""
     for x, y, runs in ((900, 100, 1000), (50, 5, 100), (500_000, 184_000, 10**6)):
@@ -297,6 +303,7 @@ def test_hits_that_delta_explains() -> None:
     assert not certify(FixedSides(500, 0, 500, 500), ApproximateDP(0.0, 1.0), 0.95, certifier="unconditional").refuted
 
 
+@pytest.mark.long
 def test_enormous_claims_and_counts() -> None:
     certain = FixedSides(10**8, 0, 10**8, 10**8)
     for epsilon, refuted in ((10.0, True), (17.0, True), (18.0, False), (40.0, False), (700.0, False), (800.0, False)):

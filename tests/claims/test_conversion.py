@@ -42,6 +42,7 @@ def within(claim: Claim, other: Claim) -> bool:
     return all(claim.max_probability(q) <= other.max_probability(q) * (1.0 + 1e-12) for q in Q)
 
 
+@pytest.mark.long
 @every_claim
 def test_a_claim_lies_within_all_that_it_is_converted_to(claim: Claim) -> None:
     for delta in (0.02, 0.2, 0.35):

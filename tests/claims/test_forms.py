@@ -61,6 +61,7 @@ def largest(value: Callable[[float], float], rarest: float = 1e-18) -> float:
     return -float(found.fun)
 
 
+@pytest.mark.long
 @every_claim
 def test_the_boundary_is_what_the_definition_allows(claim: Claim) -> None:
     found = np.array([claim.max_probability(q) for q in Q.tolist()])

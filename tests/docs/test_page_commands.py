@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit.cli.group import group
 from dpaudit.pytest_plugin import pytest_addoption
+from tests.cases import for_each
 from tests.docs.pages import DOCS, PAGES, ROOT, commands
 
 SHOWN = [(place, shlex.split(line, comments=True)) for place, line in commands()]
@@ -27,7 +28,7 @@ def _check(place: str, words: list[str]) -> None:
             assert word.partition("=")[0] in {*known, "--help"}, f"{place}: `dpaudit {words[1]}` has no option {word}"
 
 
-@pytest.mark.parametrize(("place", "words"), [each for each in SHOWN if each[1][0] == "dpaudit"])
+@for_each(("place", "words"), [each for each in SHOWN if each[1][0] == "dpaudit"])
 def test_the_command_would_be_understood(place: str, words: list[str]) -> None:
     _check(place, words)
     command = group.get_command(click.Context(group), words[1])

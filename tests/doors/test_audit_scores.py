@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.cases import for_each
 from tests.doors.conftest import Outcome
 
 Run = Callable[..., Outcome]
@@ -106,7 +107,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_bad_input_is_one_line_and_code_2(dpaudit: Run, folder: Path, name: str) -> None:
     text, file, options, message = REFUSED[name]
     if text is not None:

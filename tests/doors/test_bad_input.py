@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
+from tests.cases import for_each
 from tests.doors.conftest import Outcome, document, spec
 
 Run = Callable[..., Outcome]
@@ -140,7 +139,7 @@ REFUSED_ON_READING = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED_ON_READING)
+@for_each("case", REFUSED_ON_READING)
 def test_refused_before_anything_runs(dpaudit: Run, write: Write, case: str) -> None:
     text, message = REFUSED_ON_READING[case]
     name = write(text)
@@ -150,7 +149,7 @@ def test_refused_before_anything_runs(dpaudit: Run, write: Write, case: str) -> 
     assert (checked.code, checked.out) == (2, "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "message"),
     [
         (spec(), "error: spec.toml: the key 'schema' is missing"),

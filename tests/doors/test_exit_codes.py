@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec
 
 Run = Callable[..., Outcome]
@@ -100,7 +101,7 @@ def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
     assert sorted(name.rpartition("-")[0] for name in os.listdir(folder / "out")) == ["", "", "constant"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         (["run"], "error: Missing argument 'PATH...'. (see dpaudit run --help)"),

@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from tests.cases import for_each
 from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]
@@ -136,7 +137,7 @@ def test_a_renyi_claim_several_steps_apart_can_be_planned(dpaudit: Run, write: W
     assert "  certifier   unconditional\n" in ended.out
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("keys", "message"),
     [
         ({"claim": "{ mu = -1.0 }"}, "claim: mu must be finite and at least 0, got -1.0"),

@@ -20,6 +20,7 @@ from dpaudit.spec_file.pairs import ImportedPair
 from dpaudit.spec_file.questions import Wishes, read_spec
 from dpaudit.spec_file.settings import read_settings
 from dpaudit.spec_file.suite import command, share, shared
+from tests.cases import for_each
 from tests.doors.conftest import Outcome, document, spec
 
 Run = Callable[..., Outcome]
@@ -119,8 +120,8 @@ def test_a_suite_divides_the_error_probability(write: Write) -> None:
     assert 3 * (1.0 - posed[0].confidence) == pytest.approx(0.001)
 
 
-@pytest.mark.parametrize("audits", [1, 2, 3, 13, 100])
-@pytest.mark.parametrize("confidence", [0.999, 0.95, 0.123456789, 1 - 1e-9])
+@for_each("audits", [1, 2, 3, 13, 100])
+@for_each("confidence", [0.999, 0.95, 0.123456789, 1 - 1e-9])
 def test_the_command_that_repeats_a_file_gives_the_same_share(write: Write, audits: int, confidence: float) -> None:
     names = [
         write(spec(runs="1e6"), *(spec(name=f'"{n}"', runs="1e6") for n in range(file)), name=f"f {file}.toml")

@@ -13,6 +13,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.questions import Wishes
 from dpaudit.sweeps.spec import read_sweep_file
+from tests.cases import for_each
 from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]
@@ -101,7 +102,7 @@ def test_run_says_how_a_sweep_is_run_and_sweep_how_audits_are(dpaudit: Run, swee
         assert "of their own" in ended.err or "of its own" in ended.err
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changed", "said"),
     [
         ('mechanisms = "swept"', "mechanisms must read module:attribute"),

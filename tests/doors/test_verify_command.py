@@ -14,6 +14,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.spec_file.questions import read_spec
+from tests.cases import for_each
 from tests.doors.conftest import Outcome, process, spec
 
 Run = Callable[..., Outcome]
@@ -160,7 +161,7 @@ def test_what_is_terminated_leaves_no_process_behind(folder: Path, sent: signal.
     assert err.strip() == f"interrupted: {said}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "name", "message"),
     [
         ("def f(q, rng:", "f", "SyntaxError"),
@@ -184,7 +185,7 @@ def test_what_is_no_mechanism_is_open_with_a_reason(
     assert "\x1b" not in ended.out
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         (("nothing_of_this_name",), "the catalogue has no entry"),

@@ -168,6 +168,7 @@ LEAKS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mirrored", [False, True], ids=["straight", "mirrored"])
 @pytest.mark.parametrize(("leak", "says", "least"), LEAKS, ids=[leak.__name__ for leak, _, _ in LEAKS])
 def test_a_planted_leak_is_found(leak: Any, says: str, least: float, mirrored: bool) -> None:

@@ -17,6 +17,7 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.suites import reviewed_lines
+from tests.cases import for_each
 from tests.golden import example
 from tests.ledger import made
 from tests.report import hostile
@@ -64,7 +65,7 @@ def test_the_file_is_one_to_review(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "message"),
     [
         ('"dpaudit.accepted/1"', '"dpaudit.accepted/2"', "schema must be 'dpaudit.accepted/1'"),

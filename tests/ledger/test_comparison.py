@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from dpaudit.auditing.clock import cut
 from dpaudit.ledger.comparison import change_of, compare, matched, question
 from dpaudit.results.change import REGRESSIONS, UNCHANGED, Half, Kind
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.comparisons import change_line, comparison_lines
+from tests.cases import for_each
 from tests.ledger import made
 from tests.report import hostile
 
@@ -32,7 +31,7 @@ def code(old: AuditResult | Half | None, new: AuditResult | Half | None, fail_on
     return compare(*sides).exit_code(fail_on)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "expected", "codes"),
     [
         (SOUND, SOUND, {Kind.SAME}, (0, 0, 0)),

@@ -13,6 +13,7 @@ import pytest
 
 from dpaudit import InvalidSpec, MissingRequirement, UnsoundAudit, Verdict, command
 from dpaudit.api import audit
+from tests.cases import for_each
 from tests.sampling.left import gone
 
 PROGRAM = str(Path(__file__).with_name("programs.py"))
@@ -52,7 +53,7 @@ def test_values_of_json_are_outputs() -> None:
     assert ask(program("leaky")).verdict is Verdict.REFUTED
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("way", "words"),
     [
         ("short", r"printed \d+ lines for a request of \d+ runs; one line a run is needed"),

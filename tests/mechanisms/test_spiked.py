@@ -21,6 +21,7 @@ from dpaudit import InvalidSpec, UnsoundAudit, batched, command
 from dpaudit.mechanisms import wrap
 from dpaudit.mechanisms.spiked import MARKS, Side, Spiked, SpikedPair, far_outside
 from dpaudit.pairs import AdjacentPair, SealedPair
+from tests.cases import for_each
 from tests.mechanisms import shapes
 
 RUNS = 20_000
@@ -72,7 +73,7 @@ NUMBERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@for_each("name", NUMBERS)
 def test_numbers_are_marked_at_the_given_rates(name: str) -> None:
     mechanism, first_of = NUMBERS[name]
     spiked = Spiked(mechanism, p=0.3, q=0.1, offset=FAR)
@@ -99,7 +100,7 @@ WORDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", WORDS)
+@for_each("name", WORDS)
 def test_outputs_without_numbers_get_a_word(name: str) -> None:
     spiked = Spiked(WORDS[name], p=1.0, q=0.0, offset=FAR)
     first, second = both_sides(1, 2)

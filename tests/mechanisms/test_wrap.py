@@ -12,6 +12,7 @@ import pytest
 
 from dpaudit import InvalidSpec, MissingRequirement, batched, built_by, command
 from dpaudit.mechanisms import wrap
+from tests.cases import for_each
 from tests.mechanisms import shapes
 
 HERE = "tests.mechanisms.shapes"
@@ -23,7 +24,7 @@ def _label(case: Any) -> str:
     return case if isinstance(case, str) and case else getattr(case, "__qualname__", type(case).__name__)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("function", "takes_rng", "expected"),
     [
         (shapes.plain, False, 1.0),
@@ -87,13 +88,13 @@ def test_parameters_are_bound_and_described() -> None:
     assert described.digest == wrap(shapes.with_parameters, {"epsilon": 3.0}).describe().digest
 
 
-@pytest.mark.parametrize("value", [3, None, 1.5, [1], {"a": 1}, object(), b"x:y", b""], ids=_label)
+@for_each("value", [3, None, 1.5, [1], {"a": 1}, object(), b"x:y", b""], ids=_label)
 def test_anything_else_is_refused(value: Any) -> None:
     with pytest.raises(InvalidSpec, match=f"a mechanism is a function .* got {type(value).__name__}"):
         wrap(value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "parameters", "words"),
     [
         (shapes.without_data, {}, r"must be callable as f\(data, rng\)"),

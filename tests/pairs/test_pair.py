@@ -17,6 +17,7 @@ import pytest
 from dpaudit import AdjacentPair, InvalidSpec, Relation
 from dpaudit.pairs import SealedPair, digest
 from dpaudit.pairs.data import private_copy
+from tests.cases import for_each
 
 ADD, REPLACE, SPECIAL, LOCAL = (
     Relation.ADD_OR_REMOVE_ONE,
@@ -26,7 +27,7 @@ ADD, REPLACE, SPECIAL, LOCAL = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         0,
@@ -74,7 +75,7 @@ def test_different_datasets_are_not_refused() -> None:
         assert repr(AdjacentPair(first, second).open()) == repr((first, second))
 
 
-@pytest.mark.parametrize("distance", [0, -1, 1.5, True, "1", None, float("nan")])
+@for_each("distance", [0, -1, 1.5, True, "1", None, float("nan")])
 def test_a_distance_is_a_whole_number_of_at_least_one(distance: Any) -> None:
     with pytest.raises(InvalidSpec, match="distance"):
         AdjacentPair(0, 1, distance=distance)
@@ -85,7 +86,7 @@ def test_data_that_cannot_be_pickled_is_refused() -> None:
         AdjacentPair(threading.Lock(), 1)
 
 
-@pytest.mark.parametrize("value", [3, None, "ab", {1, 2}, [1], (1, 2, 3), {"first": 1}, np.zeros(2)], ids=repr)
+@for_each("value", [3, None, "ab", {1, 2}, [1], (1, 2, 3), {"first": 1}, np.zeros(2)], ids=repr)
 def test_a_pair_is_two_datasets(value: Any) -> None:
     with pytest.raises(InvalidSpec, match="must be two datasets"):
         AdjacentPair.of(value)
@@ -101,7 +102,7 @@ def test_a_pair_from_what_people_write() -> None:
 # --- relations ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "second", "distance", "relation", "fits"),
     [
         ([1, 1], [1], 1, ADD, True),
@@ -217,7 +218,7 @@ def test_columns_and_labels_of_a_frame_are_part_of_its_rows(monkeypatch: pytest.
     AdjacentPair(_Frame(ROWS), _Frame(ROWS[1:], index="bcde")).check(ADD)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "second", "relation", "shown"),
     [
         ([math.nan, 1.0], [-math.nan], ADD, "records"),
@@ -283,7 +284,7 @@ def test_digests_are_the_same_in_another_process() -> None:
     assert len(found) == 32
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "stored"),
     [
         (3, 3),

@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, Relation
 from dpaudit.pairs import PATTERNS, SealedPair, stock_pairs
+from tests.cases import for_each
 
 QUERIES = ("one_differs", "all_differ", "half_up_half_down", "far_from_threshold")
 
@@ -32,9 +33,9 @@ ADDING = ("drop_one", "add_one", "add_outlier", "add_nan", "add_infinity", "empt
 REPLACING = ("replace_one", "replace_by_outlier", "replace_by_nan", "replace_by_infinity")
 
 
-@pytest.mark.parametrize("distance", [1, 3])
-@pytest.mark.parametrize("queries", [2, 3, 10])
-@pytest.mark.parametrize("name", QUERIES)
+@for_each("distance", [1, 3])
+@for_each("queries", [2, 3, 10])
+@for_each("name", QUERIES)
 def test_query_answers_move_by_at_most_the_sensitivity(name: str, queries: int, distance: int) -> None:
     for relation in (None, *Relation):
         pairs = stock_pairs(name, relation=relation, queries=queries, sensitivity=0.5, distance=distance)
@@ -99,9 +100,9 @@ def test_whole_numbers_stay_whole() -> None:
             assert {type(answer) for answer in (*pair.first, *pair.second)} == {int}
 
 
-@pytest.mark.parametrize("distance", [1, 2])
-@pytest.mark.parametrize("kind", DATASETS)
-@pytest.mark.parametrize("name", [*ADDING, *REPLACING])
+@for_each("distance", [1, 2])
+@for_each("kind", DATASETS)
+@for_each("name", [*ADDING, *REPLACING])
 def test_datasets_are_neighbours_under_their_relation(name: str, kind: str, distance: int) -> None:
     data = DATASETS[kind]
     relation = Relation.ADD_OR_REMOVE_ONE if name in ADDING else Relation.REPLACE_ONE
@@ -179,7 +180,7 @@ def test_the_data_given_stays_as_it_was() -> None:
     assert data.tolist() == [3.0, 1.0, 2.0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "keywords", "message"),
     [
         ("one_differ", {}, r"pattern must be one of one_differs, .* got 'one_differ'"),

@@ -22,6 +22,7 @@ from dpaudit.pytest_plugin.auditor import Auditor, Place
 from dpaudit.pytest_plugin.profiles import Spending, plan
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling.encode import encode_objects
+from tests.cases import for_each
 from tests.golden.example import kept, result
 
 Answering = Callable[..., Auditor]
@@ -124,7 +125,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("label", LABELS)
+@for_each("label", LABELS)
 def test_runs_that_give_no_answer_are_no_verdict(label: str) -> None:
     made = kept()
     witness = replace(made.witness, event=Event(Whole(), (), (Token(label, 7),)))

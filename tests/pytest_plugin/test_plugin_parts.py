@@ -27,6 +27,7 @@ from dpaudit.pytest_plugin.carrying import by_value, check_patches
 from dpaudit.pytest_plugin.ending import expired, suite_of, summary_lines, write_report
 from dpaudit.pytest_plugin.profiles import PROFILES, Spending, plan, settings_of
 from dpaudit.pytest_plugin.records import AuditOfTest, Records
+from tests.cases import for_each
 from tests.golden.example import kept, result
 
 LIGHT = """
@@ -52,7 +53,7 @@ def test_loading_the_plugin_costs_a_session_next_to_nothing() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["1e999", "nan", "many", "-1", "199", "2.5e0", "2.5", ""])
+@for_each("text", ["1e999", "nan", "many", "-1", "199", "2.5e0", "2.5", ""])
 def test_an_option_that_is_no_number_says_what_it_must_be(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 200 on, got "):
         pytest_plugin._runs(text)
@@ -106,7 +107,7 @@ def test_a_time_limit_of_the_test_goes_before_the_usual_runs_and_beside_its_own(
     assert usual.settle({"max_time_s": 9.0, "runs": 700})["runs"] == 700
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("[tool.dpaudit]\nruns = 2e5\nseed = 4\nconfidence = 0.99\n", {"runs": 200_000, "seed": 4}),

@@ -31,6 +31,7 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.rules import EXIT_CODES, RULES, reported
 from dpaudit.results.wording.suites import suite_line
+from tests.cases import for_each
 from tests.golden import example
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -96,7 +97,7 @@ def _run(suite: SuiteResult) -> dict[str, Any]:
 # JUnit
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "ending"),
     [
         ("kept", None),
@@ -179,7 +180,7 @@ def test_a_time_that_is_none_is_zero(spent: float) -> None:
 # SARIF
 
 
-@pytest.mark.parametrize("name", ENDINGS)
+@for_each("name", ENDINGS)
 def test_what_becomes_a_result_of_sarif(name: str) -> None:
     run = _run(_suite(name))
     assert [result["ruleId"] for result in run["results"]] == RULE_OF[name]
@@ -313,7 +314,7 @@ def test_the_invocation_says_how_the_suite_ended(names: tuple[str, ...], code: i
     assert missing == told.get(names[-1] if names else "", [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "address"),
     [
         ("src/a.py", "src/a.py"),

@@ -25,11 +25,12 @@ from dpaudit.results.wording import assertion
 from dpaudit.results.wording.officer import page_one
 from dpaudit.results.wording.power import could_see
 from dpaudit.results.wording.suites import suite_line
+from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("suffix", "begins"),
     [
         (".json", "{"),
@@ -261,7 +262,7 @@ WEAK = _entry(Verdict.NOT_REFUTED, Verdict.NOT_REFUTED, 4)
 BROKEN, INVALID, INTERNAL = (SuiteEntry("audit", Verdict.NOT_REFUTED, None, "why", code) for code in (3, 2, 70))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("entries", "code"),
     [
         ((), 5),

@@ -12,6 +12,7 @@ import pytest
 from dpaudit.certify import certifier_named
 from dpaudit.results.rechecking import recompute
 from dpaudit.results.stored import json_schema, load, load_suite, suite_schema
+from tests.cases import for_each
 from tests.golden import example, rewrite
 
 
@@ -19,7 +20,7 @@ def _golden(name: str) -> str:
     return (rewrite.FOLDER / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(rewrite.contents()))
+@for_each("name", sorted(rewrite.contents()))
 def test_todays_code_writes_the_golden_file(name: str) -> None:
     # the cross-check alone is computed while writing, by statsmodels; its last digits belong to scipy's release
     today = repr(example.result().cross_check)

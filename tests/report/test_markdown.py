@@ -13,6 +13,7 @@ from dpaudit.results.wording.officer import page_one
 from dpaudit.results.wording.review import CHECKLIST, review
 from dpaudit.results.wording.statements import LIMITS
 from dpaudit.results.wording.suites import reviewed_lines
+from tests.cases import for_each
 from tests.golden import example
 
 PARSER = MarkdownIt("commonmark").enable("table").enable("strikethrough")
@@ -109,7 +110,7 @@ def test_a_fence_outlasts_the_backticks_inside() -> None:
     assert line == "echo '``````'"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "escaped"),
     [
         ("a|b", r"a\|b"),

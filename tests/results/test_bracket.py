@@ -14,6 +14,7 @@ from dpaudit.results.bounds import BracketVerdict, LowerBound
 from dpaudit.results.bracket import Bracket
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.wording.bracketed import account, at_least, at_most, headline, nearest, sentences, upper_text
+from tests.cases import for_each
 
 PROVED = UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment")
 PAIR = UpperBound(0.991, 0.0, Label.EXACT_PAIR, "one pair", Arithmetic.BALLS, "integrals", 0.9909)
@@ -205,7 +206,7 @@ def test_one_way_is_said_first_of_all() -> None:
     assert "one way" not in str(replace(found, one_way=None))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "uppers", "is_open"),
     [
         (PureDP(1.0), (PROVED,), False),
@@ -234,7 +235,7 @@ def test_texts_of_users_stay_on_their_line() -> None:
     assert all(line.isprintable() for line in account(found))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"label": "proved"},

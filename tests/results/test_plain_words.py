@@ -23,6 +23,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import officer, promises, review, tables
+from tests.cases import for_each
 from tests.golden import example
 
 FORMS: tuple[tuple[dict[str, Any], str], ...] = (
@@ -49,7 +50,7 @@ def lines(result: AuditResult, title: str) -> tuple[str, ...]:
     return next(part.lines for part in (*officer.page_one(result), *review.review(result)) if part.title == title)
 
 
-@pytest.mark.parametrize(("stated", "told"), FORMS, ids=lambda given: given["form"] if isinstance(given, dict) else "")
+@for_each(("stated", "told"), FORMS, ids=lambda given: given["form"] if isinstance(given, dict) else "")
 def test_every_form_has_its_promise(stated: dict[str, Any], told: str) -> None:
     assert promises.promise(claiming(stated)).startswith(f"The claim is {told}")
 
@@ -156,7 +157,7 @@ def test_pairs_several_steps_apart_are_not_told_as_neighbours() -> None:
     assert "that comes to epsilon 3: whatever comes out is at most about 20.1 times" in lines(far, officer.MEANING)[1]
 
 
-@pytest.mark.parametrize("stated", [form for form, _ in FORMS if form.get("epsilon") != 1e4])
+@for_each("stated", [form for form, _ in FORMS if form.get("epsilon") != 1e4])
 def test_what_a_claim_implies_for_a_group_has_its_words(stated: dict[str, Any]) -> None:
     result = example.result()
     apart = [{**result.spec["pairs"][0], "distance": 2}]

@@ -26,6 +26,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
+from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile
 
@@ -80,7 +81,7 @@ def _audited(claim: Claim, evidence: CoinFlip, *, distance: int = 1, confidence:
 # what is read
 
 
-@pytest.mark.parametrize(
+@for_each(
     "made",
     [
         example.result(),
@@ -101,7 +102,7 @@ def test_a_result_comes_back_equal(tmp_path: Path, made: AuditResult) -> None:
     assert str(again) == str(made)
 
 
-@pytest.mark.parametrize("name", hostile.NAMES[:-3], ids=range(len(hostile.NAMES) - 3))
+@for_each("name", hostile.NAMES[:-3], ids=range(len(hostile.NAMES) - 3))
 def test_hostile_text_comes_back_equal(tmp_path: Path, name: str) -> None:
     made = hostile.result(name)
     assert stored.load(_written(tmp_path, json_.render_result(made))) == made
@@ -176,7 +177,7 @@ def test_a_wrong_claim_is_refused(form: dict[str, Any], message: str) -> None:
 # what is not a result
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("contents", "message"),
     [
         ("", "not JSON"),
@@ -245,18 +246,18 @@ LEAVES = [
 ]
 
 
-@pytest.mark.parametrize("place", OBJECTS, ids=lambda place: ".".join(map(str, place)) or "top")
+@for_each("place", OBJECTS, ids=lambda place: ".".join(map(str, place)) or "top")
 def test_an_added_key_is_refused_everywhere(tmp_path: Path, place: Path_) -> None:
     message = _refusal(_written(tmp_path, _changed(lambda whole: _at(whole, place).update({"ex\ntra": 1}))))
     assert "ex\\ntra" in message
 
 
-@pytest.mark.parametrize("place", KEYS, ids=lambda place: ".".join(map(str, place)))
+@for_each("place", KEYS, ids=lambda place: ".".join(map(str, place)))
 def test_a_missing_key_is_refused_everywhere(tmp_path: Path, place: Path_) -> None:
     assert _refusal(_written(tmp_path, _changed(lambda whole: _at(whole, place[:-1]).pop(place[-1]))))
 
 
-@pytest.mark.parametrize("place", LEAVES, ids=lambda place: ".".join(map(str, place)))
+@for_each("place", LEAVES, ids=lambda place: ".".join(map(str, place)))
 def test_a_number_of_another_type_is_refused_everywhere(tmp_path: Path, place: Path_) -> None:
     def change(whole: dict[str, Any]) -> None:
         _at(whole, place[:-1])[place[-1]] = [str(_at(whole, place))]
@@ -264,7 +265,7 @@ def test_a_number_of_another_type_is_refused_everywhere(tmp_path: Path, place: P
     assert _refusal(_written(tmp_path, _changed(change)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         (lambda w: w["evidence"].update(hits_p=82_289.0), "Expected `int`, got `float` - at `$.evidence.hits_p`"),
@@ -301,7 +302,7 @@ def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, change: Change,
 # what contradicts itself
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "numbers"),
     [
         (lambda w: w["evidence"].update(hits_p=449_702), ("hits_p must be in 0 .. runs_p = 449701", "449702")),

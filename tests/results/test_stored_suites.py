@@ -19,6 +19,7 @@ from dpaudit.results.rechecking import recompute
 from dpaudit.results.stored import load_either, load_suite, loads
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
+from tests.cases import for_each
 from tests.golden import example
 
 Change = Callable[[dict[str, Any]], object]
@@ -107,7 +108,7 @@ FORGED: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
+@for_each("name", FORGED)
 def test_a_suite_that_was_changed_is_refused(name: str, tmp_path: Path) -> None:
     change, message = FORGED[name]
     whole = copy.deepcopy(WHOLE)

@@ -16,6 +16,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import json_schema, load
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
+from tests.cases import for_each
 from tests.golden import example
 
 BOUND = UpperBound(1.25, 1e-6, Label.PROVED, "all counts", Arithmetic.REALS, "alignment", 1.0)
@@ -53,7 +54,7 @@ def test_a_result_of_before_has_none(tmp_path: Path) -> None:
     assert "bracket" not in str(found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         ({"epsilon_upper": -1.0}, "upper.epsilon_upper"),

@@ -24,6 +24,7 @@ from dpaudit.results.wording.sections import full_text
 from dpaudit.results.wording.statements import LIMITS, NO_BITS, headline, limits
 from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
 from dpaudit.sweeps import sentences
+from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile
 
@@ -39,7 +40,7 @@ def _decimal(value: float) -> Decimal:
 # numbers
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "digits", "low", "high"),
     [
         (1.98765, 3, "1.987", "1.988"),
@@ -89,7 +90,7 @@ def test_a_shown_p_value_is_never_below_the_p_value_nor_zero(p: float) -> None:
     assert shown <= max(_decimal(p) * Decimal("1.1"), Decimal("1e-300"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("p", "shown"),
     [(0.0, "1e-300"), (5e-324, "1e-300"), (3.21e-9, "3.3e-9"), (9.99e-9, "1e-8"), (0.001, "0.001"), (0.0501, "0.051"),
      (0.5994, "0.6"), (1.0, "1")],
@@ -123,7 +124,7 @@ def test_claims_are_shown_as_they_were_made(value: float, shown: str) -> None:
 # text that came from a user
 
 
-@pytest.mark.parametrize("name", hostile.NAMES, ids=range(len(hostile.NAMES)))
+@for_each("name", hostile.NAMES, ids=range(len(hostile.NAMES)))
 def test_clean_text_is_one_printable_line_of_bounded_length(name: str) -> None:
     cleaned = quoting.clean(name)
     assert cleaned.isprintable()
@@ -131,12 +132,12 @@ def test_clean_text_is_one_printable_line_of_bounded_length(name: str) -> None:
     assert quoting.clean(cleaned, len(cleaned)) == cleaned
 
 
-@pytest.mark.parametrize("character", [chr(c) for c in (*range(32), *range(127, 160), 0x61C, 0x200E, 0x200F)])
+@for_each("character", [chr(c) for c in (*range(32), *range(127, 160), 0x61C, 0x200E, 0x200F)])
 def test_control_characters_become_escapes(character: str) -> None:
     assert quoting.clean(f"a{character}b").encode("ascii").startswith(b"a\\")
 
 
-@pytest.mark.parametrize("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, 0x2028, 0x2029, 0xE0041])
+@for_each("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, 0x2028, 0x2029, 0xE0041])
 def test_bidirectional_and_invisible_characters_become_escapes(code: int) -> None:
     assert quoting.clean(chr(code)).startswith("\\")
 
@@ -152,7 +153,7 @@ def test_long_text_keeps_its_head_and_its_tail() -> None:
     assert cleaned.endswith("tail")
 
 
-@pytest.mark.parametrize("name", hostile.NAMES, ids=range(len(hostile.NAMES)))
+@for_each("name", hostile.NAMES, ids=range(len(hostile.NAMES)))
 def test_no_text_adds_a_line_or_hides_a_character(name: str) -> None:
     lines = full_text(hostile.result(name)).split("\n")
     assert len(lines) == len(full_text(hostile.result("plain")).split("\n"))
@@ -164,7 +165,7 @@ def test_no_text_adds_a_line_or_hides_a_character(name: str) -> None:
 # datasets
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "shown"),
     [
         (["a"] * 9, "['a'] * 9"),
@@ -306,7 +307,7 @@ def test_a_result_without_provenance_can_be_told() -> None:
     assert "REFUTED" in full_text(example.result(provenance={}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "mechanism"),
     [
         ({}, "counts.noisy_count"),

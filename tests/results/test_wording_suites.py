@@ -12,6 +12,7 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import cell
 from dpaudit.results.wording.rules import EXIT_CODES, reported
 from dpaudit.results.wording.suites import joint_confidence, suite_headline, suite_line, suite_question
+from tests.cases import for_each
 from tests.golden import example
 
 HELD = example.accepted()
@@ -78,7 +79,7 @@ def test_nothing_is_left_of_a_confidence_that_was_spent() -> None:
     assert "at suite confidence 0:" in suite_question(SuiteResult((ACCEPTED,) * 3, joint_confidence(made)))[0]
 
 
-@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "  =1", "\uff1d1", "\n=1"])
+@for_each("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "  =1", "\uff1d1", "\n=1"])
 def test_no_cell_is_a_formula(text: str) -> None:
     assert str(cell(text)).startswith("'")
     assert cell(f"x{text}") == str(cell(f"x{text}"))

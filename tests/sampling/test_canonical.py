@@ -75,6 +75,7 @@ def unchanged(first: int, second: int) -> tuple[bool, bool]:
     return seen(together, 0) == alone_[0], seen(together, 1) == alone_[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("index", range(len(ALL)), ids=NAMES)
 def test_no_neighbour_changes_an_output(index: int) -> None:
     """Each output before and after each other one."""
@@ -105,6 +106,7 @@ nested = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(objects=st.lists(nested, min_size=1, max_size=7), data=st.data())
 @example(objects=[{"a": 1}, {"@len": 3}], data=None)

@@ -17,6 +17,8 @@ from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, Stage, shards
 
+pytestmark = pytest.mark.long
+
 PAIR = AdjacentPair(10, 9)
 COUNTER = HitCounter(Event(Coordinate(), intervals=((9.5, float("inf")),)))
 WORK = shards(Stage.CERTIFY, 0, 4_000, 100)

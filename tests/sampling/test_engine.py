@@ -70,6 +70,7 @@ def answer(mechanism: Any, runs: int = 2_000, *, pairs: Any = None, **way: Any) 
     return json.dumps(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "mechanism", [batched(many), mixed], ids=lambda m: m.name if hasattr(m, "name") else m.__name__
 )
@@ -80,6 +81,7 @@ def test_equal_specs_have_equal_answers(mechanism: Any) -> None:
         assert answer(mechanism, **way) == expected, way
 
 
+@pytest.mark.long
 def test_several_pairs_are_screened_alike() -> None:
     pairs = tuple(AdjacentPair(0, step, f"step {step}") for step in (1, 2, 3))
     expected = answer(noisy, pairs=pairs, n_jobs=1)
@@ -140,6 +142,7 @@ def test_a_pilot_keeps_the_order_of_the_grid() -> None:
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", [noisy, few_values, batched(many)], ids=["numbers", "tuples", "batched"])
 def test_memory_is_flat(mechanism: Any) -> None:
     """Four times the runs of a certification hold at most a few kilobytes more."""

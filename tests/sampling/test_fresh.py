@@ -18,6 +18,8 @@ from dpaudit.outputs import TYPE, token
 from dpaudit.sampling import Engine, FreshTask, Shard, Stage
 from dpaudit.sampling.sending import pickled
 
+pytestmark = pytest.mark.long
+
 CALLS: list[int] = []
 LOADED = "joblib" in sys.modules  # which hashes datasets, as this module was imported
 PAIR = (AdjacentPair(10.0, 20.0),)

@@ -21,6 +21,8 @@ from dpaudit.sampling.pools import LostWorker, Processes
 from dpaudit.sampling.tasks import Done
 from tests.sampling import left
 
+pytestmark = pytest.mark.long
+
 WORK = shards(Stage.SEARCH, 0, 4, 4)
 PAIR = (AdjacentPair(0, 1),)
 FRESH = [FreshTask(Shard(Stage.FRESH, 0, 0, 1), (False,))]

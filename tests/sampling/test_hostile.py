@@ -22,6 +22,8 @@ from dpaudit.sampling import Engine, Session, Stage, apart, guard
 from dpaudit.sampling.worker import run_each
 from tests.sampling import hostile
 
+pytestmark = pytest.mark.long
+
 RUNS = 2_000
 
 

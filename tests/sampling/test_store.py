@@ -25,6 +25,8 @@ from dpaudit.sampling.pools import InProcess, LostWorker
 from dpaudit.sampling.store import ForeignShard
 from tests.sampling.kinds import EVERYTHING
 
+pytestmark = pytest.mark.long
+
 PAIR = AdjacentPair(10, 9)
 EVENT = Event(Coordinate(), intervals=((9.5, np.inf),))
 

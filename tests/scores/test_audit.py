@@ -14,6 +14,7 @@ from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import LABELS, METHODS, AttackCounts, audit_scores
 from dpaudit.scores.files import read_scores
+from tests.cases import for_each
 
 RNG = np.random.default_rng(11)
 INSIDE, OUTSIDE = RNG.normal(2.0, 1.0, 400), RNG.normal(0.0, 1.0, 300)
@@ -21,10 +22,8 @@ COUNTS = AttackCounts(tp=300, fp=30, tn=970, fn=700)
 CP = "clopper-pearson"
 
 
-@pytest.mark.parametrize("design", ["many-run", "one-run"])
-@pytest.mark.parametrize(
-    "options", [{}, {"threshold": 1.0}, {"splits": 3}, {"threshold": "all"}, {"delta": 1e-5}], ids=str
-)
+@for_each("design", ["many-run", "one-run"])
+@for_each("options", [{}, {"threshold": 1.0}, {"splits": 3}, {"threshold": "all"}, {"delta": 1e-5}], ids=str)
 def test_all_methods_answer_and_say_what_they_are(design: str, options: dict[str, Any]) -> None:
     result = audit_scores(INSIDE, OUTSIDE, methods="all", design=design, interval="two-sided", **options)
     assert {each.label for each in result.estimates} <= set(LABELS)
@@ -186,7 +185,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_bad_input_is_refused_in_one_line(name: str) -> None:
     options, message = REFUSED[name]
     asked: dict[str, Any] = {"in_scores": [1.0, 2.0], "out_scores": [0.0, 0.5], "methods": CP, **options}

@@ -25,6 +25,7 @@ from dpaudit.scores.many_run import (
     right_limits,
 )
 from dpaudit.scores.roc import Roc, roc
+from tests.cases import for_each
 
 ORACLE = json.loads(Path(__file__).with_name("oracle_values.json").read_text())
 ALPHA = 0.05
@@ -75,7 +76,7 @@ def test_the_bound_and_the_p_value_agree() -> None:
     assert least_alpha(lambda alpha: False) == 1.0
 
 
-@pytest.mark.parametrize("row", ORACLE["estimates"], ids=lambda row: f"{row['counts']}, {row['delta']}")
+@for_each("row", ORACLE["estimates"], ids=lambda row: f"{row['counts']}, {row['delta']}")
 def test_equals_the_values_of_other_tools(row: dict[str, list[float]]) -> None:
     tp, fp, tn, fn = row["counts"]
     counts, delta = AttackCounts(tp=tp, fp=fp, tn=tn, fn=fn), row["delta"]

@@ -13,14 +13,15 @@ from scipy.stats import binom
 from dpaudit.certify.binomial import lower_limit
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores.one_run import Guesses, epsilon_lower, grid, guess_ends, p_value
+from tests.cases import for_each
 from tests.scores.naive import guess_vectors, largest_chance, published_p_value
 
 ORACLE = json.loads(Path(__file__).with_name("oracle_values.json").read_text())["canary"]
 LP = 1e-7  # what the linear program is good to
 
 
-@pytest.mark.parametrize(("canaries", "made"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.01), (0.7, 0.0), (0.7, 0.1), (2.0, 0.003)])
+@for_each(("canaries", "made"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
+@for_each(("epsilon", "delta"), [(0.0, 0.01), (0.7, 0.0), (0.7, 0.1), (2.0, 0.003)])
 def test_valid_no_mechanism_does_better(canaries: int, made: int, epsilon: float, delta: float) -> None:
     outputs = guess_vectors(canaries, made)
     for right in range(1, made + 1):

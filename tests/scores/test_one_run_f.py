@@ -11,13 +11,14 @@ from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.scores import gaussian
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.one_run_f import is_refuted, largest_refuted, p_value
+from tests.cases import for_each
 from tests.scores.naive import guess_vectors, largest_chance
 
 ORACLE = json.loads(Path(__file__).with_name("oracle_values.json").read_text())["canary"]
 
 
-@pytest.mark.parametrize(("canaries", "made"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (0.7, 0.0), (2.0, 0.01)])
+@for_each(("canaries", "made"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
+@for_each(("epsilon", "delta"), [(0.0, 0.1), (0.7, 0.0), (2.0, 0.01)])
 def test_valid_no_mechanism_does_better(canaries: int, made: int, epsilon: float, delta: float) -> None:
     outputs = guess_vectors(canaries, made)
     for right in range(1, made + 1):

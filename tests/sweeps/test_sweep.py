@@ -31,6 +31,7 @@ from dpaudit.sweeps.grid import Grid, points
 from dpaudit.sweeps.page import csv_text
 from dpaudit.sweeps.rows import COLUMNS, REALS, columns
 from dpaudit.sweeps.running import run_points
+from tests.cases import for_each
 from tests.report.hostile import NAMES
 
 RUNS = 2_000
@@ -200,7 +201,7 @@ def test_an_internal_error_is_a_row_too(monkeypatch: pytest.MonkeyPatch) -> None
     assert row["error"] == "internal error: ZeroDivisionError: of our own"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "said"),
     [
         ({"runs": []}, "runs must hold at least one"),

@@ -26,6 +26,7 @@ from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import SYMMETRIC, Proof
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, PairLoss, at_most, pair_loss
+from tests.cases import for_each
 from tests.verify.interpreter import run
 from tests.verify.programs import PROGRAMS, WRONG
 from tests.verify.random_programs import Mechanism, Pair, mechanism
@@ -158,7 +159,7 @@ def neighbours(pair: Pair, adjacency: str) -> bool:
     return all({"all-differ": abs(move), "up": move, "down": -move}[adjacency] in (0, 1) for move in moves)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@for_each("name", PROGRAMS)
 def test_no_pair_of_the_known_programs_loses_more_than_is_proved(name: str) -> None:
     case = PROGRAMS[name]
     program = read(case.function)
@@ -174,7 +175,7 @@ def test_no_pair_of_the_known_programs_loses_more_than_is_proved(name: str) -> N
         assert not exceeding(epsilon(proof, given), losses)
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_a_false_proof_would_be_found_out(name: str) -> None:
     """The claims of the wrong programs, had they been proved, lie below the loss of a pair at an event."""
     case = WRONG[name]
@@ -238,7 +239,7 @@ UNUSED = {  # sources that raise at eps = 1 and N = 0, on some of the data alone
 }
 
 
-@pytest.mark.parametrize("name", UNUSED)
+@for_each("name", UNUSED)
 def test_a_divisor_that_may_be_0_is_an_output(name: str) -> None:
     """Search, checker, integrals and interpreter each refuse it by themselves, and name the line."""
     source, line = UNUSED[name]

@@ -34,6 +34,7 @@ from dpaudit.verify.language import read
 from dpaudit.verify.proof import Adjacency, Proof
 from dpaudit.verify.replay import Choices, replay
 from dpaudit.verify.witnesses import pair_loss
+from tests.cases import for_each
 
 ROUNDED_UP = 1.0 + 1e-9  # optimal composition rounds its deltas up by less than this
 
@@ -179,7 +180,7 @@ def test_b_advanced_composition_gives_more_than_epsilon(epsilon: float, delta: f
     assert sparse_delta(c, epsilon, delta) < delta  # and yet it is true here
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("c", "delta", "ends"),
     [
         *((1000, delta, ends) for delta, ends in ((1e-2, 6.27), (1e-4, 7.59), (1e-6, 8.47), (1e-9, 9.47))),
@@ -324,8 +325,8 @@ def second_formula(k: int, epsilon: float, slack: float) -> float:
     return epsilon * math.sqrt(2.0 * k * math.log(1.0 / slack)) + k * epsilon**2 / 2.0
 
 
-@pytest.mark.parametrize("slack", [0.1, 1e-3, 1e-6, 1e-12])
-@pytest.mark.parametrize("k", [1, 2, 7, 30, 100, 1000])
+@for_each("slack", [0.1, 1e-3, 1e-6, 1e-12])
+@for_each("k", [1, 2, 7, 30, 100, 1000])
 def test_f_both_formulas_are_sound(k: int, slack: float) -> None:
     for epsilon in (0.001, 0.01, 0.05, 0.1, 0.3, 1.0, 2.0):
         least = compose([PureDP(epsilon)] * k, slack).epsilon_upper
@@ -418,8 +419,8 @@ def test_j_a_single_count_loses_no_more_when_a_record_is_replaced(epsilon: Fract
     assert loss.lower <= float(epsilon) <= loss.upper < 1.0001 * float(epsilon)
 
 
-@pytest.mark.parametrize("mu", [0.3, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@for_each("mu", [0.3, 0.5, 1.0, 3.0])
+@for_each("epsilon", [0.1, 1.0, 4.0])
 def test_j_with_a_delta_it_is_twice_epsilon_and_more_than_twice_delta(mu: float, epsilon: float) -> None:
     """(epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta): normal noise, where replacing moves twice as far."""
     removed, replaced = gaussian_delta(mu, epsilon), gaussian_delta(2.0 * mu, 2.0 * epsilon)

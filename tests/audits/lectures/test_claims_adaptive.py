@@ -21,12 +21,13 @@ from audits.lectures.claims.adaptive_information import geometric_count, randomi
 from audits.lectures.claims.simulations import Example, Holdout, best_of, final_queries, holdouts
 from audits.lectures.claims.statement import Statement
 from dpaudit.spec_file.files import find_specs
+from tests.cases import for_each
 
 AUDITS = Path(__file__).parents[3] / "audits"
 SIX_DEVIATIONS = 6.0  # exceeded with probability 2e-9
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=[statement.name for statement in STATEMENTS])
+@for_each("statement", STATEMENTS, ids=[statement.name for statement in STATEMENTS])
 def test_the_check_finds_what_is_known(statement: Statement) -> None:
     truth = statement.check()
     assert truth.verdict == statement.verdict

@@ -12,12 +12,13 @@ from audits.lectures.claims.additive import STATEMENTS
 from audits.lectures.claims.statement import Statement
 from dpaudit.catalogue.additive.normal import classic_sigma
 from dpaudit.claims import GaussianDP
+from tests.cases import for_each
 
 SPECS = sorted((Path(__file__).parents[3] / "audits" / "lectures").glob("*.toml"))
 NAMED = {statement.name: statement for statement in STATEMENTS}
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.name)
+@for_each("statement", STATEMENTS, ids=lambda statement: statement.name)
 def test_the_check_finds_what_is_known(statement: Statement) -> None:
     """Simulations are seeded; a seed would miss by chance with less than 1e-8."""
     truth = statement.check()

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from audits.lectures.claims.composition import STATEMENTS
 from audits.lectures.claims.composition_advanced import judged
 from audits.lectures.claims.statement import Statement, Truth
+from tests.cases import for_each
 
 BY_NAME = {statement.name: statement for statement in STATEMENTS}
 
@@ -22,7 +23,7 @@ def test_names_are_unique() -> None:
     assert len(BY_NAME) == len(STATEMENTS) == 16
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda each: each.name)
+@for_each("statement", STATEMENTS, ids=lambda each: each.name)
 def test_a_check_finds_what_is_known(statement: Statement) -> None:
     found = statement.check()
     assert found.verdict == statement.verdict
@@ -30,7 +31,7 @@ def test_a_check_finds_what_is_known(statement: Statement) -> None:
     assert not any(math.isnan(value) for value in found.numbers.values())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "number", "value"),
     [
         ("advanced-composition", "10,000 of 1/800", 1.0156),

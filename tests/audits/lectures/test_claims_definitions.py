@@ -8,6 +8,7 @@ import pytest
 
 from audits.lectures.claims.definitions import STATEMENTS, normal_tail
 from audits.lectures.claims.statement import Statement
+from tests.cases import for_each
 
 NAMED = {statement.name: statement for statement in STATEMENTS}
 
@@ -21,7 +22,7 @@ def test_the_check_of_a_definition_finds_what_is_known(statement: Statement) -> 
     assert statement.check() == truth
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "number", "value"),
     [
         ("points-or-sets", "delta by sets", 1.0),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from scipy import stats
 
 from audits.lectures.claims.learning import STATEMENTS, learner_failures
 from audits.lectures.claims.regressions import excess_risks, largest_move
 from audits.lectures.claims.statement import Statement
 from dpaudit.catalogue.learning.queries import sample_size
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.name)
+@for_each("statement", STATEMENTS, ids=lambda statement: statement.name)
 def test_a_check_finds_what_is_known(statement: Statement) -> None:
     truth = statement.check()
     assert truth.verdict == statement.verdict

@@ -16,13 +16,14 @@ from audits.lectures.claims import attacks, attacks_inference, releases
 from audits.lectures.claims.statement import Statement
 from dpaudit.catalogue.attacks.reconstruction import least_squares
 from dpaudit.spec_file.files import find_specs
+from tests.cases import for_each
 
 AUDITS = Path(__file__).parents[3] / "audits"
 ALL = (*releases.STATEMENTS, *attacks.STATEMENTS)
 BY_NAME = {statement.name: statement for statement in ALL}
 
 
-@pytest.mark.parametrize("statement", ALL, ids=lambda statement: statement.name)
+@for_each("statement", ALL, ids=lambda statement: statement.name)
 def test_the_check_of_a_release_finds_what_is_known(statement: Statement) -> None:
     truth = statement.check()
     assert truth.verdict == statement.verdict

@@ -11,6 +11,7 @@ import pytest
 from audits.lectures.claims.selection import STATEMENTS
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.spec_file.files import find_specs
+from tests.cases import for_each
 
 AUDITS = Path(__file__).parents[3] / "audits"
 BY_NAME = {statement.name: statement for statement in STATEMENTS}
@@ -21,7 +22,7 @@ def truths() -> dict[str, Truth]:
     return {name: statement.check() for name, statement in BY_NAME.items()}
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=list(BY_NAME))
+@for_each("statement", STATEMENTS, ids=list(BY_NAME))
 def test_the_check_finds_what_is_known(statement: Statement, truths: dict[str, Truth]) -> None:
     truth = truths[statement.name]
     assert truth.verdict == statement.verdict
@@ -36,7 +37,7 @@ def test_names_are_their_own_and_the_audits_are_there() -> None:
     assert {name for statement in STATEMENTS for name in statement.audits} <= written
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "number", "value"),
     [
         ("noisy-max-counts", "two counts", 0.9765),

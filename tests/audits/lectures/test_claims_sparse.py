@@ -6,11 +6,12 @@ import pytest
 
 from audits.lectures.claims import holdout, sparse
 from audits.lectures.claims.statement import Statement
+from tests.cases import for_each
 
 ALL = (*sparse.STATEMENTS, *holdout.STATEMENTS)
 
 
-@pytest.mark.parametrize("statement", ALL, ids=lambda statement: statement.name)
+@for_each("statement", ALL, ids=lambda statement: statement.name)
 def test_the_check_finds_what_is_known(statement: Statement) -> None:
     truth = statement.check()
     assert truth.verdict == statement.verdict

@@ -6,10 +6,9 @@ here had a p-value below 1e-15 when it was chosen.
 
 from __future__ import annotations
 
-import pytest
-
 import dpaudit
 from tests.audits.test_specs import ALL, ROOT, entry_of, pairs_of
+from tests.cases import for_each
 
 RUNS = {
     "AboveThreshold with its noisy threshold released": 400_000,
@@ -25,7 +24,7 @@ RUNS = {
 LECTURES = {table["name"]: table for path, table in ALL if path.parent == ROOT / "lectures"}
 
 
-@pytest.mark.parametrize("name", RUNS)
+@for_each("name", RUNS)
 def test_a_reduced_audit_ends_as_expected(name: str) -> None:
     table = LECTURES[name]
     entry = entry_of(table)

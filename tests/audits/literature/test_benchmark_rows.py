@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from audits.literature.rows import Row, row, rows
+from tests.cases import for_each
 
 PUBLISHED = {  # largest loss of the pairs: closed forms, or four digits by quadrature
     "Laplace": 0.1,
@@ -41,7 +42,7 @@ def test_the_rows_stand_in_the_published_order() -> None:
     assert [each.name for each in rows()] == list(PUBLISHED)
 
 
-@pytest.mark.parametrize("each", rows(), ids=lambda each: each.name)
+@for_each("each", rows(), ids=lambda each: each.name)
 def test_a_row_has_its_claim_its_losses_and_its_pairs(each: Row) -> None:
     assert each.claim == pytest.approx(CLAIMED.get(each.name, 0.1), abs=5.1e-5)
     assert each.exact == pytest.approx(PUBLISHED[each.name], abs=5.1e-5)
@@ -63,7 +64,7 @@ def test_the_parameters_that_differ_from_row_to_row() -> None:
     assert given["OneTimeRAPPOR"] == {"f": 0.95, "bits": 20, "hashes": 4}
 
 
-@pytest.mark.parametrize("each", rows(), ids=lambda each: each.name)
+@for_each("each", rows(), ids=lambda each: each.name)
 def test_outputs_recur_where_the_row_says_so(each: Row) -> None:
     """Certain but for rounding: what is drawn from floats never recurs, what is drawn from few values does."""
     outputs = np.ma.asarray(each.entry.open().call(each.pairs[0].first, 2_000, np.random.Generator(np.random.SFC64(1))))

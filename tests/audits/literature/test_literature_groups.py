@@ -15,6 +15,7 @@ from audits.literature.measure import Truth
 from audits.literature.refuting import CLEARLY, Attempt, counted, taken
 from audits.literature.rows import row
 from audits.literature.soundness import CONFIDENCES, Tally, limit, repeated, tallies
+from tests.cases import for_each
 
 RUNS = 20_000
 TRIED = Attempt("noisy", 5, 8, 1.0, 2.0, True, 1.02, 101_234, 0.31)
@@ -38,7 +39,7 @@ def test_an_attempt_stops_where_its_claim_is_refuted() -> None:
     assert index.bound <= index.exact <= 1.5
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("exact", "refuted", "expected", "met"),
     [
         (CLEARLY, True, True, True),

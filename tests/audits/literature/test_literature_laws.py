@@ -26,6 +26,7 @@ from audits.literature.rows import row
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import Entry, find
 from dpaudit.catalogue.local.bloom import filter_of
+from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
 Score = Callable[[Any], Floats]
@@ -160,7 +161,7 @@ def test_one_moved_answer_with_laplace_noise(name: str) -> None:
             assert delta(curve, epsilon) == pytest.approx(max(0.0, -math.expm1((epsilon - sup) / 2.0)), abs=1e-7)
 
 
-@pytest.mark.parametrize("name", [name for name in ROWS if name not in ("Laplace", "NoisySum") and "Hist" not in name])
+@for_each("name", [name for name in ROWS if name not in ("Laplace", "NoisySum") and "Hist" not in name])
 def test_laws_by_another_method(name: str) -> None:
     entry, pairs = row(name).entry, row(name).pairs
     for pair in pairs:
@@ -172,7 +173,7 @@ def test_laws_by_another_method(name: str) -> None:
                 assert delta(curve, epsilon) == pytest.approx(expected, rel=2e-3, abs=2e-7)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_no_event_tells_more_than_the_loss(name: str) -> None:
     entry, pairs = row(name).entry, row(name).pairs
     for pair in pairs:
@@ -259,7 +260,7 @@ def score(name: str, entry: Entry, pair: AdjacentPair) -> Score:
     return lambda y: law[np.asarray(y, np.intp)]
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_runs_hit_the_nested_sets_as_often_as_the_law_says(name: str) -> None:
     entry, pairs = row(name).entry, row(name).pairs
     pair, rng = pairs[-1], np.random.default_rng(7)
@@ -299,6 +300,6 @@ def test_equal_answers_tell_nothing() -> None:
         assert (curve.p.tolist(), curve.q.tolist(), curve.loss) == ([1.0], [1.0], 0.0)
 
 
-@pytest.mark.parametrize("module", [each.name for each in pkgutil.iter_modules(audits.literature.laws.__path__)])
+@for_each("module", [each.name for each in pkgutil.iter_modules(audits.literature.laws.__path__)])
 def test_examples_of_the_laws(module: str) -> None:
     assert doctest.testmod(importlib.import_module(f"audits.literature.laws.{module}")).failed == 0

@@ -15,6 +15,7 @@ from audits.literature.laws.sums import tails
 from audits.literature.rows import row
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import find
+from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,7 +109,7 @@ def both(name: str, place: int) -> tuple[AdjacentPair, Curve, Curve]:
 PAIRS = [(name, place) for name in ROWS for place in sorted({0, len(row(name).pairs) - 1})]
 
 
-@pytest.mark.parametrize(("name", "place"), PAIRS)
+@for_each(("name", "place"), PAIRS)
 def test_runs_hit_the_nested_sets_of_values_as_often_as_the_law_says(name: str, place: int) -> None:
     pair, *found = both(name, place)
     entry, rng = row(name).entry, np.random.default_rng(11)
@@ -131,7 +132,7 @@ def test_runs_hit_the_nested_sets_of_values_as_often_as_the_law_says(name: str, 
                 assert binom.sf(hits - 1, RUNS, chance) > CHANCE / 2.0
 
 
-@pytest.mark.parametrize(("name", "place"), PAIRS)
+@for_each(("name", "place"), PAIRS)
 def test_no_event_of_values_tells_more_than_the_loss(name: str, place: int) -> None:
     pair, *found = both(name, place)
     for curve in found:

@@ -18,6 +18,7 @@ from dpaudit.catalogue.adaptive import boosted_vote, select_and_average, select_
 from dpaudit.catalogue.adaptive.features import accuracy, agreements
 from dpaudit.catalogue.adaptive.splitting import price, split
 from dpaudit.claims import Relation
+from tests.cases import for_each
 
 LEVEL = 1e-8
 RUNS = 100_000
@@ -90,7 +91,7 @@ def test_the_claim_is_reached_by_a_mean_far_below_the_others() -> None:
     assert far < 0.11 * claimed
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_no_random_neighbours_lose_more_than_the_claim(seed: int) -> None:
     """The loss is exact, so nothing can fail by chance: any counterexample would be a bug or a wrong claim."""
     draw = rng(seed)

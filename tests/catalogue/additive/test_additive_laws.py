@@ -12,6 +12,7 @@ from scipy import stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.additive.normal import analytic_sigma, halved_sigma, printed_sigma, tail_sigma
+from tests.cases import for_each
 
 LEVEL = 1e-9
 RUNS = 100_000
@@ -22,7 +23,7 @@ def drawn(name: str, data: Any, runs: int = RUNS, **parameters: Any) -> Any:
     return find(name).with_parameters(parameters).open().call(data, runs, np.random.Generator(np.random.SFC64(3)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "data", "law"),
     [
         ("laplace.deviation_as_scale", 10, stats.laplace(10, math.sqrt(0.5))),
@@ -59,7 +60,7 @@ def test_what_is_cut_off_lies_at_the_end(name: str, where: float) -> None:
     assert stats.binomtest(int(np.count_nonzero(outputs == where)), RUNS, share).pvalue > LEVEL
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "data", "law"),
     [
         ("laplace_vector.sensitivity_of_one", [0, 5], stats.laplace(0, 5)),
@@ -80,7 +81,7 @@ def test_coordinates_have_their_law_and_are_independent(name: str, data: Any, la
     assert stats.chi2_contingency(table, correction=False).pvalue > LEVEL
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "order", "scale"),
     [
         ("norm_l1", 1, 2),
@@ -90,7 +91,7 @@ def test_coordinates_have_their_law_and_are_independent(name: str, data: Any, la
         ("k_norm_linf", math.inf, 1),
     ],
 )
-@pytest.mark.parametrize("by_program", [False, True], ids=["sampler", "program"])
+@for_each("by_program", [False, True], ids=["sampler", "program"])
 def test_the_length_of_noise_in_its_norm_is_a_gamma_draw(
     name: str, order: float, scale: float, by_program: bool
 ) -> None:

@@ -15,6 +15,7 @@ from dpaudit.catalogue import find
 from dpaudit.catalogue.additive.normal import analytic_sigma, classic_sigma, halved_sigma, printed_sigma, tail_sigma
 from dpaudit.losses.laplace import centred_loss, clamped_loss
 from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
+from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
 AT = np.linspace(-40.0, 40.0, 16_001)
@@ -86,7 +87,7 @@ def test_rounded_noise_keeps_whole_differences_and_shows_others() -> None:
 GRADES = [70.0, 80.0, 55.0, 95.0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "first", "second", "loss"),
     [
         ("laplace_average", [*GRADES, 0.0], [*GRADES, 40.0], 0.4),
@@ -110,7 +111,7 @@ def test_averages_and_sums(name: str, first: list[float], second: list[float], l
     assert find(name).true_epsilon(first, second) == pytest.approx(loss)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "first", "second", "loss"),
     [
         ("laplace_vector", [0, 0], [3, -2], 0.5),
@@ -171,7 +172,7 @@ UNHEARD_OF = {
 }
 
 
-@pytest.mark.parametrize("name", UNHEARD_OF)
+@for_each("name", UNHEARD_OF)
 def test_where_the_loss_is_infinite_there_is_an_event_of_one_side_only(name: str) -> None:
     entry, event = find(name), UNHEARD_OF[name]
     assert entry.true_loss(*entry.default_pair) == math.inf
@@ -230,8 +231,8 @@ def test_the_calibrations_at_one_and_1e_5(sigma: Any, value: float, true_delta: 
     assert gaussian_delta(1.0, 1.0 / sigma(1.0, 1e-5, 1.0)) == pytest.approx(true_delta, rel=0.03)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 5.0, 30.0])
-@pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.01, 0.3])
+@for_each("epsilon", [0.01, 0.5, 1.0, 5.0, 30.0])
+@for_each("delta", [1e-10, 1e-5, 0.01, 0.3])
 def test_the_analytic_calibration_is_exact_and_the_tail_asks_for_more(epsilon: float, delta: float) -> None:
     mu = gaussian_mu(epsilon, delta)
     assert gaussian_delta(epsilon, mu) == pytest.approx(delta, rel=1e-9)

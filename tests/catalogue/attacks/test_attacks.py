@@ -26,6 +26,7 @@ from dpaudit.catalogue.releases import noisy_average, noisy_mean_vector
 from dpaudit.catalogue.releases.subsets import most_queries_of_one, subsets
 from dpaudit.catalogue.releases.vectors import noise_of
 from dpaudit.errors import InvalidSpec
+from tests.cases import for_each
 
 SIX = 6.0  # deviations; exceeded with probability 2e-9
 
@@ -46,7 +47,7 @@ def test_attacks_are_found_by_their_names() -> None:
         find("guess")
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=named)
+@for_each("attack", ATTACKS, ids=named)
 def test_both_releases_are_claimed_for_the_same_two_neighbours(attack: Attack) -> None:
     """So that the advantage on the release with DP is bounded by its claim; the other is a broken twin of it."""
     relation = attack.private.claim().relation
@@ -60,13 +61,13 @@ def test_both_releases_are_claimed_for_the_same_two_neighbours(attack: Attack) -
     assert all((attack.title, attack.formula, attack.source.lecture, attack.source.paper))
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=named)
+@for_each("attack", ATTACKS, ids=named)
 def test_the_attacker_is_right_without_dp(attack: Attack) -> None:
     found = achieves(attack, attack.without, 300, seed=1)
     assert found.advantage > 0.95 if attack.name == "averaging" else found.advantage == 1.0
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=named)
+@for_each("attack", ATTACKS, ids=named)
 def test_with_dp_the_advantage_stays_below_what_is_allowed(attack: Attack) -> None:
     """The difference of two rates of n runs has a standard deviation of at most sqrt(1 / (2 n))."""
     runs = min(attack.runs, 1_000) // 2 if attack.name.endswith("program") else min(attack.runs, 10_000)
@@ -86,7 +87,7 @@ def difference_of_laplace(middle: float, scale: float) -> float:
     return 1.0 - 2.0 * tail
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "exact"),
     [
         ("colluding_students", laplace_advantage(0.4, 1.0)),

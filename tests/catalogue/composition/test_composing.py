@@ -24,6 +24,7 @@ from dpaudit.losses.composing import (
     responses_epsilon,
 )
 from dpaudit.losses.discrete import delta_of, epsilon_of
+from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,8 +73,8 @@ def one_count(epsilon: float, at: float) -> float:
     return -math.expm1((at - epsilon) / 2.0) if at > -epsilon else -math.expm1(at)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 0.999])
+@for_each("epsilon", [0.1, 1.0, 3.0])
+@for_each("share", [0.0, 0.3, 0.8, 0.999])
 def test_laplace_delta_of_one_and_two_counts(epsilon: float, share: float) -> None:
     assert laplace_delta(1, epsilon, share * epsilon) == pytest.approx(one_count(epsilon, share * epsilon), abs=1e-12)
 

@@ -14,6 +14,7 @@ from scipy import stats
 from dpaudit.catalogue import find
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
+from tests.cases import for_each
 
 LEFT, RIGHT = 1, 0
 
@@ -22,7 +23,7 @@ def largest(ratio: Callable[[Any], Any], points: Any) -> float:
     return float(np.max(np.abs(ratio(points))))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "loss"),
     [
         ("composed_counts.noise_reused", math.inf),
@@ -42,8 +43,8 @@ def test_closed_forms_on_the_default_pairs(name: str, loss: float) -> None:
     assert entry.true_epsilon(*entry.default_pair) == pytest.approx(loss, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize(("first", "second"), [(1, 0), (0, 2), (3, 4), (20, 21)])
+@for_each("epsilon", [0.5, 1.0, 2.0])
+@for_each(("first", "second"), [(1, 0), (0, 2), (3, 4), (20, 21)])
 def test_counts_drawn_again_have_the_densities_of_a_cut_laplace(epsilon: float, first: int, second: int) -> None:
     laws = [stats.laplace(count, 1.0 / epsilon) for count in (first, second)]
     z = np.arange(0.0, 60.0, 0.25)
@@ -70,8 +71,8 @@ def cells(count: int, epsilon: float, least: int, cut: bool) -> Any:
     return np.append(inner, noise.cdf(low[0]))
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
-@pytest.mark.parametrize(("first", "second"), [(10, 9), (5, 4), (3, 2), (1, 4), (6, 5)])
+@for_each("epsilon", [0.3, 1.0, 2.0])
+@for_each(("first", "second"), [(10, 9), (5, 4), (3, 2), (1, 4), (6, 5)])
 def test_rounded_counts_by_their_cells(epsilon: float, first: int, second: int) -> None:
     entry = find("rounded_count").with_parameters({"epsilon": epsilon, "least": 5})
     for each, cut in ((entry, False), (entry.rounded_to_truth, True)):
@@ -80,11 +81,11 @@ def test_rounded_counts_by_their_cells(epsilon: float, first: int, second: int) 
         assert each.true_epsilon(first, second) == pytest.approx(worst, abs=1e-7)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "second"),
     [([0, 0, 7, 7], [0, 0, 0, 7, 7]), ([3, 4], [0, 3, 4]), ([], [5]), ([1, 2, 6], [1, 6]), ([3], [3, 3])],
 )
-@pytest.mark.parametrize("by_truth", [False, True])
+@for_each("by_truth", [False, True])
 def test_bisection_by_a_grid_of_transcripts(first: list[int], second: list[int], by_truth: bool) -> None:
     """The log ratio is piecewise linear with kinks at whole numbers, and constant far out."""
     grid = [-40.0, *range(-6, 1), 1e-12, *range(1, 7), 40.0]
@@ -161,8 +162,8 @@ def test_the_rule_of_the_notes_is_refused_where_it_may_fail(given: dict[str, flo
         find("advanced_counts").with_parameters(given)
 
 
-@pytest.mark.parametrize("bound", ["basic", "advanced", "sharper", "optimal"])
-@pytest.mark.parametrize(("epsilon", "k", "delta"), [(0.25, 10, 0.2), (0.1, 100, 1e-6), (2.0, 3, 0.01)])
+@for_each("bound", ["basic", "advanced", "sharper", "optimal"])
+@for_each(("epsilon", "k", "delta"), [(0.25, 10, 0.2), (0.1, 100, 1e-6), (2.0, 3, 0.01)])
 def test_every_bound_on_responses_is_kept(bound: str, epsilon: float, k: int, delta: float) -> None:
     given = {"epsilon": epsilon, "k": k, "delta": delta, "bound": bound}
     entry = find("repeated_response").with_parameters(given)

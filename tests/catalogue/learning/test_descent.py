@@ -22,6 +22,7 @@ from dpaudit.catalogue.learning.descent.steps import bounded, linear_pull, logis
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import between_epsilons
+from tests.cases import for_each
 
 LEVEL = 1e-8
 RUNS = 100_000
@@ -156,7 +157,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("entry", [*MEASURED, *PATHS], ids=lambda entry: entry.name)
+@for_each("entry", [*MEASURED, *PATHS], ids=lambda entry: entry.name)
 def test_the_models_are_as_far_apart_as_mu_says(entry: Entry) -> None:
     """Normal outputs of one covariance: mu is the Mahalanobis distance of the means, which samples show to 2 %.
 

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.objective_noise import corrected
+from tests.cases import for_each
 
 LEVEL = 1e-9
 Data = list[list[float]]
@@ -90,8 +91,8 @@ def test_the_optimum_of_a_run_is_that_of_a_general_minimiser() -> None:
         assert entry.run(data, np.random.default_rng(seed)) == pytest.approx(best, abs=1e-5)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-@pytest.mark.parametrize("weight", [0.001, 0.05, 1.0])
+@for_each("epsilon", [0.1, 1.0, 3.0])
+@for_each("weight", [0.001, 0.05, 1.0])
 def test_the_correction_keeps_every_pair_within_the_claim(epsilon: float, weight: float) -> None:
     entry = find("objective_perturbation")
     rng = np.random.default_rng(3)

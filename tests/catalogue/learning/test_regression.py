@@ -15,6 +15,7 @@ from scipy import integrate, stats
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.slopes import slope_density
 from dpaudit.catalogue.learning.sums import line
+from tests.cases import for_each
 
 LEVEL = 1e-9
 Data = list[list[float]]
@@ -128,8 +129,8 @@ def test_a_noisy_line_comes_close_as_the_data_grow() -> None:
 # --- NoisyStats -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("covariance", "variance", "scale"), [(0.4, 0.5, 2.5), (-0.3, 0.2, 1.0), (0.0, 0.7, 0.5)])
-@pytest.mark.parametrize("slope", [-30.0, -1.0, -0.2, 0.0, 0.3, 1.0, 1.0 + 1e-9, 5.0, 200.0])
+@for_each(("covariance", "variance", "scale"), [(0.4, 0.5, 2.5), (-0.3, 0.2, 1.0), (0.0, 0.7, 0.5)])
+@for_each("slope", [-30.0, -1.0, -0.2, 0.0, 0.3, 1.0, 1.0 + 1e-9, 5.0, 200.0])
 def test_the_density_of_the_slope_is_its_integral(
     slope: float, covariance: float, variance: float, scale: float
 ) -> None:

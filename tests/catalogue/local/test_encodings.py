@@ -18,6 +18,7 @@ from dpaudit.catalogue import find
 from dpaudit.catalogue.local.bloom import filter_of, murmur3
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.encoding import independent, one_hot, patterns
+from tests.cases import for_each
 
 LEVEL = 1e-8
 RUNS = 100_000
@@ -152,7 +153,7 @@ TWICE: dict[str, Callable[[int], dict[Report, float]]] = {  # two reports of fou
 }
 
 
-@pytest.mark.parametrize("name", [*LAWS, *TWICE])
+@for_each("name", [*LAWS, *TWICE])
 def test_the_loss_is_the_largest_ratio_of_all_reports(name: str) -> None:
     entry = find(name).with_parameters({"reports": 2} if name in TWICE else {})
     first, second = entry.default_pair
@@ -215,8 +216,8 @@ def test_all_reports_of_a_bit_come_from_one_permanent_bit(bit: int) -> None:
 # --- closed forms and corners -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("k", [2, 3, 7])
+@for_each("epsilon", [0.1, 1.0, 4.0])
+@for_each("k", [2, 3, 7])
 def test_sound_encodings_reach_their_claim_exactly(epsilon: float, k: int) -> None:
     for name in ("k_randomised_response", "symmetric_unary", "optimised_unary"):
         loss = find(name).true_epsilon(0, 1, {"epsilon": epsilon, "k": k})

@@ -15,6 +15,7 @@ from scipy import integrate, stats
 
 from dpaudit.catalogue import find
 from dpaudit.losses import selecting
+from tests.cases import for_each
 
 UTILITIES = ([0.0, 0.0, 0.0], [1.0, -1.0, 0.5, 0.5], [3.0, 0.0], [-2.0, -2.0, 0.0, -7.0, 1.0])
 
@@ -31,15 +32,15 @@ def by_all_orders(utilities: Sequence[float], rate: float) -> list[float]:
     return law
 
 
-@pytest.mark.parametrize("utilities", UTILITIES)
-@pytest.mark.parametrize("rate", [0.5, 1.0, 3.0])
+@for_each("utilities", UTILITIES)
+@for_each("rate", [0.5, 1.0, 3.0])
 def test_permute_and_flip_over_all_orders(utilities: list[float], rate: float) -> None:
     found = selecting.permute_and_flip(np.array(utilities), rate)
     assert found == pytest.approx(by_all_orders(utilities, rate), rel=1e-12)
 
 
-@pytest.mark.parametrize("utilities", UTILITIES)
-@pytest.mark.parametrize("rate", [0.5, 2.0])
+@for_each("utilities", UTILITIES)
+@for_each("rate", [0.5, 2.0])
 def test_one_coin_over_all_subsets(utilities: list[float], rate: float) -> None:
     """The coin lies between two of the chances, and one of the candidates above it is uniform."""
     heads = np.exp(rate * (np.array(utilities) - max(utilities)))
@@ -119,10 +120,8 @@ def selecting_by_winning(answers: np.ndarray, scale: float) -> list[float]:
     return by_quadrature(answers.tolist(), lambda x: math.exp(-abs(x) / scale) / (2.0 * scale), below)
 
 
-@pytest.mark.parametrize("index", [True, False])
-@pytest.mark.parametrize(
-    ("first", "second"), [([0, 0, 0], [1, 1, 1]), ([0, 1], [1, 0]), ([3, 0, 0], [2, 1, 1]), ([0, 5], [0.5, 4.5])]
-)
+@for_each("index", [True, False])
+@for_each(("first", "second"), [([0, 0, 0], [1, 1, 1]), ([0, 1], [1, 0]), ([3, 0, 0], [2, 1, 1]), ([0, 5], [0.5, 4.5])])
 def test_what_a_released_value_costs(first: list[float], second: list[float], index: bool) -> None:
     """The densities of scipy, on a fine grid."""
     values = np.union1d(np.linspace(-20.0, 60.0, 40_001), [*first, *second])

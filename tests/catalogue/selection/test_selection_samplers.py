@@ -16,6 +16,7 @@ from dpaudit.catalogue.selection.draws import chosen, race, with_values
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses import selecting
 from dpaudit.losses.comparisons import winning
+from tests.cases import for_each
 
 LEVEL = 1e-8
 RUNS = 100_000
@@ -42,8 +43,8 @@ LAWS: dict[str, Law] = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("data", [[0.0, 1.0, 0.5], [0.0, 0.0, -2.0, -2.0, 1.0]], ids=["three", "five"])
+@for_each("name", LAWS)
+@for_each("data", [[0.0, 1.0, 0.5], [0.0, 0.0, -2.0, -2.0, 1.0]], ids=["three", "five"])
 def test_the_index_has_the_exact_law(name: str, data: list[float]) -> None:
     law = LAWS[name](np.array(data))
     seen = np.bincount(drawn(find(name), data, 21), minlength=len(data))

@@ -13,6 +13,7 @@ from dpaudit.catalogue import find
 from dpaudit.catalogue.sparse.losses import listed
 from dpaudit.losses.one_threshold import chances, outputs
 from dpaudit.losses.released import gap_ratio, largest, log_reached
+from tests.cases import for_each
 
 
 def moved(bottoms: int, tops: int) -> tuple[list[float], list[float]]:
@@ -68,8 +69,8 @@ def test_gaps_have_the_published_losses(answers: int, loss: float) -> None:
     assert find("gap_sparse").true_epsilon(*pair, {"c": 1}) == pytest.approx(loss, abs=5.1e-5)
 
 
-@pytest.mark.parametrize("name", ["sparse_lyu_1", "sparse_lyu_7", "numeric_sparse", "sparse_monotone"])
-@pytest.mark.parametrize("c", [1, 2])
+@for_each("name", ["sparse_lyu_1", "sparse_lyu_7", "numeric_sparse", "sparse_monotone"])
+@for_each("c", [1, 2])
 def test_a_sound_member_keeps_its_claim_on_many_pairs(name: str, c: int) -> None:
     entry, rng = find(name), np.random.default_rng(5)
     for _ in range(12):

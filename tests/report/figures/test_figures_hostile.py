@@ -13,6 +13,7 @@ from dpaudit.report.figures.distributions import distributions
 from dpaudit.results.histogram import Histogram
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
+from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile
 from tests.report.figures.reading import SVG, lines, marks, tree
@@ -64,7 +65,7 @@ def test_mathematics_in_a_name_is_not_set_as_mathematics() -> None:
     assert r"$\undefined{" in suite_drawing(SuiteResult((broken,), 0.99)).svg
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("link", "kept"),
     [
         ("noisy-count.html", "noisy-count.html"),

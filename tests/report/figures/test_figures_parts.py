@@ -11,6 +11,7 @@ import pytest
 from dpaudit.report.figures.colours import DARK, LIGHT, STYLE
 from dpaudit.report.figures.panel import breadth, fitted
 from dpaudit.report.figures.scales import Scale, number, padded
+from tests.cases import for_each
 
 GROUNDS = ("allowed", "event", "paper")
 QUIET = ("rule", *GROUNDS)
@@ -80,7 +81,7 @@ def test_numbers_beside_ticks_say_what_they_stand_for() -> None:
     assert number(1e-17, 0.1) == "0"
 
 
-@pytest.mark.parametrize("text", ["W" * 500, "plain", "計數" * 60, "\x00" * 90, "\u202e" * 40, "", "a\nb", "🙂" * 50])
+@for_each("text", ["W" * 500, "plain", "計數" * 60, "\x00" * 90, "\u202e" * 40, "", "a\nb", "🙂" * 50])
 def test_words_are_cut_to_the_room_they_have(text: str) -> None:
     for room in (40.0, 142.0, 400.0):
         told = fitted(text, room)

@@ -21,6 +21,7 @@ from dpaudit.report.html.templating import POLICY
 from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
+from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile
 
@@ -225,7 +226,7 @@ def shape(page: str) -> Counter[Any]:
     return Counter(walk(parse(page)))
 
 
-@pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:12]))
+@for_each("name", NAMES, ids=lambda name: ascii(name[:12]))
 def test_no_name_changes_the_page(name: str, plain: tuple[Counter[Any], Counter[Any]]) -> None:
     pages = html.render_result(hostile.result(name)), html.render_suite(hostile.suite(name))
     for page, usual, most in zip(pages, plain, (300_000, 100_000), strict=True):

@@ -36,6 +36,7 @@ from dpaudit.verify.accounting.composing import _grids
 from dpaudit.verify.accounting.parts import discretised
 from dpaudit.verify.accounting.summing import delta_of_sum, epsilon_of_sum, tail
 from dpaudit.verify.replay import replay
+from tests.cases import for_each
 
 FROZEN = json.loads(Path(__file__).with_name("accounting_values.json").read_text())
 CLOSE = 2e-5  # of epsilon: what the grid may cost
@@ -49,14 +50,14 @@ def named(row: dict[str, float]) -> str:
 # --- against dp-accounting ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", FROZEN["subsampled"], ids=named)
+@for_each("row", FROZEN["subsampled"], ids=named)
 def test_subsampled_normal_noise_agrees_with_dp_accounting(row: dict[str, float]) -> None:
     found = compose([SubsampledGaussian(row["noise"], row["rate"])] * int(row["steps"]), row["delta"]).epsilon_upper
     assert row["low"] <= found <= row["high"] * (1.0 + CLOSE)
     assert abs(found - row["high"]) <= row["steps"] * FROZEN["interval"]
 
 
-@pytest.mark.parametrize("row", FROZEN["laplace"], ids=named)
+@for_each("row", FROZEN["laplace"], ids=named)
 def test_laplace_noise_agrees_with_dp_accounting(row: dict[str, float]) -> None:
     found = compose([Laplace(row["epsilon"])] * int(row["steps"]), row["delta"]).epsilon_upper
     assert row["low"] <= found
@@ -75,8 +76,8 @@ def test_different_releases_agree_with_dp_accounting(row: dict[str, float]) -> N
 # --- the grid is above what is exact, and close -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-8, 1e-15])
-@pytest.mark.parametrize(("mu", "times"), [(1.0, 1), (0.02, 1000), (0.5, 30)])
+@for_each("delta", [0.3, 1e-3, 1e-8, 1e-15])
+@for_each(("mu", "times"), [(1.0, 1), (0.02, 1000), (0.5, 30)])
 def test_the_grid_stays_above_normal_noise(mu: float, times: int, delta: float) -> None:
     exact = gaussian_epsilon(delta, mu * math.sqrt(times))
     found = max(epsilon_of_sum(order, delta) for order in _grids([GaussianDP(mu)] * times))
@@ -91,16 +92,16 @@ def test_the_grid_stays_above_what_cannot_be_undercut(noise: float, rate: float,
     assert low <= found <= high * (1.0 + CLOSE)
 
 
-@pytest.mark.parametrize("delta", [0.1, 1e-6, 1e-20, 1e-60, 1e-150])
-@pytest.mark.parametrize(("epsilon", "times"), [(1.0, 1), (0.1, 100), (0.5, 50), (2.0, 7), (0.013, 800)])
+@for_each("delta", [0.1, 1e-6, 1e-20, 1e-60, 1e-150])
+@for_each(("epsilon", "times"), [(1.0, 1), (0.1, 100), (0.5, 50), (2.0, 7), (0.013, 800)])
 def test_the_grid_stays_above_optimal_composition_at_tiny_deltas(epsilon: float, times: int, delta: float) -> None:
     exact = compose_optimal(PureDP(epsilon), times).epsilon_at(delta)
     found = max(epsilon_of_sum(order, delta) for order in _grids([PureDP(epsilon)] * times))
     assert exact - 1e-12 <= found <= exact + CLOSE  # the exact one is rounded up too
 
 
-@pytest.mark.parametrize("delta", [0.1, 1e-4, 1e-7])
-@pytest.mark.parametrize(("epsilon", "times"), [(0.5, 3), (0.1, 20), (1.5, 8)])
+@for_each("delta", [0.1, 1e-4, 1e-7])
+@for_each(("epsilon", "times"), [(0.5, 3), (0.1, 20), (1.5, 8)])
 def test_the_grid_stays_above_laplace_noise(epsilon: float, times: int, delta: float) -> None:
     exact = laplace_epsilon(times, epsilon, delta)
     found = max(epsilon_of_sum(order, delta) for order in _grids([Laplace(epsilon)] * times))

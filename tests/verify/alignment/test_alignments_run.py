@@ -10,6 +10,7 @@ import pytest
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Proof
+from tests.cases import for_each
 from tests.verify.alignment.coupling import coupled_cost
 from tests.verify.programs import FAMILY, PROGRAMS
 
@@ -26,7 +27,7 @@ def values(names: tuple[str, ...], rng: random.Random) -> dict[str, Fraction]:
     return {name: Fraction(rng.randint(*whole[name]) if name in whole else rng.choice((1, 2, 3))) for name in names}
 
 
-@pytest.mark.parametrize("name", PROVED)
+@for_each("name", PROVED)
 def test_shifted_draws_give_the_same_output_at_the_cost(name: str) -> None:
     program, rng = read(PROGRAMS[name].function), random.Random(name)
     proof = prove(program, PROGRAMS[name].adjacency)

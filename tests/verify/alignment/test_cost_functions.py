@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
+from tests.cases import for_each
 
 EPS, N, M = variable("eps"), variable("N"), variable("M")
 VALUES = {"eps": Fraction(17, 13), "N": Fraction(11, 3), "M": Fraction(29, 7)}
@@ -43,7 +44,7 @@ def drawn(rng: random.Random, depth: int) -> Rational:
     return part if other.zero else part / other
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_arithmetic_against_values(seed: int) -> None:
     rng = random.Random(seed)
     left, right = drawn(rng, 3), drawn(rng, 3)

@@ -14,6 +14,7 @@ from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import check
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import ADJACENCIES, Adjacency, Proof
+from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, RIGHT, least_cost
 
 SECONDS = 2.0
@@ -48,7 +49,7 @@ def test_every_right_program_is_listed() -> None:
     assert set(LEAST) == set(RIGHT)
 
 
-@pytest.mark.parametrize(("name", "cost"), LEAST.items())
+@for_each(("name", "cost"), LEAST.items())
 def test_right_programs_get_their_true_loss_in_time_and_the_checker_agrees(name: str, cost: str) -> None:
     case = PROGRAMS[name]
     began = time.process_time()
@@ -138,8 +139,8 @@ def largest_class(name: str, answers: int, c: int) -> Fraction:
 BITS = ("lyu_1", "lyu_4", "lyu_6", "no_cut_off", "no_threshold_noise", "half_noise", "not_scaled")
 
 
-@pytest.mark.parametrize("name", BITS)
-@pytest.mark.parametrize(("answers", "c"), [(1, 1), (4, 1), (32, 1), (8, 3)])
+@for_each("name", BITS)
+@for_each(("answers", "c"), [(1, 1), (4, 1), (32, 1), (8, 3)])
 def test_proof_by_classes_equals_the_closed_form_of_the_loss(name: str, answers: int, c: int) -> None:
     function = FAMILY[name].function
     fixed = {"c": c, "eps": 1} if FAMILY[name].halts else {"eps": 1}
@@ -171,7 +172,7 @@ def sparse(q, rng, eps):
 """
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_random_scales_give_the_closed_form_of_the_loss(seed: int) -> None:
     rng = random.Random(seed)
     scales = [Fraction(rng.randint(1, 12), rng.randint(1, 4)) for _ in range(2)]
@@ -189,8 +190,8 @@ def race(q, rng, eps):
 """
 
 
-@pytest.mark.parametrize("law", ["laplace", "exponential"])
-@pytest.mark.parametrize(
+@for_each("law", ["laplace", "exponential"])
+@for_each(
     ("scale", "adjacency", "cost"),
     [
         ("2 / eps", "all-differ", "eps"),

@@ -11,10 +11,11 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker import check, epsilon
 from dpaudit.verify.proof import Alignment, Case, Potential, Proof
+from tests.cases import for_each
 from tests.verify.checker.certificates import NO_CUT_OFF, RIGHT, SPARSE, counted, proof, shift, tops
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@for_each("name", RIGHT)
 def test_a_right_proof_is_accepted_and_keeps_its_claim(name: str) -> None:
     stated = RIGHT[name]
     checked = check(stated)
@@ -113,7 +114,7 @@ def test_epsilon_is_the_cost_at_parameter_values() -> None:
     assert epsilon(RIGHT["sparse, 2 of 3 answers"], {"eps": 8}) == 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parameters", "message"),
     [
         ({}, "needs a value of eps"),

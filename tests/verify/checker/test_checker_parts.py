@@ -22,6 +22,7 @@ from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import Public
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Alignment, Case, Proof
+from tests.cases import for_each
 from tests.verify.checker.certificates import ADAPTIVE, NO_CUT_OFF, REDRAW, SPARSE
 
 X, Y, Z = (Symbol("parameter", name) for name in "xyz")
@@ -44,7 +45,7 @@ def grown(rng: random.Random, depth: int) -> tuple[Ratio, Callable[[dict[Symbol,
     return operation(left, right), lambda at: operation(left_at(at), right_at(at))  # type: ignore[arg-type,return-value]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_ratios_are_what_fractions_say(seed: int) -> None:
     rng = random.Random(seed)
     made, oracle = grown(rng, 3)

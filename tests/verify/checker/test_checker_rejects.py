@@ -11,6 +11,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.proof import Alignment, Case, Kept, Potential, Proof
+from tests.cases import for_each
 from tests.verify.checker.certificates import (
     ADAPTIVE,
     C2,
@@ -56,7 +57,7 @@ def rejected(stated: Proof) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("name", CHANGED)
+@for_each("name", CHANGED)
 def test_every_changed_certificate_is_rejected(name: str) -> None:
     accepted = []
     for what, changed in mutants(RIGHT[name]):
@@ -72,7 +73,7 @@ def test_there_are_enough_changed_certificates() -> None:
     assert sum(1 for name in CHANGED for _ in mutants(RIGHT[name])) >= 300
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "adjacency"),
     [
         ("c1 up", "all-differ"),
@@ -95,7 +96,7 @@ def test_a_proof_for_another_adjacency_is_rejected(name: str, adjacency: Any) ->
     rejected(replace(RIGHT[name], adjacency=adjacency))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "old", "new"),
     [
         ("c1", "scale=2 / eps", "scale=1 / eps"),
@@ -146,7 +147,7 @@ def test_a_proof_of_another_program_is_rejected(name: str, old: str, new: str) -
     rejected(replace(stated, source=stated.source.replace(old, new)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         ({"shape": "winner"}, "shape 'winner' needs"),
@@ -254,7 +255,7 @@ FALSE: dict[str, Proof] = {
 }
 
 
-@pytest.mark.parametrize("name", FALSE)
+@for_each("name", FALSE)
 def test_a_plausible_certificate_for_a_false_claim_is_rejected(name: str) -> None:
     rejected(FALSE[name])
 

@@ -11,10 +11,11 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker import check
 from dpaudit.verify.stored import from_dict, load, save, to_dict
+from tests.cases import for_each
 from tests.verify.checker.certificates import RIGHT
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@for_each("name", RIGHT)
 def test_a_proof_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
     path = tmp_path / "proof.json"
     save(RIGHT[name], path)
@@ -37,7 +38,7 @@ def changed(**keys: Any) -> dict[str, Any]:
     return {**to_dict(RIGHT["c2"]), **keys}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "raw",
     [
         [],

@@ -24,6 +24,7 @@ from dpaudit.verify.integrals import (
     quadrature,
 )
 from dpaudit.verify.integrals.parts import parts
+from tests.cases import for_each
 from tests.verify.integrals.oracle import above, below, by_quadrature, by_sampling, noisy_max, sparse
 
 LAWS = ("laplace", "exponential", "gumbel", "normal")
@@ -59,19 +60,19 @@ def random_slice(rng: random.Random, outer: tuple[str | None, ...], inner: tuple
     return Slice(rng.choice(outer), Fraction(rng.randint(1, 4)), lower, upper, tuple(factors))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_closed_form_equals_naive_quadrature(seed: int) -> None:
     each = random_slice(random.Random(seed), ("laplace", "exponential", None), ("laplace", "exponential", None))
     assert float(probability(((each,),))) == pytest.approx(by_quadrature(each), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_verified_quadrature_equals_naive_quadrature(seed: int) -> None:
     each = random_slice(random.Random(100 + seed), ("gumbel", "normal", None), LAWS)
     assert float(probability(((each,),))) == pytest.approx(by_quadrature(each), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_closed_form_and_verified_quadrature_overlap(seed: int) -> None:
     each = random_slice(random.Random(200 + seed), ("laplace", "exponential"), ("laplace", "exponential"))
     cut = parts(each)

@@ -20,12 +20,13 @@ from dpaudit.verify.integrals import (
     laplace_epsilon,
     uniform_delta,
 )
+from tests.cases import for_each
 
 EPSILONS = (-3.0, -0.5, 0.0, 0.25, 0.999, 1.0, 1.7, 4.0)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize(("shift", "scale"), [(1, 1), (-2, 3), (1, Fraction(1, 4))])
+@for_each("epsilon", EPSILONS)
+@for_each(("shift", "scale"), [(1, 1), (-2, 3), (1, Fraction(1, 4))])
 def test_laplace_delta_is_the_integral_of_the_positive_part(shift: int, scale: Fraction, epsilon: float) -> None:
     first, second = stats.laplace(0, float(scale)), stats.laplace(shift, float(scale))
     loss = abs(shift) / float(scale)
@@ -40,8 +41,8 @@ def test_laplace_delta_is_the_integral_of_the_positive_part(shift: int, scale: F
     assert found.upper - found.lower <= 1e-15
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize(("shift", "rate"), [(1, 1.0), (3, 0.5), (-2, 0.3), (0, 1.0), (4, 0.5)])
+@for_each("epsilon", EPSILONS)
+@for_each(("shift", "rate"), [(1, 1.0), (3, 0.5), (-2, 0.3), (0, 1.0), (4, 0.5)])
 def test_geometric_delta_is_the_sum_of_the_positive_parts(shift: int, rate: float, epsilon: float) -> None:
     ratio = math.exp(-rate)
     weight = (1 - ratio) / (1 + ratio)
@@ -62,8 +63,8 @@ def test_pure_losses() -> None:
     assert geometric_delta(2, 0.5, 1.0).upper < 1e-50
 
 
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 5.0])
-@pytest.mark.parametrize("epsilon", [-2.0, 0.0, 0.1, 1.0, 6.0])
+@for_each("mu", [0.01, 0.3, 1.0, 5.0])
+@for_each("epsilon", [-2.0, 0.0, 0.1, 1.0, 6.0])
 def test_gaussian_delta_is_what_the_claim_says(mu: float, epsilon: float) -> None:
     found = gaussian_delta(mu, epsilon)
     assert found.lower <= GaussianDP(mu).delta_at(epsilon)
@@ -108,7 +109,7 @@ def test_uniform_noise_has_the_same_delta_at_every_epsilon() -> None:
     assert uniform_delta(-3, 2).lower == 1.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "message"),
     [
         (lambda: laplace_epsilon(1, 0), "scale must be positive, got 0"),

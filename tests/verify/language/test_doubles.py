@@ -21,6 +21,7 @@ from dpaudit.verify.language import read, rounded, wrong_scale
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss
 from dpaudit.verify.witnesses.rationals import rationals
+from tests.cases import for_each
 
 
 def loop(*lines: str, before: tuple[str, ...] = (), after: str = "out", signature: str = "q, rng, eps, N: int") -> str:
@@ -92,12 +93,12 @@ def test_many_values_of_one_variable_are_no_longer_told_apart() -> None:
     assert rounded(read(loop(*chain(*draws), *if_("d > 1"), before=("d = 0",)))) is not None
 
 
-@pytest.mark.parametrize("what", EXACT)
+@for_each("what", EXACT)
 def test_decisions_that_doubles_and_real_numbers_share_are_taken(what: str) -> None:
     assert rounded(read(EXACT[what])) is None
 
 
-@pytest.mark.parametrize("what", ROUNDED)
+@for_each("what", ROUNDED)
 def test_decisions_that_rounding_may_make_are_named_and_never_proved(what: str) -> None:
     source, line = ROUNDED[what]
     found = rounded(read(source))
@@ -175,7 +176,7 @@ def test_noise_that_cancels_decides_nothing_for_certain(order: str) -> None:
         pair_loss(program, [0], [1], {"eps": 1, "N": 1})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "output",
     [
         "q + 1e6 * 1e6 * 1e6 - 1e6 * 1e6 * 1e6 + w",  # Python's is w: nothing is lost

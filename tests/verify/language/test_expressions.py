@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import expression, nodes, read, text
+from tests.cases import for_each
 
 PROGRAM = read(
     """
@@ -33,7 +34,7 @@ def number(value: int | str) -> nodes.Number:
     return nodes.Number(Fraction(value))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "tree"),
     [
         ("2*eps", nodes.Arithmetical("*", number(2), EPS)),
@@ -74,7 +75,7 @@ def test_texts_mean_what_they_say(words: str, tree: nodes.Expression) -> None:
     assert expression(f"  {words} ", PROGRAM) == tree
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "reason"),
     [
         ("", "ends too early"),
@@ -131,7 +132,7 @@ def tree(numbers: random.Random, depth: int, kind: str) -> nodes.Expression:
     return atoms[numbers.randrange(len(atoms))]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_texts_of_random_expressions_read_back(seed: int) -> None:
     numbers = random.Random(seed)
     for _ in range(150):

@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import read
+from tests.cases import for_each
 from tests.verify.interpreter import run
 
 PROGRAM = read(
@@ -46,7 +47,7 @@ def test_scales_and_laws_reach_the_draws() -> None:
     assert asked == [("normal", 4), ("exponential", 2), ("gumbel", 3)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answers", "parameters", "words"),
     [
         ([1], {}, "f needs a value of its parameter eps"),

@@ -18,6 +18,7 @@ from dpaudit.catalogue.selection import report_noisy_max
 from dpaudit.catalogue.sparse import above_threshold, gap_sparse, numeric_sparse, sparse, sparse_lyu_1, sparse_monotone
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import OutsideLanguage, nodes, read
+from tests.cases import for_each
 from tests.verify.interpreter import run
 from tests.verify.programs import FAMILY, PROGRAMS
 
@@ -93,7 +94,7 @@ def same(function: Callable[..., Any], runs: int = 60) -> int:
     return len(seen)
 
 
-@pytest.mark.parametrize("name", HELD)
+@for_each("name", HELD)
 def test_programs_do_what_their_reading_does(name: str) -> None:
     assert same(HELD[name]) > 2
 
@@ -102,12 +103,12 @@ WITH_TWINS = [each for entry in ENTRIES for each in (entry, *entry.twins.values(
 CATALOGUE = [entry for entry in WITH_TWINS if entry.name.split(".")[-1] not in OUTSIDE]
 
 
-@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.name)
+@for_each("entry", CATALOGUE, ids=lambda entry: entry.name)
 def test_programs_of_the_catalogue_do_what_their_reading_does(entry: Entry) -> None:
     assert same(entry.program, runs=25) > 2
 
 
-@pytest.mark.parametrize("name", HELD)
+@for_each("name", HELD)
 def test_a_source_that_is_kept_reads_the_same(name: str) -> None:
     program = read(HELD[name])
     assert read(program.source) == program
@@ -221,7 +222,7 @@ def f(q, rng, eps):
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_other_ways_to_write_do_what_their_reading_does(shape: str) -> None:
     scope: dict[str, Any] = {}
     exec(SHAPES[shape], scope)

@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import OutsideLanguage, nodes, read
+from tests.cases import for_each
 from tests.verify.interpreter import run
 
 LIMIT = [1.0]
@@ -311,7 +312,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@for_each("what", REFUSED)
 def test_what_is_not_certain_is_refused_with_its_line(what: str) -> None:
     source, line, words = REFUSED[what]
     with pytest.raises(OutsideLanguage) as caught:
@@ -324,7 +325,7 @@ def test_what_is_not_certain_is_refused_with_its_line(what: str) -> None:
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "words"),
     [
         ("def f(q, rng:", "must be Python"),

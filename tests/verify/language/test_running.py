@@ -11,6 +11,7 @@ import pytest
 from dpaudit.auditing.bracketing.sources import check_as_read, source_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import source
+from tests.cases import for_each
 
 TEXT = '''
 TOP = 2.0
@@ -65,7 +66,7 @@ def ran(text: str) -> Any:
     return module.f
 
 
-@pytest.mark.parametrize("name", CHANGED)
+@for_each("name", CHANGED)
 def test_a_function_that_was_changed_is_not_what_was_read(name: str) -> None:
     read = source.source_of(TEXT, "f")
     source.check_runs(ran(TEXT + MADE), read)
@@ -99,7 +100,7 @@ AS_IMPORTED: dict[str, tuple[str, str]] = {  # each takes a process
 }
 
 
-@pytest.mark.parametrize("name", AS_IMPORTED)
+@for_each("name", AS_IMPORTED)
 def test_a_module_is_compared_in_a_process_of_its_own(tmp_path: Path, name: str) -> None:
     text, message = AS_IMPORTED[name]
     (tmp_path / "m.py").write_text(TEXT + text + "\n")

@@ -18,6 +18,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.replay import canonical, replay
 from dpaudit.verify.replay.weights import GRID, by_levels, by_search, running
+from tests.cases import for_each
 
 RUNS, CHANCE = (
     4000,
@@ -137,7 +138,7 @@ EXACT: dict[str, tuple[Callable[[Any], Any], Law]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXACT)
+@for_each("name", EXACT)
 def test_a_draw_has_exactly_its_law(name: str) -> None:
     draw, law = EXACT[name]
     assert law_of(lambda rng: plain(draw(rng))) == formed(law)
@@ -181,7 +182,7 @@ def test_the_generators_themselves_have_that_law(draw: Callable[[Any], Any], own
     assert all(abs(counts[output] / RUNS - p) < ALLOWED for output, p in law.items())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "draw",
     [
         lambda rng: rng.integers(5),
@@ -218,7 +219,7 @@ def test_probabilities_that_add_up_to_less_by_rounding_are_stretched_as_numpy_do
     assert law == {place: Fraction(cuts[place + 1] - cuts[place], GRID) for place in range(10)}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_the_cuts_of_a_choice_are_where_numpy_s_search_changes(seed: int) -> None:
     chances = np.random.default_rng(seed).dirichlet(np.full(5, 0.5))
     levels = np.cumsum(chances)
@@ -232,7 +233,7 @@ def test_the_cuts_of_a_choice_are_where_numpy_s_search_changes(seed: int) -> Non
         assert levels.searchsorted(below, side="right") <= place < levels.searchsorted(above, side="right")
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_the_cuts_of_choices_are_where_python_s_search_changes(seed: int) -> None:
     class Fixed(random.Random):
         value = 0.0
@@ -292,8 +293,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("swallowed", [False, True])
+@for_each("name", REFUSED)
+@for_each("swallowed", [False, True])
 def test_a_draw_that_cannot_be_replayed_is_refused_even_where_the_mechanism_swallows_it(
     name: str, swallowed: bool
 ) -> None:

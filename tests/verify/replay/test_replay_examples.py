@@ -18,6 +18,7 @@ from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.verify.enclosure import Enclosure
 from dpaudit.verify.replay import FiniteLosses
 from dpaudit.verify.replay import replay as replay_of
+from tests.cases import for_each
 
 replay = functools.partial(replay_of, generator="replay")
 
@@ -219,7 +220,7 @@ def random_program(seed: int) -> Any:
     return program, law
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_random_programs_have_the_law_of_their_chain_of_states(seed: int) -> None:
     program, law = random_program(seed)
     found = replay(program, range(7), "all")

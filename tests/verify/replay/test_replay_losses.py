@@ -13,6 +13,7 @@ import pytest
 from dpaudit import TradeOffDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.replay import FiniteLosses
+from tests.cases import for_each
 
 Law = dict[int, Fraction]
 
@@ -48,7 +49,7 @@ def losses_of(p: Law, q: Law) -> FiniteLosses:
 SEEDS = range(40)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_epsilon_is_the_largest_ratio_of_all_events(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p, q = random_law(rng), random_law(rng)
@@ -66,7 +67,7 @@ def test_epsilon_is_the_largest_ratio_of_all_events(seed: int) -> None:
     assert sums == (found.worst.p, found.worst.q)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_delta_is_the_largest_excess_of_all_events(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p, q = random_law(rng), random_law(rng)
@@ -77,7 +78,7 @@ def test_delta_is_the_largest_excess_of_all_events(seed: int) -> None:
         assert found.upper - found.lower < 1e-15
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_epsilon_at_a_delta_is_the_least_that_all_events_allow(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p, q = random_law(rng), random_law(rng)
@@ -93,7 +94,7 @@ def test_epsilon_at_a_delta_is_the_least_that_all_events_allow(seed: int) -> Non
             assert losses_of(p, q).delta(found.upper + 1e-15).lower <= delta
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_no_event_lies_below_the_trade_off_curve(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p, q = random_law(rng), random_law(rng)

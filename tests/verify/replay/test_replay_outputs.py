@@ -22,6 +22,7 @@ import pytest
 
 from dpaudit.errors import UnsoundAudit
 from dpaudit.verify.replay import canonical, replay
+from tests.cases import for_each
 
 Place = namedtuple("Place", "x y")
 
@@ -204,14 +205,14 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {  # in each, no two look the sa
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@for_each("name", DIFFERENT)
 def test_outputs_are_one_where_nobody_can_tell_them_apart(name: str) -> None:
     forms = [(canonical(make()), canonical(make())) for make in DIFFERENT[name]]
     assert all(form == again and hash(form) == hash(again) for form, again in forms)
     assert all(a != b for (a, _), (b, _) in itertools.combinations(forms, 2))
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@for_each("name", DIFFERENT)
 def test_what_an_observer_sees_is_lost(name: str) -> None:
     """Each answer is sure on one data set, and another on the next: the loss is infinite, and 0 where they are one."""
     for one, other in itertools.pairwise(DIFFERENT[name]):
@@ -236,7 +237,7 @@ nested: list[Any] = []
 nested.append(nested)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "output",
     [
         [len],

@@ -23,6 +23,7 @@ from dpaudit.verify.replay import Choices, walk
 from dpaudit.verify.replay import replay as replay_of
 from dpaudit.verify.replay.canonical import raised
 from dpaudit.verify.replay.choices import MOST_DRAWS, Again, Record
+from tests.cases import for_each
 
 KEPT: list[Any] = []
 
@@ -113,7 +114,7 @@ ELSEWHERE: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
+@for_each("name", ELSEWHERE)
 def test_other_randomness_is_found_out_even_where_it_changes_nothing(name: str) -> None:
     with pytest.raises(UnsoundAudit, match="drew randomness from elsewhere than rng"):
         replay(lambda data, rng: (rng.bit(), ELSEWHERE[name]()), [0, 1], "all")
@@ -354,7 +355,7 @@ def test_neighbours_are_a_function_a_list_or_all() -> None:
     assert replay(same, [[0], [1, 2], [1]], [([1], [0]), ([0], [1])]).pairs == ((0, 2),)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("domain", "neighbours", "message"),
     [
         ([0, 1], [], "no two of the 2 datasets are neighbours"),
@@ -496,7 +497,7 @@ TOLD_APART: dict[str, Callable[[Any], Any]] = {  # refused, for an answer would 
 }
 
 
-@pytest.mark.parametrize("name", SEEN)
+@for_each("name", SEEN)
 def test_a_stand_in_is_seen_as_numpy_s_generator(name: str) -> None:
     """A mechanism that behaves with what it is given is replayed as that, and one that does not is found to leak."""
     true, ask = SEEN[name](np.random.default_rng(0)), SEEN[name]
@@ -521,7 +522,7 @@ def test_what_sees_a_stand_in_all_the_same_does_otherwise_with_a_true_generator(
         replay_of(mechanism, [0, 1], "all")
 
 
-@pytest.mark.parametrize("name", TOLD_APART)
+@for_each("name", TOLD_APART)
 def test_what_would_tell_a_stand_in_apart_is_refused(name: str) -> None:
     def mechanism(data: int, rng: Any) -> int:
         try:

@@ -18,6 +18,7 @@ import pytest
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.verify.replay import canonical, replay
 from dpaudit.verify.replay.weights import GRID
+from tests.cases import for_each
 
 
 def law_of(draw: Callable[[Any], Any]) -> dict[Any, Fraction]:
@@ -38,7 +39,7 @@ def by_counting(draw: Callable[[float], Any], cuts: list[float]) -> dict[Any, Fr
     return {output: Fraction(count, GRID) for output, count in law.items()}
 
 
-@pytest.mark.parametrize("seed", range(25))
+@for_each("seed", range(25))
 def test_nested_comparisons_have_the_law_of_all_numbers(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cuts = [*map(float, rng.random(3)), 0.5, 2.0**-53, 3 * 2.0**-54, 1.0 - 2.0**-53][: 3 + seed % 5]
@@ -51,7 +52,7 @@ def test_nested_comparisons_have_the_law_of_all_numbers(seed: int) -> None:
     assert law_of(lambda source: told(source.random())) == formed(by_counting(told, cuts))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "number",
     [0.3, Fraction(1, 3), np.float64(0.3), 0, 1, -1, 2, True, np.int64(1), math.inf, -math.inf, math.nan, 5e-324],
 )
@@ -119,7 +120,7 @@ OTHERWISE: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERWISE)
+@for_each("name", OTHERWISE)
 def test_any_other_use_is_refused(name: str) -> None:
     told = r"rng\.random\(\) can be replayed|cannot do what the mechanism asks|did not do the same"
     with pytest.raises((InvalidSpec, UnsoundAudit), match=told):
@@ -147,7 +148,7 @@ def test_a_program_that_asks_for_its_type_is_told_that_of_a_number() -> None:
         law_of(lambda source: Fraction(source.random()))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "compare",
     [
         lambda rng: rng.random() < np.exp(1.0) / (1.0 + np.exp(1.0)),

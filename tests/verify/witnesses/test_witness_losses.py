@@ -21,6 +21,7 @@ from dpaudit.verify.witnesses import (
     pair_delta,
     pair_loss,
 )
+from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, WRONG
 
 ONE = {"eps": 1, "T": 0, "c": 1}
@@ -35,7 +36,7 @@ def sparse_loss(name: str, bottoms: int, tops: int, parameters: dict, x: int = 1
     return pair_loss(program, first, second, given, [[None] * bottoms + [True] * tops]).loss.lower
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "parameters", "output", "loss"),
     [
         ("lyu_1", ONE, (1, 1), 0.4567),
@@ -114,7 +115,7 @@ def test_the_gap_at_its_density(answers: int, x: int, y: int, gap: int, loss: fl
     assert tail <= short + 1e-6
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("scale", "moves", "answers", "loss"),
     [
         (1, ((1, 0), (0, 1)), 2, 0.9765),
@@ -162,7 +163,7 @@ def test_equal_answers_lose_nothing():
     assert found.loss.upper < 1e-15
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_the_wrong_programs_at_their_counterexamples(name: str):
     case = WRONG[name]
     assert case.counterexample is not None
@@ -184,7 +185,7 @@ def anything(item: object) -> object:
     return ANY if item == "any" else item
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "first", "second", "parameters", "loss"),
     [
         ("c8_partial_sum", [0, 0], [0, 1], {"eps": 1}, 1.0),

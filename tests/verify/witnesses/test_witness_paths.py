@@ -18,6 +18,7 @@ from dpaudit.verify.witnesses.linear import Linear
 from dpaudit.verify.witnesses.maximum import maximum
 from dpaudit.verify.witnesses.outputs import required
 from dpaudit.verify.witnesses.paths import paths
+from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, lyu_1
 
 ONE = Fraction(1)
@@ -183,7 +184,7 @@ def test_chains_of_draws_are_refused():
         event(program(body), [0] * 4, {}, [True] * 4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answers", "parameters", "message"),
     [
         ([0], {"eps": 1, "T": 0}, "needs a value of its parameter c"),
@@ -203,7 +204,7 @@ def test_wrong_questions_are_named(answers: Any, parameters: dict[str, Any], mes
         list(paths(read(lyu_1), answers, parameters))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("released", "pattern", "wanted"),
     [
         (Symbol("None"), Symbol("None"), []),
@@ -267,7 +268,7 @@ def test_numpys_answers_and_parameters_are_exact():
     assert event(program("return q + rng.laplace(scale=1)"), np.int64(1), {}, [at_most(np.int64(1))]) != ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "message"),
     [
         (lambda: output_event([object()]), "an output event holds symbols"),

@@ -13,6 +13,7 @@ from dpaudit.catalogue.entry import Entry
 from dpaudit.verify.language import OutsideLanguage, read
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, at_least, at_most, law, pair_loss, probability
 from dpaudit.verify.witnesses.outputs import Anything, Values
+from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS
 
 SPARSE = {"eps": 1, "N": 1, "T": 0}
@@ -46,7 +47,7 @@ SAMPLED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "answers", "parameters", "outputs"), SAMPLED)
+@for_each(("name", "answers", "parameters", "outputs"), SAMPLED)
 def test_probabilities_are_those_of_runs(name: str, answers: list[int], parameters: dict, outputs: list):
     source = (PROGRAMS | FAMILY)[name]
     program = read(source.function)

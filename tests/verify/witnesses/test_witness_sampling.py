@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 
 from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Symbol
 from dpaudit.verify.witnesses.outcomes import Outcomes
 from dpaudit.verify.witnesses.outputs import NOISY
+from tests.cases import for_each
 
 RUNS = 3000
 SAMPLING = math.sqrt(math.log(2 / 1e-11) / (2 * RUNS))  # Hoeffding: each of < 200 comparisons fails with chance 1e-11
@@ -172,7 +172,7 @@ def shape_of(output: Any, *, nested: bool = False) -> object:
     return found if nested else (found,)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("function", "answers", "parameters"),
     [
         (texts, [0, 1, 2], {"start": 1}),

@@ -13,6 +13,7 @@ from dpaudit.verify import integrals
 from dpaudit.verify.language import read
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, probability, refute, worst_pair
 from dpaudit.verify.witnesses.candidates import alone, layouts, moved, splits, together
+from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, RIGHT, WRONG, least_cost
 
 DEFAULTS = {"eps": 1, "N": 1, "T": 0, "c": 1}
@@ -25,7 +26,7 @@ def parameters_of(name: str, **given: object) -> dict:
     return {key: Fraction(values[key]) for key in program.parameters}
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_the_wrong_programs_are_refuted(name: str):
     case = WRONG[name]
     claim = 2 if case.claim.startswith("2") else 1
@@ -44,7 +45,7 @@ def test_the_wrong_programs_are_refuted(name: str):
     assert found.words.startswith("answers (")
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@for_each("name", RIGHT)
 def test_the_right_programs_are_not(name: str):
     case = RIGHT[name]
     claim = 2 if case.claim.startswith("2") else 1
@@ -61,7 +62,7 @@ def test_a_smaller_claim_than_the_truth_is_refuted(name: str, claim: str, adjace
     assert len(found.first) <= answers + 1
 
 
-@pytest.mark.parametrize("eps", [0.1, 0.3, Fraction(1, 3), Fraction("0.3"), math.log(3), 1e-9, 5.0])
+@for_each("eps", [0.1, 0.3, Fraction(1, 3), Fraction("0.3"), math.log(3), 1e-9, 5.0])
 def test_the_true_loss_itself_is_not_refuted_by_rounding(eps: float | Fraction):
     vector = read("def f(q, rng, eps):\n    return tuple(x + rng.laplace(scale=1 / eps) for x in q)\n")
     for adjacency, answers in (("one-differs", 1), ("all-differ", 2)):
@@ -148,7 +149,7 @@ def test_moves_stay_within_their_adjacency():
     assert moved([Fraction(1), Fraction(2)], (1, -1)) == (2, 1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "given", "answers", "loss"),
     [
         ("lyu_1", {}, 1, 0.1979),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dpaudit.report.places import inside, spec_of
 from dpaudit.report.single import alone
@@ -31,9 +31,6 @@ from dpaudit.results.wording.rules import (
 from dpaudit.results.wording.sections import full_text
 from dpaudit.results.wording.suites import reviewed_line, suite_headline, suite_line
 
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
 NAME = "dpaudit"
 ACCEPTED = "accepted findings"  # the class of the test cases about them
 LONGEST_S = 1e9  # seconds; a longer time is no time, and would not be a number of XML
@@ -46,19 +43,21 @@ def render_result(result: AuditResult) -> str:
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A suite as one `testsuite`, in the order of its audits."""
-    from xml.etree.ElementTree import Element, SubElement, indent, tostring
-
-    cases = [_case(entry) for entry in suite.entries] or [_nothing(suite_headline(suite))]
-    cases += [_expired(flat(reviewed_line(each)), each.acceptance.finding) for each in suite.reviewed if each.expired]
+    cases = [_case(entry) for entry in suite.entries]
+    if not cases:
+        cases.append(_alone(NAME, NAME, "error", NO_VERDICT, suite_headline(suite)))
+    for each in suite.reviewed:
+        if each.expired:
+            name = clean(each.acceptance.finding)
+            cases.append(_alone(name, ACCEPTED, "failure", EXPIRED, flat(reviewed_line(each))))
     _tell_apart(cases)
-    counts = {"tests": len(cases)}
-    for kind in ("failure", "error", "skipped"):
-        plural = {"failure": "failures", "error": "errors"}.get(kind, kind)
-        counts[plural] = sum(case.find(kind) is not None for case in cases)
-    shared = {key: str(count) for key, count in counts.items()}
-    spent = _seconds(sum(_wall(entry) for entry in suite.entries))
-    root = Element("testsuites", {**{k: v for k, v in shared.items() if k != "skipped"}, "name": NAME, "time": spent})
-    inner = SubElement(root, "testsuite", {**shared, "name": NAME, "time": spent, **_begun(suite)})
+    shared = {"tests": str(len(cases))}
+    for kind, plural in (("failure", "failures"), ("error", "errors")):
+        shared[plural] = str(sum(case.find(kind) is not None for case in cases))
+    skipped = {"skipped": str(sum(case.find("skipped") is not None for case in cases))}
+    spent = {"name": NAME, "time": _seconds(sum(_wall(entry) for entry in suite.entries))}
+    root = Element("testsuites", {**shared, **spent})
+    inner = SubElement(root, "testsuite", {**shared, **skipped, **spent, **_begun(suite)})
     properties = SubElement(inner, "properties")
     for name, value in (("suite", suite_headline(suite)), ("exit code", str(suite.exit_code))):
         SubElement(properties, "property", {"name": name, "value": value})
@@ -68,8 +67,6 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
 
 
 def _case(entry: SuiteEntry) -> Element:
-    from xml.etree.ElementTree import Element, SubElement
-
     case = Element("testcase", {"name": clean(entry.name), "classname": _class(entry), "time": _seconds(_wall(entry))})
     result, line = entry.result, flat(suite_line(entry))
     if result is None:
@@ -87,24 +84,13 @@ def _case(entry: SuiteEntry) -> Element:
 
 
 def _ending(case: Element, kind: str, rule: FindingRule, message: str, whole: str) -> None:
-    from xml.etree.ElementTree import SubElement
-
     SubElement(case, kind, {"type": f"{rule.id} {rule.name}", "message": message}).text = whole
 
 
-def _nothing(line: str) -> Element:
-    from xml.etree.ElementTree import Element
-
-    case = Element("testcase", {"name": NAME, "classname": NAME, "time": _seconds(0.0)})
-    _ending(case, "error", NO_VERDICT, line, line)
-    return case
-
-
-def _expired(line: str, finding: str) -> Element:
-    from xml.etree.ElementTree import Element
-
-    case = Element("testcase", {"name": clean(finding), "classname": ACCEPTED, "time": _seconds(0.0)})
-    _ending(case, "failure", EXPIRED, line, line)
+def _alone(name: str, group: str, kind: str, rule: FindingRule, line: str) -> Element:
+    """A test case of which there is nothing to tell but how it ended."""
+    case = Element("testcase", {"name": name, "classname": group, "time": _seconds(0.0)})
+    _ending(case, kind, rule, line, line)
     return case
 
 

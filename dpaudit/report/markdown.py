@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
@@ -77,14 +77,14 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         ["# Audit report"],
         [escape(suite_headline(suite))],
         ["## What was asked"],
-        _list(suite_question(suite)),
+        listed(suite_question(suite)),
         ["## Verdicts"],
-        _table(suite),
-        *([[f"## {ACCEPTED}"], _list(reviewed_lines(suite.reviewed))] if suite.reviewed else []),
+        table(HEADER, itertools.starmap(_row, zip(suite.entries, suite.holm(), strict=True))),
+        *([[f"## {ACCEPTED}"], listed(reviewed_lines(suite.reviewed))] if suite.reviewed else []),
         *accounts,
         *([[f"## {EVERY}"], *_chapters(every, level=3)] if every else []),
         [f"## {NOT_SHOWN}"],
-        _list((NOT_PRIVATE, *limits(*suite.results))),
+        listed((NOT_PRIVATE, *limits(*suite.results))),
         [f"## {REPEAT}"],
         *repeats,
     )
@@ -106,7 +106,7 @@ def _chapters(parts: Sequence[Section], *, level: int = 2) -> list[list[str]]:
     blocks = []
     for part in parts:
         mark = "- [ ] " if part.title == CHECKLIST else "- "
-        blocks += [[f"{'#' * level} {escape(part.title)}"], [f"{mark}{escape(line)}" for line in part.lines]]
+        blocks += [[f"{'#' * level} {escape(part.title)}"], listed(part.lines, mark)]
     return blocks
 
 
@@ -143,10 +143,19 @@ def fenced(lines: Sequence[str]) -> list[str]:
     return [fence, *(clean(line, len(line)) for line in lines), fence]
 
 
-def _table(suite: SuiteResult) -> list[str]:
-    rows = [_row(entry, adjusted) for entry, adjusted in zip(suite.entries, suite.holm(), strict=True)]
-    head = ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
-    return head + ["| " + " | ".join(map(escape, row)) + " |" for row in rows]
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table, whatever stands in its cells.
+
+    >>> table(("audit", "p"), [("a|b", "0.01")])
+    ['| audit | p |', '| --- | --- |', '| a\\\\|b | 0.01 |']
+    """
+    top = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return top + ["| " + " | ".join(map(escape, row)) + " |" for row in rows]
+
+
+def listed(sentences: Iterable[str], mark: str = "- ") -> list[str]:
+    """A list with an item for each sentence."""
+    return [f"{mark}{escape(sentence)}" for sentence in sentences]
 
 
 def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
@@ -164,16 +173,12 @@ def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
 def _account(parts: Sequence[Section]) -> list[str]:
     """A list with an item for each part, and a list inside it where there is more than one sentence."""
     lines = []
-    for title, sentences in ((part.title, part.lines) for part in parts if part.lines):
-        if len(sentences) == 1:
-            lines.append(f"- **{title}**: {escape(sentences[0])}")
-        else:
-            lines += [f"- **{title}**", *(f"  - {escape(sentence)}" for sentence in sentences)]
+    for part in parts:
+        if len(part.lines) == 1:
+            lines.append(f"- **{part.title}**: {escape(part.lines[0])}")
+        elif part.lines:
+            lines += [f"- **{part.title}**", *listed(part.lines, "  - ")]
     return lines
-
-
-def _list(sentences: Sequence[str]) -> list[str]:
-    return [f"- {escape(sentence)}" for sentence in sentences]
 
 
 def _repeat(parts: Sequence[Section]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dpaudit.report.markdown import escape
+from dpaudit.report.markdown import escape, listed, table
 from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
@@ -52,7 +52,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     if witnesses:
         blocks.append([line for result in witnesses[:MOST_WITNESSES] for line in _witness(result)])
     if ranked:
-        blocks.append(_table(ranked[:MOST_ROWS]))
+        blocks.append(table(HEADER, map(_row, ranked[:MOST_ROWS])))
     if len(ranked) > MOST_ROWS:
         more = Counter(map(_what, ranked[MOST_ROWS:]))
         told = "; ".join(f"{count:,} {what}" for what, count in more.items())
@@ -63,7 +63,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         blocks.append(["What to do:", "", *cures])
     if suite.reviewed:
         head, *lines = reviewed_lines(suite.reviewed)
-        shown = [f"- {escape(flat(line))}" for line in lines[:MOST_ACCEPTED]]
+        shown = listed(map(flat, lines[:MOST_ACCEPTED]))
         rest = [f"- and {len(lines) - MOST_ACCEPTED:,} more"] if len(lines) > MOST_ACCEPTED else []
         blocks.append([escape(head), "", *shown, *rest])
     blocks.append([escape(NOT_PRIVATE)])
@@ -85,11 +85,6 @@ def _what(entry: SuiteEntry) -> str:
     if result.verdict is Verdict.REFUTED:
         return KNOWN
     return BITS if result.representation_refuted else KEPT
-
-
-def _table(entries: Sequence[SuiteEntry]) -> list[str]:
-    rows = ["| " + " | ".join(map(escape, _row(entry))) + " |" for entry in entries]
-    return ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER), *rows]
 
 
 def _row(entry: SuiteEntry) -> tuple[str, ...]:
@@ -114,4 +109,4 @@ def _witness(result: AuditResult) -> list[str]:
     command = result.provenance.get("command")
     if command:
         lines.append(f"repeat: {clean(command, LONGEST_COMMAND)}")
-    return [f"- **{escape(flat(headline(result)))}**", *(f"  - {escape(line)}" for line in lines)]
+    return [f"- **{escape(flat(headline(result)))}**", *listed(lines, "  - ")]

@@ -111,7 +111,6 @@ def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Se
 
 def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
     """The page as HTML that needs no other file."""
-    from dpaudit.report.html.pages import Picture
     from dpaudit.report.html.templating import render
 
     return render(
@@ -120,7 +119,7 @@ def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequen
         headline=sweep_headline(rows),
         about=about,
         lines=sweep_lines(rows)[1:],
-        pictures=tuple(Picture(each) for _, each in drawn),
+        drawings=[drawing for _, drawing in drawn],
         mechanisms=mechanisms_table(rows),
         points=points_table(rows[:MOST_POINTS]),
         left_out=max(0, len(rows) - MOST_POINTS),

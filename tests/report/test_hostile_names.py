@@ -291,7 +291,6 @@ def test_html_keeps_its_outline_whatever_the_name(monkeypatch: pytest.MonkeyPatc
     _each(whole, ["</svg><script>alert(1)</script>", "\u202e</title>\x00"])
     _each(_same_outline(lambda name: html.render_suite(suite(name), *links)), SEEN[::200])
     monkeypatch.setattr("dpaudit.report.figures.drawings", lambda *_: ())  # they take a quarter of a second each
-    monkeypatch.setattr("dpaudit.report.html.pages.Picture", lambda *_: None)
     monkeypatch.setattr("dpaudit.report.figures.suite_drawing", lambda *_: None)
     _each(_same_outline(lambda name: html.render_result(hostile.result(name), entry=suite(name).entries[0])), SEEN)
     _each(_same_outline(lambda name: html.render_suite(suite(name), *links)), SEEN[::6])

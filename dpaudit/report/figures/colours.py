@@ -6,32 +6,21 @@ at least 4.5 to the ground in both; nothing is told by colour alone.
 
 from __future__ import annotations
 
-LIGHT = {
-    "ink": "#1b2430",
-    "muted": "#55606e",
-    "rule": "#d9dee5",
-    "paper": "#ffffff",
-    "first": "#0a5ea8",
-    "second": "#a8480a",
-    "claim": "#6a3fa0",
-    "allowed": "#ede7f6",
-    "event": "#e3efe0",
-    "certified": "#0b6e3c",
-    "refuted": "#b0122a",
+BOTH = {
+    "ink": ("#1b2430", "#e7ebf0"),
+    "muted": ("#55606e", "#a9b4c2"),
+    "rule": ("#d9dee5", "#3b4552"),
+    "paper": ("#ffffff", "#14191f"),
+    "first": ("#0a5ea8", "#74b6f5"),
+    "second": ("#a8480a", "#f3a468"),
+    "claim": ("#6a3fa0", "#c3a6f0"),
+    "allowed": ("#ede7f6", "#2e2740"),
+    "event": ("#e3efe0", "#23382a"),
+    "certified": ("#0b6e3c", "#63d391"),
+    "refuted": ("#b0122a", "#ff8695"),
 }
-DARK = {
-    "ink": "#e7ebf0",
-    "muted": "#a9b4c2",
-    "rule": "#3b4552",
-    "paper": "#14191f",
-    "first": "#74b6f5",
-    "second": "#f3a468",
-    "claim": "#c3a6f0",
-    "allowed": "#2e2740",
-    "event": "#23382a",
-    "certified": "#63d391",
-    "refuted": "#ff8695",
-}
+LIGHT = {name: light for name, (light, _) in BOTH.items()}
+DARK = {name: dark for name, (_, dark) in BOTH.items()}
 
 
 def _variables(values: dict[str, str]) -> str:

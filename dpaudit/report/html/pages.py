@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from dpaudit.report.html.templating import render
 from dpaudit.results.result import AuditResult
@@ -20,37 +18,8 @@ from dpaudit.results.wording.statements import NOT_PRIVATE, headline, limits, ve
 from dpaudit.results.wording.suites import reviewed_lines, suite_headline, suite_line, suite_question
 from dpaudit.results.wording.tables import CERTIFICATES, COUNTS, audits_table, tables
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-    from dpaudit.report.figures import Drawing
-
 OVERVIEW = "index.html"
 REPEAT = "repeat"
-NO_VERDICT = "no verdict"
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A drawing as the template takes it: its SVG trusted, its texts not."""
-
-    drawing: Drawing
-
-    @property
-    def svg(self) -> Markup:
-        """The `<svg>` element."""
-        from markupsafe import Markup
-
-        return Markup(self.drawing.svg)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An audit in the overview: the cells of its row, the page it has, and how it stands out."""
-
-    cells: tuple[str, ...]
-    page: str | None
-    tone: str
 
 
 def render_result(
@@ -77,7 +46,7 @@ def render_result(
         not_shown=first.pop(NOT_SHOWN),
         record_part=first.pop(RECORD),
         first=tuple(first.values()),
-        pictures=tuple(Picture(each) for each in drawings(result)),
+        drawings=drawings(result),
         account=[part for part in account if part.title != REPEAT],
         repeating=[part for part in account if part.title == REPEAT],
         tables=tables(result),
@@ -98,7 +67,6 @@ def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: 
 
     table = audits_table(suite)
     linked = list(itertools.zip_longest(suite.entries, table.rows, pages, records))
-    rows = [Row(cells, page, tone(entry.result, entry)) for entry, cells, page, _ in linked]
     odd = [
         (*around(suite_line(entry), clean(entry.name)), page)
         for entry, _, page, _ in linked
@@ -109,9 +77,9 @@ def render_suite(suite: SuiteResult, pages: Sequence[str | None] = (), records: 
         title=suite_headline(suite),
         question=suite_question(suite),
         table=table,
-        rows=rows,
+        marks=[(tone(entry.result, entry), page) for entry, _, page, _ in linked],
         odd=odd,
-        picture=Picture(suite_drawing(suite, pages)) if suite.results else None,
+        drawing=suite_drawing(suite, pages) if suite.results else None,
         not_shown=(NOT_PRIVATE, *limits(*suite.results)),
         accepted=reviewed_lines(suite.reviewed),
         records=[(cells[0], record) for _, cells, _, record in linked if record],

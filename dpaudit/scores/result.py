@@ -147,7 +147,8 @@ class ScoresResult:
         """Draws the trade-off of the attack, its band and the claim; the suffix is .svg, .png or .pdf."""
         from dpaudit.scores.plots import plot_tradeoff
 
-        return plot_tradeoff(self, path)
+        band = f"upper limits, all together at {self.confidence:g}", self.band
+        return plot_tradeoff(path, str(self).splitlines()[0], self.roc, band, self.claim, max(self.sizes))
 
     def estimate(self, method: str) -> Estimate:
         """The first estimate of that method; raises `KeyError` where it was not asked for."""

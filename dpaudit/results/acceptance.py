@@ -8,7 +8,7 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A finding that was reviewed: its fingerprint, its name for people, who accepts what, and until when."""
+    """A finding that somebody reviewed and answers for, until a day."""
 
     fingerprint: str
     finding: str
@@ -27,7 +27,10 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """An acceptance as a suite found it: whether it had expired that day, and whether a finding matched it."""
+    """What became of an acceptance in this suite.
+
+    Whether it had expired that day, and whether a finding matched it.
+    """
 
     acceptance: Acceptance
     expired: bool

@@ -37,7 +37,10 @@ CROSS_CHECK = "two-interval Clopper-Pearson"
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """One thing that search looked at: a pair, a feature, or something it left out and why."""
+    """One thing that search looked at or left out.
+
+    `what` it is (a pair, a feature, ...), and in `status` what became of it, or why it was left out.
+    """
 
     what: str
     name: str
@@ -48,8 +51,10 @@ class Explored:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How some search runs ended: `what` ("a value", "raised ValueError", "None", ...), how many of them on either
-    dataset, and how many of these the event of the witness holds."""
+    """How some search runs ended, on either dataset, and how many of them the event of the witness holds.
+
+    `what` is "a value", "raised ValueError", "None" and the like.
+    """
 
     what: str
     runs: tuple[int, int]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A leak of a known size and how often it was caught.
+    """A spiked control: a leak of known size, and how often it was caught.
 
     The marked event has probability `mass` on the first dataset and `rarer` on the second; `loss` is the least
     parameter of the claim's form that allows it. `repeats` audits were made, fewer than asked where two failures

@@ -24,9 +24,10 @@ CHECKS = tuple(CURES)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its p-value under independent runs (as log10, rounded up), the level it alarms at, what it saw.
+    """One check of the experiment's health.
 
-    `finding` and `cure` are empty where there is no alarm.
+    Its p-value under independent runs (as log10, rounded up), the level it alarms at, what it saw. `finding` and `cure`
+    are empty where there is no alarm.
     """
 
     name: str
@@ -48,7 +49,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """All checks of an audit, and notes that are no failures."""
+    """All checks of the experiment's health, and notes.
+
+    Notes are no failures.
+    """
 
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ Counts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How often the feature of the witness took which value in search runs, on either dataset.
+    """Both output distributions on the witness's feature, in search runs: to look at, never evidence.
 
     `feature` is its printed name. With `edges` there are len(edges) + 1 counts a side: at most the first edge, then the
     half-open bins (low, high], then above the last edge. With `values` (few different ones) a count for each. Tokens,

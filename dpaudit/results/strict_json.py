@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
@@ -36,8 +37,24 @@ def text_of(value: Any) -> str:
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
+def read(path: str | os.PathLike[str], *, cure: str, not_json: str, longest: int | None = None) -> Any:
+    """The value of a JSON file. Raises `InvalidSpec` as `parsed` does, and where there is no text to read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(-1 if longest is None else longest + 1)
+    except FileNotFoundError:
+        raise InvalidSpec(f"there is no such file; {not_json}") from None
+    except UnicodeDecodeError:
+        raise InvalidSpec(f"not JSON: it is not text in UTF-8; {not_json}") from None
+    except (OSError, ValueError) as error:
+        raise InvalidSpec(f"cannot be read ({getattr(error, 'strerror', None) or error}); {not_json}") from None
+    if longest is not None and len(text) > longest:
+        raise InvalidSpec(f"longer than such a file can be; {not_json}")
+    return parsed(text, cure=cure, not_json=not_json)
+
+
 def parsed(text: str, *, cure: str, not_json: str) -> Any:
-    """The value of a JSON text. Raises `InvalidSpec` with a cure: that for a damaged file, or for one of another kind.
+    """The value of a JSON text. Raises `InvalidSpec` that ends with `cure` for a damaged file, and `not_json` for another.
 
     >>> parsed('{"runs": NaN}', cure="restore the file", not_json="give another file")
     Traceback (most recent call last):

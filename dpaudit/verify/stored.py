@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import is_dataclass
 from fractions import Fraction
-from types import UnionType
-from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import msgspec
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.strict import models
+from dpaudit.results.strict_json import read
 from dpaudit.verify.proof import Proof
 
 SCHEMA = "dpaudit.proof/1"
@@ -29,22 +27,7 @@ Times = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 
 
-def _model(kind: Any) -> Any:
-    """A type of `proof` as stored: no key of a dataclass may be missing, and none may be added."""
-    kinds = get_args(kind)
-    if is_dataclass(kind):
-        fields = [(name, _model(hint)) for name, hint in get_type_hints(kind).items()]
-        return msgspec.defstruct(f"Stored{kind.__name__}", fields, forbid_unknown_fields=True)  # type: ignore[union-attr]
-    match get_origin(kind):
-        case origin if origin is tuple:
-            return list[_model(kinds[0])]  # type: ignore[misc]
-        case origin if origin is Mapping:
-            return dict[str, _model(kinds[1])]  # type: ignore[misc]
-        case origin if origin in (Union, UnionType):
-            return Union[tuple(map(_model, kinds))]  # noqa: UP007
-    return {Fraction: Rational, int: Times}.get(kind, kind)
-
-
+_model = models({Fraction: Rational, int: Times}, {})
 MODEL: Any = msgspec.defstruct(
     "Model", [("schema", str), ("answers", AtLeastOne | None)], bases=(_model(Proof),), forbid_unknown_fields=True
 )
@@ -101,41 +84,9 @@ def load(path: str | os.PathLike[str]) -> Proof:
     """The proof in a file. Raises `InvalidSpec`, in one line, where there is none."""
     name = os.fspath(path)
     try:
-        return from_dict(_read(name))
+        return from_dict(read(name, cure=CURE, not_json=CURE, longest=LONGEST_FILE))
     except InvalidSpec as error:
         raise InvalidSpec(f"{name}: {error}") from None
-
-
-def _read(name: str) -> Any:
-    try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read(LONGEST_FILE + 1)
-    except FileNotFoundError:
-        raise InvalidSpec(f"there is no such file; {CURE}") from None
-    except UnicodeDecodeError:
-        raise InvalidSpec(f"not JSON: it is not text in UTF-8; {CURE}") from None
-    except (OSError, ValueError) as error:
-        raise InvalidSpec(f"cannot be read ({getattr(error, 'strerror', None) or error}); {CURE}") from None
-    if len(text) > LONGEST_FILE:
-        raise InvalidSpec(f"longer than a proof can be; {CURE}")
-    try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_not_a_number)
-    except InvalidSpec:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidSpec(f"not JSON ({_short(error)}); {CURE}") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):  # readers differ in which of the two they take
-        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise InvalidSpec(f"the key {_short(repr(twice))} stands twice in one object; {CURE}")
-    return found
-
-
-def _not_a_number(text: str) -> NoReturn:
-    raise InvalidSpec(f"{text} is not a number of JSON; {CURE}")
 
 
 def _short(message: object) -> str:

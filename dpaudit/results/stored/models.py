@@ -10,14 +10,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from dpaudit.certify import CertifierName
 from dpaudit.claims import FORMS, Claim
-from dpaudit.results.audited import SCHEMA
+from dpaudit.results.audited import SCHEMA, Ending, Explored
+from dpaudit.results.control import Control
+from dpaudit.results.health import Health
+from dpaudit.results.histogram import Histogram
+from dpaudit.results.strict import models
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -27,7 +31,19 @@ OpenProbability = Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
 Lower = NotNegative | Literal["inf"]
 Edge = float | Literal["inf", "-inf"]
 Adjacency = Literal["records", "rows", "entries", "answers", "any two"]
+SHARES = ("level", "mass", "rarer")  # fields that hold a probability
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
+
+_model = models({int: Count}, {"log10_p": Annotated[float, msgspec.Meta(le=0.0)]} | dict.fromkeys(SHARES, Probability))
+if TYPE_CHECKING:
+    from dpaudit.results.audited import Ending as StoredEnding
+    from dpaudit.results.audited import Explored as StoredExplored
+    from dpaudit.results.control import Control as StoredControl
+    from dpaudit.results.health import Health as StoredHealth
+    from dpaudit.results.histogram import Histogram as StoredHistogram
+else:
+    StoredControl, StoredEnding, StoredExplored = map(_model, (Control, Ending, Explored))
+    StoredHealth, StoredHistogram = map(_model, (Health, Histogram))
 
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True):
@@ -223,52 +239,6 @@ class StoredBlock(Stored):
     evidence: StoredCoinFlip
 
 
-class StoredCheck(Stored):
-    """One check of the experiment's health."""
-
-    name: str
-    log10_p: Annotated[float, msgspec.Meta(le=0.0)]
-    level: Probability
-    finding: str
-    cure: str
-
-
-class StoredHealth(Stored):
-    """All checks of the experiment's health, and notes."""
-
-    checks: list[StoredCheck]
-    notes: list[str]
-
-
-class StoredControl(Stored):
-    """A spiked control: a leak of known size, and how often it was caught."""
-
-    mass: Probability
-    rarer: Probability
-    loss: float
-    caught: Count
-    repeats: Count
-    needed: Count
-
-
-class StoredExplored(Stored):
-    """One thing that search looked at or left out."""
-
-    what: str
-    name: str
-    status: str
-    score: float | None
-    runs: Count
-
-
-class StoredEnding(Stored):
-    """How some search runs ended, on either dataset, and how many of them the event of the witness holds."""
-
-    what: str
-    runs: tuple[Count, Count]
-    hits: tuple[Count, Count]
-
-
 class StoredUpper(Stored):
     """An upper bound on the loss: what kind of statement it is, for which inputs, and where it comes from."""
 
@@ -279,21 +249,6 @@ class StoredUpper(Stored):
     scope: str
     arithmetic: Literal["exact rational", "balls", "reals", "floats"]
     source: str
-
-
-class StoredHistogram(Stored):
-    """Both output distributions on the witness's feature, in search runs: to look at, never evidence."""
-
-    feature: str
-    edges: list[float]
-    values: list[float]
-    first: list[Count]
-    second: list[Count]
-    labels: list[str]
-    tokens_first: list[Count]
-    tokens_second: list[Count]
-    runs_first: Count
-    runs_second: Count
 
 
 class StoredProvenance(Stored):

@@ -31,7 +31,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
-from dpaudit.results.strict_json import parsed
+from dpaudit.results.strict_json import parsed, read
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
@@ -49,7 +49,7 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
     Raises `InvalidSpec` where the file is missing, is not such a result, or contradicts its own counts.
     """
     with named(path):
-        return result_of(read(path))
+        return result_of(read(path, cure=CURE, not_json=GIVE))
 
 
 def loads(text: str, name: object = "a stored result") -> AuditResult:
@@ -81,22 +81,6 @@ def named(name: object) -> Iterator[None]:
         raise InvalidSpec(f"{shown}: {error}") from None
     except msgspec.ValidationError as error:
         raise InvalidSpec(f"{shown}: not a result of this version: {clean(error, 300)}; {CURE}") from None
-
-
-def read(path: str | os.PathLike[str]) -> Any:
-    """The value of a stored file."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return parsed(file.read(), cure=CURE, not_json=GIVE)
-    except InvalidSpec:
-        raise
-    except FileNotFoundError:
-        raise InvalidSpec(f"there is no such file; {GIVE}") from None
-    except UnicodeDecodeError:
-        raise InvalidSpec(f"not JSON: it is not text in UTF-8; {GIVE}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidSpec(f"cannot be read ({reason}); {GIVE}") from None
 
 
 def check_schema(raw: Any, *schemas: str) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -23,7 +22,9 @@ from dpaudit.results.files import FILE, found_at
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, schema_of, stored_claim
-from dpaudit.results.stored.reading import CURE, TOLERANCE, agree, check_schema, named, of_model, read, result_of
+from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
+from dpaudit.results.strict import models
+from dpaudit.results.strict_json import read
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
@@ -35,22 +36,12 @@ ROUNDED = 1e-3  # relative; a confidence close to 1 keeps few digits of its dist
 ExitCode = Annotated[int, msgspec.Meta(ge=0, le=255)]
 
 
-class StoredAcceptance(Stored):
-    """A finding that somebody reviewed and answers for, until a day."""
-
-    fingerprint: str
-    finding: str
-    reason: str
-    accepted: date
-    until: date
-
-
-class StoredReviewed(Stored):
-    """What became of an acceptance in this suite."""
-
-    acceptance: StoredAcceptance
-    expired: bool
-    matched: bool
+_model = models({}, {})
+if TYPE_CHECKING:
+    from dpaudit.results.acceptance import Acceptance as StoredAcceptance
+    from dpaudit.results.acceptance import Reviewed as StoredReviewed
+else:
+    StoredAcceptance, StoredReviewed = map(_model, (Acceptance, Reviewed))
 
 
 class StoredEntry(Stored):
@@ -88,13 +79,13 @@ def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
     Raises `InvalidSpec` where the file is missing, is not such a suite, or contradicts its own results.
     """
     with named(path):
-        return _suite_of(read(path))
+        return _suite_of(read(path, cure=CURE, not_json=GIVE))
 
 
 def load_either(path: str | os.PathLike[str]) -> AuditResult | SuiteResult:
     """The result or the suite in a file, whichever it says that it is. Raises `InvalidSpec` as `load_suite` does."""
     with named(path):
-        raw = read(path)
+        raw = read(path, cure=CURE, not_json=GIVE)
         check_schema(raw, SCHEMA, SUITE_SCHEMA)
         return result_of(raw) if raw["schema"] == SCHEMA else _suite_of(raw)
 

@@ -54,7 +54,7 @@ def read(path: str | os.PathLike[str], *, cure: str, not_json: str, longest: int
 
 
 def parsed(text: str, *, cure: str, not_json: str) -> Any:
-    """The value of a JSON text. Raises `InvalidSpec` that ends with `cure` for a damaged file, and `not_json` for another.
+    """The value of a JSON text. Raises `InvalidSpec`, ending with `cure` for a damaged file, `not_json` for another.
 
     >>> parsed('{"runs": NaN}', cure="restore the file", not_json="give another file")
     Traceback (most recent call last):

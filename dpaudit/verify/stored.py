@@ -16,6 +16,7 @@ import msgspec
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.strict import models
 from dpaudit.results.strict_json import read
+from dpaudit.results.wording.quoting import clean
 from dpaudit.verify.proof import Proof
 
 SCHEMA = "dpaudit.proof/1"
@@ -25,7 +26,6 @@ LONGEST_FILE = 20_000_000  # bytes; real ones have a few thousand
 Rational = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,60}(/[0-9]{1,60})?$")]
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-
 
 _model = models({Fraction: Rational, int: Times}, {})
 MODEL: Any = msgspec.defstruct(
@@ -53,14 +53,14 @@ def from_dict(raw: Any) -> Proof:
     if not isinstance(raw, dict) or "schema" not in raw:
         raise InvalidSpec(f"not a proof: it has no key 'schema'; {CURE}")
     if raw["schema"] != SCHEMA:
-        raise InvalidSpec(f"schema must be {SCHEMA!r}, got {_short(raw['schema'])}; {CURE}")
+        raise InvalidSpec(f"schema must be {SCHEMA!r}, got {clean(raw['schema'], 200)}; {CURE}")
     try:
         msgspec.convert(raw, MODEL)
         return msgspec.convert(raw, Proof, dec_hook=_fraction)
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, InvalidSpec):
             raise error.__cause__ from None
-        raise InvalidSpec(f"not a proof of this version: {_short(error)}; {CURE}") from None
+        raise InvalidSpec(f"not a proof of this version: {clean(error, 200)}; {CURE}") from None
 
 
 def _fraction(kind: type, text: str) -> Fraction:
@@ -87,8 +87,3 @@ def load(path: str | os.PathLike[str]) -> Proof:
         return from_dict(read(name, cure=CURE, not_json=CURE, longest=LONGEST_FILE))
     except InvalidSpec as error:
         raise InvalidSpec(f"{name}: {error}") from None
-
-
-def _short(message: object) -> str:
-    text = "".join(c if c.isprintable() else "?" for c in str(message))
-    return text if len(text) <= 200 else text[:197] + "..."

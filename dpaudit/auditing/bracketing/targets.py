@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
 from dpaudit.mechanisms.resolve import is_own
 from dpaudit.pairs import AdjacentPair
+from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Parameter, Program
 from dpaudit.verify.proof import ADJACENCIES, Adjacency
 from dpaudit.verify.witnesses.rationals import check_wide, rational
@@ -155,14 +157,9 @@ def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) ->
                 return number
             case Parameter(name):
                 return parameters[name]
-            case Arithmetical("+", left, right):
-                return value(left) + value(right)
-            case Arithmetical("-", left, right):
-                return value(left) - value(right)
-            case Arithmetical("*", left, right):
-                return value(left) * value(right)
-            case Arithmetical("/", left, right) if value(right) != 0:
-                return value(left) / value(right)
+            case Arithmetical("+" | "-" | "*" | "/" as operation, left, right):
+                with contextlib.suppress(ZeroDivisionError):
+                    return Fraction(OPERATIONS[operation](value(left), value(right)))
         raise InvalidSpec(f"claim must be a formula in the parameters {', '.join(parameters)}, got {text!r}")
 
     found = value(expression(text, program))

@@ -1,4 +1,4 @@
-"""Single releases in closed form, enclosed: Laplace, geometric, normal and uniform noise on one shifted number.
+"""Single releases in closed form, enclosed: Laplace, normal and uniform noise on one shifted number.
 
 Each compares the release of a number with that of the number plus `shift`. Parameters are taken as the exact numbers
 they are; a ball (`flint.arb`) may stand wherever a parameter is irrational, such as a scale with a root in it.
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import BITS, Enclosure, of_ball
 from dpaudit.verify.integrals.laws import normal_tail
@@ -48,38 +47,6 @@ def laplace_delta(shift: Number, scale: Number, epsilon: Number) -> Enclosure:
         inner = -((epsilon_ - loss) / 2).expm1()
         # the formula holds down to -loss; below, all outputs have a loss above epsilon, and that is the larger
         return within_one(inner.max(-epsilon_.expm1()).max(zero))
-
-
-def geometric_delta(shift: int, rate: Number, epsilon: Number) -> Enclosure:
-    """The least delta at an epsilon of a whole number with two-sided geometric noise, P(k) ~ e^(-rate |k|).
-
-    The loss of an output falls with the output, so the best event is a half-line; its delta is in closed form.
-
-    >>> found = geometric_delta(1, 1, 0)  # (1 - e^-1) / (1 + e^-1)
-    >>> round(found.middle, 9) == round(math.tanh(0.5), 9)
-    True
-    """
-    shift = abs(validate.whole("shift", shift, least=-(10**9)))
-    with flint().ctx.workprec(BITS):
-        rate_, epsilon_ = _positive("rate", rate), as_ball(epsilon)
-        best = flint().arb(0).max(-epsilon_.expm1())  # no output, and all of them
-        middle = (shift - epsilon_ / rate_) / 2  # the loss at x is rate * (shift - 2 x): above epsilon below here
-        if not middle.is_finite():
-            raise InvalidSpec(f"epsilon and rate must be finite, got {epsilon!r} and {rate!r}")
-        first, last = (min(max(float(end), -1.0), float(shift)) for end in (middle.lower(), middle.upper()))
-        for place in range(max(0, int(first) - 2), min(shift, int(last) + 3)):
-            best = best.max(_geometric_up_to(place, rate_) - epsilon_.exp() * _geometric_up_to(place - shift, rate_))
-        return within_one(best)
-
-
-def geometric_epsilon(shift: int, rate: Number) -> Enclosure:
-    """The loss of a whole number with two-sided geometric noise: shift * rate.
-
-    >>> geometric_epsilon(2, 0.5)
-    Enclosure(lower=1.0, upper=1.0)
-    """
-    with flint().ctx.workprec(BITS):
-        return of_ball(abs(validate.whole("shift", shift, least=-(10**9))) * _positive("rate", rate))
 
 
 def gaussian_delta(mu: Number, epsilon: Number) -> Enclosure:
@@ -136,12 +103,6 @@ def uniform_delta(shift: Number, width: Number) -> Enclosure:
     """
     with flint().ctx.workprec(BITS):
         return within_one((abs(as_ball(shift)) / _positive("width", width)).min(flint().arb(1)))
-
-
-def _geometric_up_to(place: int, rate: Any) -> Any:
-    """P(X <= place)."""
-    ratio = (-rate).exp()
-    return ratio ** (-place) / (1 + ratio) if place < 0 else 1 - ratio ** (place + 1) / (1 + ratio)
 
 
 def _gaussian_delta(mu: Number, epsilon: Number) -> Any:

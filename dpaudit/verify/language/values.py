@@ -29,12 +29,6 @@ ORDERS: dict[type[ast.cmpop], nodes.Order] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
-LAWS: dict[str, tuple[nodes.Law, tuple[str, ...]]] = {
-    "laplace": ("laplace", ("loc", "scale")),
-    "normal": ("normal", ("loc", "scale")),
-    "gumbel": ("gumbel", ("loc", "scale")),
-    "exponential": ("exponential", ("scale",)),
-}
 ZERO, ONE = nodes.Number(Fraction(0)), nodes.Number(Fraction(1))
 DOUBLE = nodes.Number(Fraction(1), True)  # times it, a whole number of Python's is a double
 Draws = list[nodes.Draw]
@@ -242,12 +236,13 @@ def _largest(names: Names, node: ast.expr, word: str) -> None:
 
 
 def _draw(names: Names, node: ast.Call, name: str, draws: Draws | None) -> nodes.Expression:
-    if name not in LAWS:
+    law = next((law for law in get_args(nodes.Law) if law == name), None)
+    if law is None:
         known = ", ".join(get_args(nodes.Law))
         raise names.error(node, f"the draw rng.{name}", f"the laws that are read: {known}")
     if draws is None:
         raise names.error(node, "a draw that and, or, or a chain may skip", "draw it before, into a variable")
-    law, order = LAWS[name]
+    order: tuple[str, ...] = ("scale",) if law == "exponential" else ("loc", "scale")
     given: dict[str, ast.expr] = dict(zip(order, node.args, strict=False))
     for keyword in node.keywords:
         if keyword.arg not in order or keyword.arg in given:

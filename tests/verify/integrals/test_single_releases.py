@@ -14,8 +14,6 @@ from dpaudit.verify.integrals import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
-    geometric_delta,
-    geometric_epsilon,
     laplace_delta,
     laplace_epsilon,
     uniform_delta,
@@ -41,26 +39,11 @@ def test_laplace_delta_is_the_integral_of_the_positive_part(shift: int, scale: F
     assert found.upper - found.lower <= 1e-15
 
 
-@for_each("epsilon", EPSILONS)
-@for_each(("shift", "rate"), [(1, 1.0), (3, 0.5), (-2, 0.3), (0, 1.0), (4, 0.5)])
-def test_geometric_delta_is_the_sum_of_the_positive_parts(shift: int, rate: float, epsilon: float) -> None:
-    ratio = math.exp(-rate)
-    weight = (1 - ratio) / (1 + ratio)
-    expected = math.fsum(
-        max(0.0, weight * (ratio ** abs(x) - math.exp(epsilon) * ratio ** abs(x - shift))) for x in range(-200, 201)
-    )
-    found = geometric_delta(shift, rate, epsilon)
-    assert found.middle == pytest.approx(expected, abs=1e-13)
-    assert found.upper - found.lower <= 1e-15
-
-
 def test_pure_losses() -> None:
     assert laplace_epsilon(-1, 2).lower == laplace_epsilon(1, 2).upper == 0.5
     third = laplace_epsilon(1, 3)
     assert third.lower < Fraction(1, 3) < third.upper
-    assert geometric_epsilon(-3, 0.5).middle == 1.5
     assert laplace_delta(1, 1, 1).upper < 1e-50
-    assert geometric_delta(2, 0.5, 1.0).upper < 1e-50
 
 
 @for_each("mu", [0.01, 0.3, 1.0, 5.0])
@@ -114,8 +97,6 @@ def test_uniform_noise_has_the_same_delta_at_every_epsilon() -> None:
     [
         (lambda: laplace_epsilon(1, 0), "scale must be positive, got 0"),
         (lambda: laplace_delta(1, -1, 0), "scale must be positive, got -1"),
-        (lambda: geometric_delta(1, 0, 0), "rate must be positive, got 0"),
-        (lambda: geometric_delta(0.5, 1, 0), "shift"),
         (lambda: gaussian_delta(-1, 0), "mu must be at least 0, got -1"),
         (lambda: gaussian_delta(math.nan, 0), "a number must be finite, got nan"),
         (lambda: gaussian_mu(1, 0), "delta must lie strictly between 0 and 1, got 0"),

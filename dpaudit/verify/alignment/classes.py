@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, at, head
-from dpaudit.verify.alignment.formulas import decided, value_at
+from dpaudit.verify.alignment.formulas import truth_at, value_at
 from dpaudit.verify.alignment.outline import Outline
 from dpaudit.verify.alignment.paths import Path, Quantity
 from dpaudit.verify.alignment.unproved import NoProof
@@ -56,7 +56,7 @@ def _steps(found: Outline, known: Mapping[str, Fraction], index: int, answers: i
     values: dict[Atom, Fraction] = {head(name): value for name, value in known.items()}
     values |= {INDEX: Fraction(index), LENGTH: Fraction(answers)}
     for path in found.loop:
-        if all(decided(met.condition, values) in (met.truth, None) for met in path.decisions):
+        if all(truth_at(met.condition, values) in (met.truth, None) for met in path.decisions):
             after = {}
             for name in known:
                 value = path.after.get(name)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.verify.alignment.forms import ONE, Atom, Form, add, at, substituted
 from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.logic import Formula, decided, leaves, mapped
 from dpaudit.verify.language.nodes import Order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leaf:
+class Leaf(Formula):
     """value (order) 0; in the second run value + moved (order) 0."""
 
     order: Order
@@ -21,114 +22,50 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """True or false, in both runs."""
-
-    value: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unread(Formula):
     """A public condition that is not looked into: the same in both runs."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """All parts, or some part."""
-
-    every: bool
-    parts: tuple[Formula, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Negated:
-    """Not the part."""
-
-    part: Formula
-
-
-Formula = Leaf | Truth | Unknown | Joined | Negated
-
-
-def leaves(formula: Formula) -> Iterator[Leaf]:
-    """The comparisons in a formula."""
-    match formula:
-        case Leaf():
-            yield formula
-        case Joined(_, parts):
-            for part in parts:
-                yield from leaves(part)
-        case Negated(part):
-            yield from leaves(part)
-
-
 def public(formula: Formula) -> bool:
     """Whether nothing in it moves, so that both runs agree on it."""
-    return not any(leaf.moved for leaf in leaves(formula))
+    return not any(leaf.moved for leaf in leaves(formula, Leaf))
 
 
 def with_moves(formula: Formula, values: Mapping[Atom, Form]) -> Formula:
     """The formula with atoms of its moves replaced, such as the shift of a draw."""
-    match formula:
-        case Leaf(order, value, moved):
-            return Leaf(order, value, substituted(moved, values)) if moved else formula
-        case Joined(every, parts):
-            return Joined(every, tuple(with_moves(part, values) for part in parts))
-        case Negated(part):
-            return Negated(with_moves(part, values))
-    return formula
+    return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, leaf.value, substituted(leaf.moved, values)))
 
 
 def second(formula: Formula) -> Formula:
     """What the second run asks."""
-    match formula:
-        case Leaf(order, value, moved):
-            return Leaf(order, add(value, moved), {})
-        case Joined(every, parts):
-            return Joined(every, tuple(second(part) for part in parts))
-        case Negated(part):
-            return Negated(second(part))
-    return formula
+    return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, add(leaf.value, leaf.moved), {}))
 
 
-def decided(formula: Formula, values: Mapping[Atom, Fraction]) -> bool | None:
+def truth_at(formula: Formula, values: Mapping[Atom, Fraction]) -> bool | None:
     """The truth in the first run where these atoms have these values; None where they do not decide it.
 
-    >>> decided(Leaf(">=", {"a": Fraction(1), ONE: Fraction(-2)}, {}), {"a": Fraction(2)})
+    >>> truth_at(Leaf(">=", {"a": Fraction(1), ONE: Fraction(-2)}, {}), {"a": Fraction(2)})
     True
     """
-    match formula:
-        case Truth(value):
-            return value
-        case Leaf(order, value, _):
-            known = _number(value, values)
-            return None if known is None else bool(ORDERS[order](known, 0))
-        case Negated(part):
-            found = decided(part, values)
-            return None if found is None else not found
-        case Joined(every, parts):
-            found_all = [decided(part, values) for part in parts]
-            if (not every) in found_all:
-                return not every
-            return None if None in found_all else every
-    return None
+
+    def of_leaf(leaf: Formula) -> bool | None:
+        value = _number(leaf.value, values) if isinstance(leaf, Leaf) else None
+        return None if value is None else bool(ORDERS[leaf.order](value, 0))  # type: ignore[attr-defined]
+
+    return decided(formula, of_leaf)
 
 
-def holds(formula: Formula, values: Mapping[Atom, Fraction], unknown: Mapping[str, bool]) -> bool:
+def holds(formula: Formula, values: Mapping[Atom, Fraction], unread: Mapping[str, bool]) -> bool:
     """The truth in the first run at a state that gives every atom a value (0 where it names none)."""
-    match formula:
-        case Truth(value):
-            return value
-        case Unknown(name):
-            return unknown.get(name, False)
-        case Leaf(order, value, _):
-            return bool(ORDERS[order](at(value, values), 0))
-        case Joined(every, parts):
-            return (all if every else any)(holds(part, values, unknown) for part in parts)
-        case Negated(part):
-            return not holds(part, values, unknown)
+
+    def of_leaf(leaf: Formula) -> bool:
+        if isinstance(leaf, Leaf):
+            return bool(ORDERS[leaf.order](at(leaf.value, values), 0))
+        return isinstance(leaf, Unread) and unread.get(leaf.name, False)
+
+    return bool(decided(formula, of_leaf))
 
 
 def value_at(atom: Atom, values: Mapping[Atom, Fraction]) -> Fraction | None:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, add, difference, head, one
-from dpaudit.verify.alignment.formulas import Formula, Leaf, Negated, leaves
+from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.paths import (
     Environment,
@@ -27,6 +27,7 @@ from dpaudit.verify.alignment.solver import Terms
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import Binding, bindings, inside, is_whole, largest, reads, used
+from dpaudit.verify.language.logic import Formula, Opposite, leaves
 
 FURTHEST = 4  # of a bound from the number that the program compares the counter with
 
@@ -218,14 +219,9 @@ def _assumed(terms: Terms, parameters: Parameters, held: tuple[Formula, ...], in
     return found
 
 
-def conditions(path: Path) -> list[Formula]:
-    """What holds on a path, in the first run."""
-    return [met.condition if met.truth else Negated(met.condition) for met in path.decisions]
-
-
 def _taken(found: Outline, path: Path) -> bool:
     terms = found.terms
-    return terms.possible([*found.assumed(path.part), *(terms.formula(part) for part in conditions(path))])
+    return terms.possible([*found.assumed(path.part), *(terms.formula(part) for part in path.taken)])
 
 
 # --- counters and their bounds ----------------------------------------------------------------------------------
@@ -288,7 +284,7 @@ def _ends(loop: list[Path], name: str) -> list[Form]:
     found: list[Form] = []
     for path in loop:
         for met in path.decisions:
-            for leaf in leaves(met.condition):
+            for leaf in leaves(met.condition, Leaf):
                 factor = leaf.value.get(head(name))
                 if factor is None or leaf.moved:
                     continue
@@ -314,8 +310,8 @@ def _inductive(
         goal = Leaf("<=", add(add(fact.value, one(counter), -1), value.form), {})
         looping = path.part == "loop"
         known = _assumed(terms, parameters, (*held, fact) if looping else (), looping)
-        taken = [terms.formula(part) for part in conditions(path)]
-        if terms.possible([*known, *taken, terms.formula(Negated(goal))]):
+        taken = [terms.formula(part) for part in path.taken]
+        if terms.possible([*known, *taken, terms.formula(Opposite(goal))]):
             return False
     return True
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment.forms import ONE, Form
-from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Truth
+from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.paths import Drawn, Follower, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.logic import Both, Formula, Truth
 from dpaudit.verify.language.polynomials import Monomial, Polynomial
 from dpaudit.verify.requirement import z3
 
@@ -35,7 +36,7 @@ class Parameters:
         self._asserted = tuple(
             part for each in program.preconditions for part in _parts(follower.condition(each, {}, 1))
         )
-        if any(isinstance(part, Truth) and not part.value for part in self._asserted):
+        if any(isinstance(part, Truth) and not part.holds for part in self._asserted):
             given = ", ".join(f"{name} = {value}" for name, value in self.fixed.items())
             values = f"the values {given} break" if given else "no values keep"
             raise InvalidSpec(f"{values} what {program.name} asserts of its parameters")
@@ -163,7 +164,7 @@ class Parameters:
 
 def _parts(formula: Formula) -> Iterator[Formula]:
     """The conditions that are joined by `and`."""
-    if isinstance(formula, Joined) and formula.every:
+    if isinstance(formula, Both):
         for part in formula.parts:
             yield from _parts(part)
     else:

@@ -21,11 +21,12 @@ from dpaudit.verify.alignment.forms import (
     scaled,
     shift_of,
 )
-from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Negated, Truth, Unknown
+from dpaudit.verify.alignment.formulas import Leaf, Unread
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
 
 MOST_PATHS = 500  # through one block
 
@@ -95,6 +96,11 @@ class Path:
     def name(self) -> str:
         """Its name in a proof."""
         return nodes.path_name(self.part, "".join("T" if met.truth else "F" for met in self.decisions))
+
+    @property
+    def taken(self) -> list[Formula]:
+        """What holds on it, in the first run."""
+        return [met.condition if met.truth else Opposite(met.condition) for met in self.decisions]
 
     @property
     def line(self) -> int | None:
@@ -184,7 +190,7 @@ class Follower:
             if found.name in ("True", "False"):
                 return Truth(found.name == "True")
             if found.name is None:
-                return Unknown(f"{found.variable} is true")
+                return Unread(f"{found.variable} is true")
             raise NoProof("a symbol stands where a condition should be", line)
         return found
 
@@ -213,9 +219,9 @@ class Follower:
                 return _compared(order, self.value(left, known, line), self.value(right, known, line), line)
             case nodes.All(parts) | nodes.Any(parts):
                 formulas = tuple(self.condition(part, known, line) for part in parts)
-                return Joined(isinstance(expression, nodes.All), formulas)
+                return Both(formulas) if isinstance(expression, nodes.All) else Either(formulas)
             case nodes.Not(part):
-                return Negated(self.condition(part, known, line))
+                return Opposite(self.condition(part, known, line))
         raise NoProof("the list of outputs is used as a value", line)
 
     def _number(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity:
@@ -278,7 +284,7 @@ def _compared(order: nodes.Order, left: Value, right: Value, line: int) -> Formu
     if isinstance(left, Mark) and isinstance(right, Mark) and None not in (left.name, right.name):
         return Truth((left.name == right.name) == (order == "=="))
     if all(isinstance(side, Mark) for side in (left, right)):
-        return Unknown(f"{left} {order} {right}")
+        return Unread(f"{left} {order} {right}")
     if isinstance(left, Mark | Quantity) and isinstance(right, Mark | Quantity):
         mark = left if isinstance(left, Mark) else right
         if isinstance(mark, Mark) and mark.name is None:

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.verify.alignment.forms import ONE, Atom, Form, add, at, constant, difference, shift_of, substituted
-from dpaudit.verify.alignment.formulas import Formula, Leaf, Negated, holds, leaves, public, second, with_moves
+from dpaudit.verify.alignment.formulas import Leaf, holds, public, second, with_moves
 from dpaudit.verify.alignment.paths import Mark, Path, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
 from dpaudit.verify.alignment.scope import Scope, reach
 from dpaudit.verify.alignment.solver import State, Terms
 from dpaudit.verify.alignment.unproved import NoProof
+from dpaudit.verify.language.logic import Formula, Opposite, leaves
 from dpaudit.verify.language.nodes import Order
 
 MOST_QUESTIONS = 4_000  # to the solver, for one path
@@ -118,7 +119,7 @@ class PathSearch:
 
     def _same(self, condition: Formula, truth: bool | None) -> _Goal:
         formula = with_moves(condition, self._known)
-        needs = frozenset().union(*(_needs(leaf.moved) for leaf in leaves(formula)))
+        needs = frozenset().union(*(_needs(leaf.moved) for leaf in leaves(formula, Leaf)))
         return _Goal(needs, same=formula, truth=truth)
 
     def _filled(self, shifts: dict[str, Form], found: list[Any]) -> Iterator[dict[str, Form]]:
@@ -174,10 +175,10 @@ class PathSearch:
     def _plain(self, formula: Formula, truth: bool | None) -> bool:
         """Whether one comparison keeps its truth because its two sides move the right way."""
         turned = truth
-        while isinstance(formula, Negated):
+        while isinstance(formula, Opposite):
             formula, turned = formula.part, None if turned is None else not turned
         if not isinstance(formula, Leaf):
-            return all(not leaf.moved for leaf in leaves(formula))
+            return all(not leaf.moved for leaf in leaves(formula, Leaf))
         least, most = reach(formula.moved, self._corners)
         if least == most == 0:
             return True
@@ -198,10 +199,7 @@ class PathSearch:
                 goals.append(later == wanted)
         for goal_term in goals:
             if self._solver is None:
-                taken = [
-                    self._terms.formula(met.condition if met.truth else Negated(met.condition))
-                    for met in self._path.decisions
-                ]
+                taken = map(self._terms.formula, self._path.taken)
                 self._solver = self._terms.solver([*self._assumed(), *self._scope.assumed(self._terms), *taken])
             self._questions += 1
             if self._questions > MOST_QUESTIONS:
@@ -253,7 +251,7 @@ def _needs(form: Form) -> frozenset[str]:
 
 def _seen(formula: Formula, state: State) -> Formula:
     """The moves at a state as numbers: all their atoms have values there."""
-    moves = {atom for leaf in leaves(formula) for atom in leaf.moved if atom != ONE}
+    moves = {atom for leaf in leaves(formula, Leaf) for atom in leaf.moved if atom != ONE}
     return with_moves(formula, {atom: constant(state.values.get(atom, Fraction(0))) for atom in moves})
 
 

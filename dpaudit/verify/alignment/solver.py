@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, Form
-from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Negated, Truth, Unknown
+from dpaudit.verify.alignment.formulas import Leaf, Unread
+from dpaudit.verify.language import logic
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.requirement import z3
 
@@ -52,19 +53,15 @@ class Terms:
         terms += [self.atom(atom) * _number(value) for atom, value in form.items() if atom != ONE]
         return self._z3.Sum(terms) if len(terms) > 1 else terms[0]
 
-    def formula(self, formula: Formula) -> Any:
+    def formula(self, formula: logic.Formula) -> Any:
         """A condition of the first run."""
-        match formula:
-            case Truth(value):
-                return self._z3.BoolVal(value)
-            case Unknown(name):
-                return self._unknown.setdefault(name, self._z3.Bool(f"unknown:{name}"))
-            case Leaf(order, value, _):
-                return ORDERS[order](self.form(value), 0)
-            case Joined(every, parts):
-                return (self._z3.And if every else self._z3.Or)([self.formula(part) for part in parts])
-            case Negated(part):
-                return self._z3.Not(self.formula(part))
+        return logic.term(formula, self._leaf)
+
+    def _leaf(self, leaf: logic.Formula) -> Any:
+        if isinstance(leaf, Leaf):
+            return ORDERS[leaf.order](self.form(leaf.value), 0)
+        assert isinstance(leaf, Unread)
+        return self._unknown.setdefault(leaf.name, self._z3.Bool(f"unknown:{leaf.name}"))
 
     def within(self, atom: Atom, least: Fraction | int, most: Fraction | int) -> Any:
         """least <= atom <= most."""

@@ -12,14 +12,15 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, add, drawn, head, one, substituted
-from dpaudit.verify.alignment.formulas import Formula, Joined, Leaf, Negated
+from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.lock_step import Shown
-from dpaudit.verify.alignment.outline import Outline, conditions
+from dpaudit.verify.alignment.outline import Outline
 from dpaudit.verify.alignment.paths import Mark, Path, Quantity
 from dpaudit.verify.alignment.rational import number
 from dpaudit.verify.alignment.scope import Scope, largest
 from dpaudit.verify.alignment.unproved import Unproved
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.logic import Both, Either, Formula, mapped
 from dpaudit.verify.language.nodes import Order
 from dpaudit.verify.proof import REACH, WINNER, Adjacency, Alignment, Case, Shift
 from dpaudit.verify.requirement import z3
@@ -128,14 +129,7 @@ def _other(race: Race, shift: Form) -> dict[Atom, Form]:
 
 
 def _put(formula: Formula, values: dict[Atom, Form]) -> Formula:
-    match formula:
-        case Leaf(order, value, _):
-            return Leaf(order, substituted(value, values), {})
-        case Joined(every, parts):
-            return Joined(every, tuple(_put(part, values) for part in parts))
-        case Negated(part):
-            return Negated(_put(part, values))
-    return formula
+    return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, substituted(leaf.value, values), {}))
 
 
 def _best_after(race: Race, path: Path) -> Form:
@@ -158,7 +152,7 @@ def _at_head(race: Race, fact: tuple[Order, Fraction]) -> Formula:
     order, step = fact
     first = Leaf("==", one(INDEX), {})
     heads = (one(head(race.best)), one(head(race.best) + "'"))
-    return Joined(False, (first, _ahead(race, *heads, order, step)))
+    return Either((first, _ahead(race, *heads, order, step)))
 
 
 def _known(race: Race) -> list[Any]:
@@ -176,7 +170,7 @@ def _first_is_taken(race: Race) -> bool:
     """The first answer is always taken, so that what is returned is the index of one."""
     return all(
         not race.found.terms.possible(
-            [*_known(race), *map(race.found.terms.formula, [Leaf("==", one(INDEX), {}), *conditions(path)])]
+            [*_known(race), *map(race.found.terms.formula, [Leaf("==", one(INDEX), {}), *path.taken])]
         )
         for path in race.leaving
     )
@@ -186,7 +180,7 @@ def _kept_before(race: Race, fact: tuple[Order, Fraction]) -> bool:
     other = _other(race, {})
     for first in race.found.loop:
         for second in race.found.loop:
-            known = [_at_head(race, fact), *conditions(first), *(_put(part, other) for part in conditions(second))]
+            known = [_at_head(race, fact), *first.taken, *(_put(part, other) for part in second.taken)]
             bests = _best_after(race, first), substituted(_best_after(race, second), other)
             if not _shown(race, known, _ahead(race, *bests, *fact)):
                 return False
@@ -199,14 +193,12 @@ def _kept_after(race: Race, step: Fraction) -> bool:
     fact = _ahead(race, *heads, "==", step)
     later = Leaf(">=", {INDEX: Fraction(1), ONE: Fraction(-1)}, {})
     for first in race.leaving:
-        known = [fact, later, *conditions(first)]
-        stays = Joined(
-            False,
+        known = [fact, later, *first.taken]
+        stays = Either(
             tuple(
-                Joined(
-                    True,
+                Both(
                     (
-                        *(_put(part, other) for part in conditions(second)),
+                        *(_put(part, other) for part in second.taken),
                         _ahead(
                             race, _best_after(race, first), substituted(_best_after(race, second), other), "==", step
                         ),
@@ -233,8 +225,8 @@ def _won(race: Race, shift: Form, fact: tuple[Order, Fraction]) -> bool:
     """Whether the second run takes the winner too; what its best is then, `_lead` says."""
     other = _other(race, shift)
     for first in race.taking:
-        known = [_at_head(race, fact), *conditions(first)]
-        ways = [Joined(True, tuple(_put(part, other) for part in conditions(path))) for path in race.taking]
-        if not _shown(race, known, Joined(False, tuple(ways))):
+        known = [_at_head(race, fact), *first.taken]
+        ways = [Both(tuple(_put(part, other) for part in path.taken)) for path in race.taking]
+        if not _shown(race, known, Either(tuple(ways))):
             return False
     return True

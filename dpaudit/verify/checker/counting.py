@@ -18,7 +18,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from dpaudit.verify.checker.formulas import Sign, Truth, compared, decided, put
+from dpaudit.verify.checker.formulas import Sign, compared, decided, put
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.outline import Exit, Start
 from dpaudit.verify.checker.paths import Path
@@ -27,6 +27,7 @@ from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, Scope, division_facts
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, divided, is_public
+from dpaudit.verify.language.logic import Truth
 from dpaudit.verify.proof import REACH
 
 Counts = tuple[tuple[str, int], ...]  # paths and how often each is taken, sorted, none of them 0

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dpaudit.verify.checker.formulas import Formula, Truth, compared, put
+from dpaudit.verify.checker.formulas import compared, put
 from dpaudit.verify.checker.outline import Exit, Start, all_paths
 from dpaudit.verify.checker.paths import Drawn, Output, Path
 from dpaudit.verify.checker.ratios import Ratio, Symbol
@@ -30,6 +30,7 @@ from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, Label, State, Value, value_of
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.logic import Formula, Truth
 from dpaudit.verify.proof import Alignment, Kept, Shift
 
 ZERO, ONE = Ratio.number(0), Ratio.number(1)

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from dpaudit.verify.checker.formulas import Formula, Opposite
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.values import Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import bindings, inside, is_whole, largest
+from dpaudit.verify.language.logic import Formula, Opposite
 
 MOST_PATHS = 2_000
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dpaudit.verify.checker.formulas import Both, Either, Formula, compared
+from dpaudit.verify.checker.formulas import compared
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.outline import Exit
 from dpaudit.verify.checker.paths import Path
@@ -19,6 +19,7 @@ from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import USED, USED_NEXT
 from dpaudit.verify.checker.values import Value, is_public
+from dpaudit.verify.language.logic import Both, Either, Formula
 from dpaudit.verify.proof import Potential
 
 

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.checker.formulas import Both, Either, Formula, Sign, Truth, compared
+from dpaudit.verify.checker.formulas import Sign, compared
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number
 from dpaudit.verify.language import expression, nodes, text
+from dpaudit.verify.language.logic import Both, Either, Formula, Truth
 from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency, Proof
 
 MOVED = Symbol("moved", "d")

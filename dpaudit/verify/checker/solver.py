@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.checker.formulas import Both, Either, Formula, Opposite, Sign, Truth, symbols
+from dpaudit.verify.checker.formulas import Sign, symbols
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.logic import Formula, Truth, term
 from dpaudit.verify.language.polynomials import Polynomial, common
 from dpaudit.verify.requirement import z3
 
@@ -76,17 +77,7 @@ class Facts:
         return answer, found.model() if answer == "sat" else None
 
     def _told(self, formula: Formula) -> Any:
-        match formula:
-            case Truth(holds):
-                return z3().BoolVal(holds)
-            case Sign(order, ratio):
-                return ORDERS[order](_term(self._numerator(ratio)), 0)
-            case Both(parts):
-                return z3().And(*map(self._told, parts))
-            case Either(parts):
-                return z3().Or(*map(self._told, parts))
-            case Opposite(part):
-                return z3().Not(self._told(part))
+        return term(formula, lambda sign: ORDERS[sign.order](_term(self._numerator(sign.ratio)), 0))
 
     def _numerator(self, ratio: Ratio) -> Polynomial:
         """A polynomial with the sign of the ratio: over positive denominators, less positive common symbols."""

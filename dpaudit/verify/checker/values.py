@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpaudit.verify.checker.formulas import Both, Either, Formula, Opposite, Truth, compared
+from dpaudit.verify.checker.formulas import compared
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
 
 PUBLIC = frozenset({"parameter", "length", "index", "counter", "opaque"})
 LENGTH = Symbol("length", "n", whole=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dpaudit.verify.checker.formulas import Formula, Truth, compared, put
+from dpaudit.verify.checker.formulas import compared, put
 from dpaudit.verify.checker.lockstep import ONE, ZERO, check_draw
 from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of
 from dpaudit.verify.checker.potential import Sizes, path_cost
@@ -27,6 +27,7 @@ from dpaudit.verify.checker.scope import MOVED, Scope
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, State
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.logic import Formula, Truth
 from dpaudit.verify.proof import REACH, WINNER, Alignment, Shift
 
 PHASES = ("before", "after")

@@ -12,7 +12,7 @@ from fractions import Fraction
 import pytest
 
 from dpaudit.verify.checker.counting import classes
-from dpaudit.verify.checker.formulas import Both, Either, Opposite, Sign, Truth, compared, decided, put
+from dpaudit.verify.checker.formulas import Sign, compared, decided, put
 from dpaudit.verify.checker.outline import draws_of, starts_of
 from dpaudit.verify.checker.potential import Sizes
 from dpaudit.verify.checker.ratios import Ratio, Symbol
@@ -21,6 +21,7 @@ from dpaudit.verify.checker.scope import scope_of
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import Public
 from dpaudit.verify.language import read
+from dpaudit.verify.language.logic import Both, Either, Opposite, Truth
 from dpaudit.verify.proof import Alignment, Case, Proof
 from tests.cases import for_each
 from tests.verify.checker.certificates import ADAPTIVE, NO_CUT_OFF, REDRAW, SPARSE

@@ -1,8 +1,7 @@
 """Accounting: upper bounds for declared compositions, of one mechanism or of several different ones."""
 
-from dpaudit.verify.accounting.composing import compose, composed_delta
+from dpaudit.verify.accounting.composing import compose, compose_replayed, composed_delta
 from dpaudit.verify.accounting.finite import FinitePair
 from dpaudit.verify.accounting.parts import Laplace, SubsampledGaussian
-from dpaudit.verify.accounting.replayed import compose_replayed
 
 __all__ = ["FinitePair", "Laplace", "SubsampledGaussian", "compose", "compose_replayed", "composed_delta"]

@@ -19,6 +19,7 @@ from dpaudit.arrays import Reals
 from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import BITS, Enclosure, ball, of_ball, of_log
+from dpaudit.verify.replay.losses import ratio_at
 from dpaudit.verify.requirement import flint
 
 MOST_PRODUCTS = 20_000  # of fractions that an exact composition may take; beyond it the grid is used
@@ -124,13 +125,11 @@ def exact_composition(pairs: Sequence[FinitePair]) -> Atoms | None:
 def exact_epsilon(atoms: Atoms, delta: Fraction) -> Enclosure:
     """The least epsilon at a delta, not below 0, the larger of the two orders.
 
-    It is ln of the largest (P(S) - delta) / Q(S), and the best S takes outputs in the order of their ratios.
-
     >>> coin = FinitePair((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4)))
     >>> round(exact_epsilon(coin.atoms(), Fraction(1, 20)).middle, 4)
     1.0296
     """
-    ratios = [_one_way(order, delta) for order in _orders(atoms)]
+    ratios = [ratio_at(order, delta) for order in _orders(atoms)]
     if None in ratios:
         return Enclosure(math.inf, math.inf)
     return of_log(max(Fraction(1), *(ratio for ratio in ratios if ratio is not None)))
@@ -156,23 +155,11 @@ def _orders(atoms: Atoms) -> Iterable[list[tuple[Fraction, Fraction]]]:
     yield [(q, p) for p, q in reversed(forward)]
 
 
-def _one_way(order: Sequence[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
-    """The largest (P(S) - delta) / Q(S), None where it is infinite, 0 where no P(S) exceeds delta."""
-    best, hits, misses = Fraction(0), Fraction(0), Fraction(0)
-    for p, q in order:
-        hits, misses = hits + p, misses + q
-        if hits > delta:
-            if misses == 0:
-                return None
-            best = max(best, (hits - delta) / misses)
-    return best
-
-
 def _delta_one_way(order: Sequence[tuple[Fraction, Fraction]], epsilon: float) -> Enclosure:
     """The sum of the positive parts of p - e^epsilon q."""
     if epsilon == 0.0:
         value = sum((max(Fraction(0), p - q) for p, q in order), Fraction(0))
-        return _nearest(value)
+        return Enclosure(-above(-value), above(value))
     with flint().ctx.workprec(2 * BITS):
         factor = ball(epsilon).exp()
         total = flint().arb(0)
@@ -183,11 +170,6 @@ def _delta_one_way(order: Sequence[tuple[Fraction, Fraction]], epsilon: float) -
             elif not part < 0:  # no rational number is e^epsilon: 400 bits have not told them apart
                 total = total.union(total + part)
         return of_ball(total)
-
-
-def _nearest(value: Fraction) -> Enclosure:
-    with flint().ctx.workprec(2 * BITS):
-        return of_ball(ball(value)) if Fraction(float(value)) != value else Enclosure(float(value), float(value))
 
 
 def _law(name: str, probabilities: Sequence[Any]) -> tuple[Fraction, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -10,12 +11,12 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment.forms import ONE, Form
 from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.paths import Drawn, Follower, Quantity
-from dpaudit.verify.alignment.rational import Rational, number, total, variable
+from dpaudit.verify.alignment.rational import Rational, number
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Both, Formula, Truth
-from dpaudit.verify.language.polynomials import Monomial, Polynomial
+from dpaudit.verify.language.polynomials import Polynomial
 from dpaudit.verify.requirement import z3
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
@@ -124,12 +125,14 @@ class Parameters:
         """1 where every term is positive once each name is written as its least value and more; -1; or 0."""
         if not function.names <= set(self._least):
             return 0
-        values = {name: variable(name) + number(self._least[name]) for name in function.names}
+        values = {name: Polynomial.of(name) + Polynomial.number(self._least[name]) for name in function.names}
         signs = 1
         for side in (function.numerator, function.denominator):
-            spread = total([_product([number(value), *_factors(monomial, values)]) for monomial, value in side.terms])
-            assert spread.polynomial is not None
-            terms = [value for _, value in spread.polynomial.terms]
+            products = (
+                math.prod((values[name] ** power for name, power in monomial), start=Polynomial.number(value))
+                for monomial, value in side.terms
+            )
+            terms = [value for _, value in sum(products, start=Polynomial()).terms]
             signs *= 1 if all(v > 0 for v in terms) else -1 if all(v < 0 for v in terms) else 0
         return signs
 
@@ -177,17 +180,6 @@ def _fact(text: str) -> Formula:
     if order == ">":
         return Leaf(">", {name: Fraction(1)}, {})
     return Leaf(">=", {name: Fraction(1), ONE: Fraction(-1)}, {})
-
-
-def _factors(monomial: Monomial, values: Mapping[str, Rational]) -> list[Rational]:
-    return [values[name] for name, power in monomial for _ in range(power)]
-
-
-def _product(parts: list[Rational]) -> Rational:
-    result = number(1)
-    for part in parts:
-        result = result * part
-    return result
 
 
 def _polynomial(form: Form) -> Polynomial:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, count, islice
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import parts, reads
@@ -57,7 +57,7 @@ class Names:
     def named(self, stem: str) -> str:
         """A name for a variable of the reader's own, which no name of the source is."""
         taken = {*self.times, *self.signature.parameters, *RESERVED, self.signature.data, self.signature.rng}
-        return next(name for name in _numbered(stem) if name not in taken)
+        return next(name for name in chain([stem], map(f"{stem}_{{}}".format, count(1))) if name not in taken)
 
     @property
     def value(self) -> str:
@@ -148,11 +148,3 @@ def _kind(value: ast.expr | None) -> str:
 
 def _line(node: ast.AST) -> int:
     return int(getattr(node, "lineno", 1))
-
-
-def _numbered(stem: str) -> Iterator[str]:
-    yield stem
-    number = 1
-    while True:
-        yield f"{stem}_{number}"
-        number += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -106,7 +106,7 @@ class FiniteLosses:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
         worst = Fraction(1)
         for i, j in _both_ways(self.pairs):
-            ratio = _ratio_at(self.laws[i], self.laws[j], value)
+            ratio = ratio_at(_steps(self.laws[i], self.laws[j]), value)
             if ratio is None:
                 return INFINITE
             worst = max(worst, ratio)
@@ -184,19 +184,17 @@ def _steps(first: Law, second: Law) -> list[tuple[Fraction, Fraction]]:
     return steps
 
 
-def _ratio_at(first: Law, second: Law, delta: Fraction) -> Fraction | None:
-    """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S; None where there is none.
+def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
+    """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S, at least 0; None where there is none.
 
-    The hardest events hold all outputs of a ratio above some value, so those are enough.
+    `steps` are P and Q of the outputs of one ratio, the largest first: the hardest events hold those above some ratio.
     """
-    p = q = Fraction(0)
-    largest = Fraction(0)
-    for more_p, more_q in _steps(first, second):
+    p = q = largest = Fraction(0)
+    for more_p, more_q in steps:
         p, q = p + more_p, q + more_q
-        if q == 0:
-            if p > delta:
+        if p > delta:
+            if q == 0:
                 return None
-        else:
             largest = max(largest, (p - delta) / q)
     return largest
 

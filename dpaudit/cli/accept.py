@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import writing
+from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.results.result import AuditResult
@@ -34,7 +35,6 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
     from datetime import date
     from pathlib import Path
 
-    from dpaudit.errors import InvalidSpec
     from dpaudit.ledger.baseline import DEFAULT, accept, merged, read_baseline, write_baseline
     from dpaudit.results.wording.suites import accepted_text
     from dpaudit.spec_file.settings import read_settings
@@ -58,7 +58,6 @@ def _found(finding: str, ledger: str | None) -> tuple[AuditResult, bool | None]:
     from pathlib import Path
 
     from dpaudit.cli.ledgers import chosen
-    from dpaudit.errors import InvalidSpec
     from dpaudit.ledger.baseline import FINGERPRINT
     from dpaudit.ledger.results import Ledger
     from dpaudit.results.stored import load

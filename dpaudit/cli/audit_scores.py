@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import writing
+from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.claims import Claim
@@ -105,8 +106,6 @@ def command(
 
 
 def _threshold(text: str | None) -> float | str | None:
-    from dpaudit.errors import InvalidSpec
-
     if text is None or text == "all":
         return text
     try:
@@ -119,7 +118,6 @@ def _claim(text: str | None) -> Claim | None:
     import json
 
     from dpaudit.claims import claim_from_dict
-    from dpaudit.errors import InvalidSpec
 
     if text is None:
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import check_writable, writing
+from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.auditing.calibration import Line
@@ -41,7 +42,6 @@ def command(
     from dpaudit import validate
     from dpaudit.auditing.calibration import CONFIDENCE, FULL_REPEATS, REPEATS, RUNS, calibrate, cases
     from dpaudit.auditing.spec import FEWEST_RUNS
-    from dpaudit.errors import InvalidSpec
     from dpaudit.results.files import write_text
 
     number = FULL_REPEATS if full else REPEATS

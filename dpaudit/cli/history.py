@@ -6,6 +6,7 @@ import click
 
 from dpaudit.cli.options import check_writable, writing
 from dpaudit.cli.words import say
+from dpaudit.errors import InvalidSpec
 
 
 @click.command("history")
@@ -30,7 +31,6 @@ def command(mechanism: str, ledger: str | None, figure: str | None, form: str) -
     from pathlib import Path
 
     from dpaudit.cli.ledgers import chosen
-    from dpaudit.errors import InvalidSpec
     from dpaudit.ledger.history import as_csv, as_json, as_table, history, names
     from dpaudit.ledger.results import Ledger
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpaudit.errors import InvalidSpec
+
 if TYPE_CHECKING:
     from dpaudit.spec_file.questions import Question, Wishes
 
@@ -37,8 +39,6 @@ def wishes(
 @contextlib.contextmanager
 def writing(option: str, path: str) -> Iterator[None]:
     """Turns a file that cannot be written into `InvalidSpec` that names the option."""
-    from dpaudit.errors import InvalidSpec
-
     try:
         yield
     except OSError as error:
@@ -48,8 +48,6 @@ def writing(option: str, path: str) -> Iterator[None]:
 
 def check_writable(option: str, path: str) -> None:
     """Raises `InvalidSpec` where a file cannot be made there: better known before long work than after it."""
-    from dpaudit.errors import InvalidSpec
-
     folder = Path(path).resolve().parent
     if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidSpec(f"{option}: {path} cannot be written; name a file in a folder that can")
@@ -60,8 +58,6 @@ def report_folder(report: str) -> Path:
 
     Raises `InvalidSpec` where it cannot be made or written to.
     """
-    from dpaudit.errors import InvalidSpec
-
     folder = Path(report)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.options import nothing_to_audit, tagged, wishes
-from dpaudit.cli.words import say
+from dpaudit.cli.words import duration, say
 
 if TYPE_CHECKING:
     from dpaudit.spec_file.questions import Question
@@ -76,7 +76,6 @@ def _time(question: Question, jobs: int) -> str:
     """About how long the audit takes, from a moment of runs in a process of their own."""
     from dpaudit.api import time_of_a_run
     from dpaudit.auditing.controls import most_runs
-    from dpaudit.cli.words import duration
     from dpaudit.results.wording.numerals import counted
     from dpaudit.sampling import Engine
 

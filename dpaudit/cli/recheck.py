@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpaudit.cli.words import say
+from dpaudit.errors import InvalidSpec
+
 if TYPE_CHECKING:
     from dpaudit.results.result import AuditResult
     from dpaudit.spec_file.questions import Question
@@ -48,7 +51,6 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
     from dpaudit import validate
     from dpaudit.auditing import repeat_witness
     from dpaudit.cli.progress import watching
-    from dpaudit.errors import InvalidSpec
     from dpaudit.results.rechecking import repeated, went_alone
     from dpaudit.sampling import Engine
 
@@ -69,7 +71,6 @@ def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: 
 
 def _question(stored: AuditResult, path: str) -> Question:
     """The audit of this name in the spec file that the result came from, at its runs and confidence."""
-    from dpaudit.errors import InvalidSpec
     from dpaudit.spec_file.questions import read_spec
 
     source = stored.provenance.get("source")
@@ -85,9 +86,6 @@ def _question(stored: AuditResult, path: str) -> Question:
 
 def _compare(stored: AuditResult, now: dict[str, object], path: str) -> None:
     """Fresh runs answer the stored question only where claim, mechanism and pairs are still the same."""
-    from dpaudit.cli.words import say
-    from dpaudit.errors import InvalidSpec
-
     for key, are in (("claim", "is not what it was"), ("pairs", "are not what they were")):
         if now[key] != stored.spec[key]:
             raise InvalidSpec(f"{path}: the {key} of its spec {are}; audit again instead")

@@ -84,20 +84,6 @@ class Recording:
         with _of_the_whole_run():
             return self.run.begin(number, spec, sources, runs)
 
-    def left_behind(self, number: int) -> bool:
-        """Whether an earlier process began the audit, and this one has not taken it up."""
-        return self.run.begun(number) is not None and number not in self.run.driven
-
-    def planned(self, number: int) -> int | None:
-        """The runs that were planned when the audit began; None where it has not, or the spec gives them."""
-        begun = self.run.begun(number)
-        return None if begun is None else begun.runs
-
-    def interruptions(self, number: int) -> int:
-        """How often the audit was interrupted before this process took it up."""
-        begun = self.run.begun(number)
-        return 0 if begun is None else begun.drivers - 1
-
     def keep(self, number: int, entry: SuiteEntry) -> None:
         """Records how an audit ended; its shards are needed no longer."""
         if entry.result is not None:
@@ -105,10 +91,6 @@ class Recording:
         else:
             self.ledger.fail(entry.name, entry.error or "", entry.exit_code, run=self.run.id, number=number)
         self.run.drop(number)
-
-    def finish(self) -> None:
-        """The whole run is recorded."""
-        self.run.finish()
 
 
 def no_longer(question: Question, error: DpAuditError) -> CannotResume:

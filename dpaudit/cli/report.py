@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit import report
+from dpaudit.cli.words import one_line, say
+from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.report import Format
@@ -36,8 +38,6 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     another, all results in it. Results without a suite are reported as if no violation had been expected of them. A
     file that was read is never written over.
     """
-    from dpaudit.cli.words import one_line, say
-    from dpaudit.errors import InvalidSpec
     from dpaudit.report.single import together
     from dpaudit.results.files import FOLDER, found_at
     from dpaudit.results.stored import load_either, stored_files
@@ -81,7 +81,6 @@ def _is_folder(output: str, made: Format) -> bool:
 
 def _spare(read: list[Path], written: list[Path]) -> None:
     """Raises `InvalidSpec` where a file would be written over that was read: it may be the only record."""
-    from dpaudit.errors import InvalidSpec
     from dpaudit.results.wording.quoting import clean
 
     kept = {path.resolve() for path in read}
@@ -93,8 +92,6 @@ def _spare(read: list[Path], written: list[Path]) -> None:
 
 def _print(text: str) -> None:
     """The text on standard output, in UTF-8 as in a file, whatever the terminal speaks."""
-    from dpaudit.errors import InvalidSpec
-
     try:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()

@@ -10,6 +10,7 @@ import click
 from dpaudit.cli.group import Caller
 from dpaudit.cli.options import nothing_to_audit, report_folder, tagged, wishes
 from dpaudit.cli.words import one_line, say
+from dpaudit.errors import InvalidSpec
 
 
 @click.command("run")
@@ -59,7 +60,6 @@ def command(
     """
     from dpaudit.cli.recording import recording
     from dpaudit.cli.suite import Suite, header
-    from dpaudit.errors import InvalidSpec
     from dpaudit.sampling import Engine
     from dpaudit.spec_file.files import find_specs
     from dpaudit.spec_file.questions import Question, read_spec
@@ -138,7 +138,6 @@ def _again(
 
 def _formats(text: str | None) -> tuple[str, ...]:
     """The formats of a report by name; the usual ones where none is asked for."""
-    from dpaudit.errors import InvalidSpec
     from dpaudit.report import USUAL, formats_of
 
     if text is None:

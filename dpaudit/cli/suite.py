@@ -21,6 +21,7 @@ from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.cli.words import duration, one_line, say, version
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.presence import LedgerLost
+from dpaudit.ledger.runs import Begun
 from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
@@ -93,7 +94,7 @@ class Suite:
             if self.unwritten:
                 say(f"error: {self.entries[-1].error}")
         if self.recording is not None and not self.unwritten:
-            self.recording.finish()
+            self.recording.run.finish()
         return replace(finished, entries=self._with_failures(finished))
 
     def tell(self, suite: SuiteResult, *, quiet: bool) -> None:
@@ -138,7 +139,7 @@ class Suite:
         except STOPS:
             raise
         except DpAuditError as error:
-            if self.recording is not None and self.recording.left_behind(number):
+            if self._begun(number) is not None and self.recording and number not in self.recording.run.driven:
                 raise no_longer(question, error) from None
             return replace(entry, error=one_line(self._why(number, error)), exit_code=error.exit_code)
         except Exception as error:
@@ -153,7 +154,8 @@ class Suite:
         with Engine(self.jobs, self.backend, supervised=True) as engine:
             description, pairs = engine.describe(question.mechanism, question.pairs)
             sources = {} if self.recording is None else engine.sources()  # before any run loads more
-            runs = None if self.recording is None else self.recording.planned(number)
+            begun = self._begun(number)
+            runs = None if begun is None else begun.runs
             if question.max_time_s is not None and runs is None:
                 limit, seed, most = question.run_timeout_s, question.seed, question.runs
                 runs = planned_runs(engine, question.mechanism, pairs, question.max_time_s, seed, limit, most=most)
@@ -170,16 +172,20 @@ class Suite:
         commit = commit_of(question.source.parent)
         if commit is not None:
             known["commit"] = commit
-        if self.recording is not None:
-            known["interruptions"] = self.recording.interruptions(number)
+        now = self._begun(number)
+        if now is not None:
+            known["interruptions"] = now.interruptions
         return replace(result, provenance={**result.provenance, **known})
 
     def _why(self, number: int, error: DpAuditError) -> str:
         """What an error says, and what an interruption may have to do with it."""
-        times = 0 if self.recording is None else self.recording.interruptions(number)
-        if not (isinstance(error, UnsoundAudit) and times):
+        begun = self._begun(number)
+        if begun is None or begun.interruptions == 0 or not isinstance(error, UnsoundAudit):
             return str(error)
-        return f"{error}; it was interrupted, so its runs are those of {times + 1} processes, one after the other"
+        return f"{error}; it was interrupted, so its runs are those of {begun.drivers} processes, one after the other"
+
+    def _begun(self, number: int) -> Begun | None:
+        return None if self.recording is None else self.recording.run.begun(number)
 
     def _tell(self, watcher: Watcher, question: Question, *, known: bool) -> None:
         entry = self.entries[-1]

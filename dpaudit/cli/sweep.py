@@ -11,6 +11,7 @@ import click
 
 from dpaudit.cli.options import report_folder, wishes
 from dpaudit.cli.words import say
+from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.cli.progress import Watcher
@@ -50,7 +51,6 @@ def command(
     A refuted claim is a row like any other. Ends with 0 where every point has a verdict, and with 3 where one has none.
     Points that the ledger holds, for the same question and code, are not run again: an interrupted sweep goes on.
     """
-    from dpaudit.errors import InvalidSpec
     from dpaudit.sampling import Engine
     from dpaudit.sweeps.spec import read_sweep_file
 

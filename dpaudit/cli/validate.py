@@ -9,6 +9,7 @@ import click
 
 from dpaudit.cli.options import nothing_to_audit, wishes
 from dpaudit.cli.words import one_line, say
+from dpaudit.errors import InvalidSpec
 
 
 @click.command("validate")
@@ -23,7 +24,6 @@ def command(paths: tuple[str, ...], schema: str | None) -> int:
         return 0
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
-    from dpaudit.errors import InvalidSpec
     from dpaudit.spec_file.files import find_specs
     from dpaudit.spec_file.questions import read_spec
 

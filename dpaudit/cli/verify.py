@@ -10,6 +10,7 @@ import click
 
 from dpaudit.cli.options import check_writable, writing
 from dpaudit.cli.words import say
+from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.auditing.bracketing import Joined, Target
@@ -96,7 +97,6 @@ def _target(name: str, parameters: dict[str, Any]) -> Target:
 
 def _claim(claim: str | None, delta: float) -> Any:
     from dpaudit.claims import claim_of
-    from dpaudit.errors import InvalidSpec
 
     if claim is None:
         if delta:
@@ -112,8 +112,6 @@ def _claim(claim: str | None, delta: float) -> Any:
 
 
 def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
-    from dpaudit.errors import InvalidSpec
-
     found: dict[str, Any] = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -126,8 +124,6 @@ def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _json(option: str, text: str) -> Any:
-    from dpaudit.errors import InvalidSpec
-
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

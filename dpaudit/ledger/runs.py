@@ -37,6 +37,11 @@ class Begun:
     spec: dict[str, Any]
     runs: int | None
 
+    @property
+    def interruptions(self) -> int:
+        """How often it was interrupted before the process that drives it now took it up."""
+        return self.drivers - 1
+
 
 class Run:
     """One run of a suite, held by this process until `close`."""

@@ -9,17 +9,24 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dpaudit import report
+from dpaudit.api import audit, pose
+from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec
+from dpaudit.ledger.baseline import read_baseline, review
+from dpaudit.ledger.results import Ledger
+from dpaudit.mechanisms import Batched, Description, PerRun, wrap
 from dpaudit.pytest_plugin.carrying import by_value, check_patches
 from dpaudit.pytest_plugin.profiles import Spending
 from dpaudit.pytest_plugin.records import AuditOfTest
-
-if TYPE_CHECKING:
-    from dpaudit.mechanisms import Description
-    from dpaudit.results.result import AuditResult
-    from dpaudit.results.suite import SuiteEntry
-    from dpaudit.spec_file.settings import Settings
+from dpaudit.results.provenance import commit_of
+from dpaudit.results.result import AuditResult
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.assertion import missed_lines, refuted_lines, weak_lines
+from dpaudit.sampling import Engine
+from dpaudit.spec_file.settings import Settings, read_settings
 
 EXPECTATIONS = ("not-refuted", "refuted")
 CLAIMS, DATASETS = ("claim", "epsilon"), ("pair", "pairs")  # of each, one says it all
@@ -62,8 +69,6 @@ class Auditor:
         """The result. Raises `ClaimRefuted`, `AssertionError` for a violation not found or power not reached,
         `UnsoundAudit` where there is no verdict, and `InvalidSpec` for a question that cannot be asked."""
         __tracebackhide__ = True
-        from dpaudit.errors import DpAuditError
-
         self.number += 1
         try:
             entry, failure = self._audited(mechanism, expect, keywords)
@@ -78,12 +83,6 @@ class Auditor:
         self, mechanism: Any, expect: str | None, keywords: dict[str, Any]
     ) -> tuple[SuiteEntry, Exception | None]:
         """What became of one audit, recorded; and what the test is to raise."""
-        from dpaudit import errors
-        from dpaudit.ledger.baseline import read_baseline, review
-        from dpaudit.results.suite import SuiteEntry
-        from dpaudit.results.verdict import Verdict
-        from dpaudit.spec_file.settings import read_settings
-
         said, expected = _merged(self.marked, keywords), _expected(self.marked, expect)
         number = "" if self.number == 1 else f" #{self.number}"
         entry = SuiteEntry(
@@ -105,7 +104,7 @@ class Auditor:
             record = replace(record, confidence=_number(asked["confidence"], record.confidence))
             entry = replace(entry, result=self._result(mechanism, asked, said, entry.name, settings))
             (entry,), _ = review((entry,), acceptances, date.today())
-        except errors.DpAuditError as error:
+        except DpAuditError as error:
             self._keep(replace(record, error=str(error), exit_code=error.exit_code))
             raise
         except Exception as error:
@@ -120,11 +119,6 @@ class Auditor:
     def _result(
         self, mechanism: Any, asked: dict[str, Any], said: dict[str, Any], name: str, settings: Settings
     ) -> AuditResult:
-        from dpaudit.api import pose
-        from dpaudit.mechanisms import wrap
-        from dpaudit.results.provenance import commit_of
-        from dpaudit.sampling import Engine
-
         arguments = _arguments(mechanism, asked)
         backend, workers = arguments.pop("backend"), arguments.pop("n_jobs")
         if "n_jobs" not in said:
@@ -172,9 +166,6 @@ class Auditor:
         problem = _recorded(result, self.place.root, ledger)
         if self.place.folder is None:
             return replace(record, problem=problem)
-        from dpaudit import report
-        from dpaudit.results.suite import SuiteResult
-
         (file,) = report.record_names(SuiteResult((entry,), record.confidence))
         assert file is not None
         if file in {each["file"] for each in self.audited}:  # the result of the try before stays
@@ -195,8 +186,6 @@ def _described(mechanism: Any, name: str) -> Description | None:
     Closures, lambdas, partial functions and methods of the same name may differ in what they hold, which no
     description shows; a finding on one of them must never stand for a finding on another. None: as usual.
     """
-    from dpaudit.mechanisms import Batched, PerRun
-
     if not isinstance(mechanism, PerRun | Batched):
         return None
     description = mechanism.describe()
@@ -207,14 +196,9 @@ def _described(mechanism: Any, name: str) -> Description | None:
 
 def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
     """What the test is to raise for a result; None where all is as expected."""
-    from dpaudit.errors import ClaimRefuted
-    from dpaudit.results.wording.assertion import missed_lines, refuted_lines, weak_lines
-
     result = entry.result
     assert result is not None
     if not entry.as_expected:
-        from dpaudit.results.verdict import Verdict
-
         if result.verdict is Verdict.REFUTED:
             return ClaimRefuted("\n".join(refuted_lines(result, file)))
         return AssertionError("\n".join(missed_lines(result)))
@@ -244,8 +228,6 @@ def _merged(marked: Sequence[dict[str, Any]], keywords: dict[str, Any]) -> dict[
 
 
 def _expected(marked: Sequence[dict[str, Any]], expect: str | None) -> str:
-    from dpaudit.errors import InvalidSpec
-
     said = [each["expect"] for each in marked if "expect" in each] + ([] if expect is None else [expect])
     found = said[-1] if said else EXPECTATIONS[0]
     if found not in EXPECTATIONS:
@@ -255,9 +237,6 @@ def _expected(marked: Sequence[dict[str, Any]], expect: str | None) -> str:
 
 def _arguments(mechanism: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """Every keyword of `dpaudit.audit` with its value. Raises `InvalidSpec` for one that it does not have."""
-    from dpaudit.api import audit
-    from dpaudit.errors import InvalidSpec
-
     signature = inspect.signature(audit)
     unknown = [key for key in asked if key not in signature.parameters or key == "mechanism"]
     if unknown:
@@ -276,9 +255,6 @@ def _recorded(result: AuditResult, root: Path, ledger: str | None) -> str | None
     """Records the result in the ledger that [tool.dpaudit] names; why that failed, where it did."""
     if ledger is None:
         return None
-    from dpaudit.errors import DpAuditError
-    from dpaudit.ledger.results import Ledger
-
     try:
         with Ledger(root / ledger) as opened:
             opened.record(result)

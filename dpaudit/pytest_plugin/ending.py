@@ -7,21 +7,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dpaudit import report
+from dpaudit.errors import DpAuditError
+from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.pytest_plugin.profiles import Spending
 from dpaudit.pytest_plugin.records import AuditOfTest, Records
-
-if TYPE_CHECKING:
-    from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.acceptance import Reviewed
+from dpaudit.results.stored import load
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import counted, p_text
+from dpaudit.results.wording.suites import reviewed_line
 
 MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary names one by one
 
 
 def write_report(records: Records, folder: Path, baseline: Path | None) -> tuple[str, ...]:
     """Writes the report of a session from the results that its tests have stored; the reason where that fails."""
-    from dpaudit import report
-
     try:
         with warnings.catch_warnings():  # those of a library that draws are no matter of the session's filters
             warnings.simplefilter("ignore")
@@ -34,20 +37,12 @@ def write_report(records: Records, folder: Path, baseline: Path | None) -> tuple
 
 def suite_of(records: Records, folder: Path, baseline: Path | None) -> SuiteResult:
     """The session's audits as a suite: their results from the folder, the accepted findings held against them."""
-    from dpaudit.ledger.baseline import read_baseline, review
-    from dpaudit.results.suite import SuiteResult
-
     acceptances = () if baseline is None else read_baseline(baseline)
     entries, reviewed = review([_entry(record, folder) for record in records.all], acceptances, date.today())
     return SuiteResult(tuple(entries), max(0.0, 1.0 - records.spent), reviewed)
 
 
 def _entry(record: AuditOfTest, folder: Path) -> SuiteEntry:
-    from dpaudit.api import load
-    from dpaudit.errors import DpAuditError
-    from dpaudit.results.suite import SuiteEntry
-    from dpaudit.results.verdict import Verdict
-
     expect = Verdict.REFUTED if record.expect == "refuted" else Verdict.NOT_REFUTED
     entry = SuiteEntry(
         record.name,
@@ -72,11 +67,6 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
     """The accepted findings whose last day is over, a line each; the reason where the file cannot be read."""
     if baseline is None:
         return ()
-    from dpaudit.errors import DpAuditError
-    from dpaudit.ledger.baseline import read_baseline
-    from dpaudit.results.acceptance import Reviewed
-    from dpaudit.results.wording.suites import reviewed_line
-
     try:
         kept = read_baseline(baseline)
     except DpAuditError as error:
@@ -87,8 +77,6 @@ def expired(baseline: Path | None) -> tuple[str, ...]:
 
 def summary_lines(kept_records: Records, plan: Spending, folder: Path | None, problems: Sequence[str]) -> list[str]:
     """What the terminal summary says of the audits of a session."""
-    from dpaudit.results.wording.numerals import counted, p_text
-
     records = kept_records.all
     refuted = sum(record.verdict == "REFUTED" for record in records)
     kept = sum(record.verdict == "NOT_REFUTED" for record in records)

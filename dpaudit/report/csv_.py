@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dpaudit.certify import Binned
 from dpaudit.report.places import spec_of
@@ -15,7 +15,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.endings import meaning
-from dpaudit.results.wording.quoting import cell
+from dpaudit.results.wording.quoting import LONGEST_DATA, cell
 from dpaudit.results.wording.statements import verdict_text
 
 COLUMNS = {
@@ -75,19 +75,18 @@ def render_result(result: AuditResult) -> str:
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A row for each audit, those without a verdict too."""
-    rows = [
-        row(entry, adjusted, record)
-        for entry, adjusted, record in itertools.zip_longest(suite.entries, suite.holm(), records)
-    ]
-    return table(list(COLUMNS), rows)
+    return table(COLUMNS, *itertools.starmap(row, itertools.zip_longest(suite.entries, suite.holm(), records)))
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A header and rows as CSV (RFC 4180, lines end in a line feed): text quoted, each cell made harmless."""
+def table(*rows: Iterable[object], longest: int = LONGEST_DATA) -> str:
+    """Rows as CSV (RFC 4180, lines end in a line feed): text quoted, each cell made harmless.
+
+    >>> table(["=cmd", 0.5, None])
+    '"\\'=cmd",0.5,""\\n'
+    """
     file = io.StringIO()
     writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow([cell(name) for name in header])
-    writer.writerows([cell(value) for value in each] for each in rows)
+    writer.writerows([cell(value, longest) for value in row] for row in rows)
     return file.getvalue()
 
 

@@ -34,7 +34,7 @@ NO_WIDTH = "&#8203;"
 def render_result(result: AuditResult) -> str:
     """One result as a page: page one in plain sentences, the account, what a reviewer asks, how to repeat it."""
     parts = sections(result)
-    return _page(
+    return page(
         [f"# {escape(headline(result))}"],
         *_chapters(page_one(result)),
         [f"## {ACCOUNT}"],
@@ -73,7 +73,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         repeats += [[f"### {title}"], *_repeat(parts)]
         if record:
             repeats.append([f"`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."])
-    return _page(
+    return page(
         ["# Audit report"],
         [escape(suite_headline(suite))],
         ["## What was asked"],
@@ -185,6 +185,6 @@ def _repeat(parts: Sequence[Section]) -> list[list[str]]:
     return [fenced(part.code) for part in parts if part.code]
 
 
-def _page(*blocks: Sequence[str]) -> str:
+def page(*blocks: Sequence[str]) -> str:
     """Blocks of lines with an empty line between them."""
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dpaudit.report.markdown import escape, listed, table
+from dpaudit.report.markdown import escape, listed, page, table
 from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
@@ -67,7 +67,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         rest = [f"- and {len(lines) - MOST_ACCEPTED:,} more"] if len(lines) > MOST_ACCEPTED else []
         blocks.append([escape(head), "", *shown, *rest])
     blocks.append([escape(NOT_PRIVATE)])
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+    return page(*blocks)
 
 
 def _what(entry: SuiteEntry) -> str:

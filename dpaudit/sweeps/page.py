@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,10 +12,10 @@ from typing import Any, Self
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import write_text
-from dpaudit.results.wording.quoting import cell, clean
+from dpaudit.results.wording.quoting import clean
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns
 from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines
-from dpaudit.sweeps.summaries import Summary, mechanisms_table, points_table
+from dpaudit.sweeps.summaries import mechanisms_table, points_table
 from dpaudit.version import __version__
 
 TABLE, MARKDOWN, HTML, GROWING = "sweep.csv", "sweep.md", "sweep.html", "sweep.csv.part"
@@ -32,19 +30,13 @@ Rows = Sequence[dict[str, Any]]
 def csv_text(rows: Rows) -> str:
     """The whole table, its header first, cells that no spreadsheet takes for a formula; lines end in one newline."""
     names = columns(rows)
-    return csv_line(names) + "".join(csv_line([row.get(name) for name in names]) for row in rows)
+    return _csv(names, *([row.get(name) for name in names] for row in rows))
 
 
-def csv_line(cells: Iterable[Any]) -> str:
-    """One line of the table.
+def _csv(*lines: Iterable[Any]) -> str:
+    from dpaudit.report.csv_ import table
 
-    >>> csv_line(["=cmd", 0.5, None])
-    '"\\'=cmd",0.5,""\\n'
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow(["" if value is None else cell(value, LONGEST_CELL) for value in cells])
-    return text.getvalue()
+    return table(*lines, longest=LONGEST_CELL)
 
 
 def figure(rows: Rows, kind: str, path: str | os.PathLike[str] | None = None) -> Any:
@@ -55,7 +47,7 @@ def figure(rows: Rows, kind: str, path: str | os.PathLike[str] | None = None) ->
     from dpaudit.report.figures import save, study
 
     validate.one_of("kind", kind, KINDS)
-    drawn = getattr(study, kind)(rows)
+    drawn = study.KINDS[kind](rows)
     if path is not None:
         save(drawn, path)
     return drawn
@@ -78,17 +70,11 @@ def write_page(rows: Rows, folder: Path, title: str, about: Sequence[str]) -> li
 
 def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
     """The page as Markdown; the figures are the files beside it."""
-    from dpaudit.report.markdown import escape
-
-    def table(made: Summary) -> list[str]:
-        head = ["| " + " | ".join(made.head) + " |", "|" + " --- |" * len(made.head)]
-        return head + ["| " + " | ".join(map(escape, row)) + " |" for row in made.rows]
-
-    def listed(lines: Sequence[str]) -> list[str]:
-        return [f"- {escape(line)}" for line in lines]
+    from dpaudit.report.markdown import escape, listed, page, table
 
     pictures = [[f"![{escape(each.title)}]({_file(kind)}.svg)", "", escape(each.description)] for kind, each in drawn]
-    blocks = [
+    mechanisms = mechanisms_table(rows)
+    return page(
         [f"# {escape(title)}"],
         [escape(sweep_headline(rows))],
         *([escape(paragraph)] for paragraph in about),
@@ -97,7 +83,7 @@ def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Se
         *([["## Figures"]] if pictures else []),
         *pictures,
         ["## Mechanism by mechanism"],
-        table(mechanisms_table(rows)),
+        table(mechanisms.head, mechanisms.rows),
         [f"All columns of all points: [{TABLE}]({TABLE})."],
         ["## How to read it"],
         listed(READING),
@@ -105,8 +91,7 @@ def markdown(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Se
         listed(NOT_SHOWN),
         ["## The columns of the table"],
         [f"- `{name}`: {escape(meaning)}" for name, meaning in _meanings(rows).items()],
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+    )
 
 
 def html(rows: Rows, drawn: Sequence[tuple[str, Any]], title: str, about: Sequence[str]) -> str:
@@ -144,7 +129,7 @@ class Growing:
         if self._path is not None:
             with _told(self._path):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._path.write_text(csv_line(self._names), encoding="utf-8")
+                self._path.write_text(_csv(self._names), encoding="utf-8")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -157,7 +142,7 @@ class Growing:
         given = {key.removeprefix(PARAMETERS): value for key, value in fields.items() if key.startswith(PARAMETERS)}
         shown = {**fields, "mechanism": f"{fields['mechanism']} {given}" if given else fields["mechanism"]}
         with _told(self._path), self._path.open("a", encoding="utf-8") as file:
-            file.write(csv_line([shown.get(name) for name in self._names]))
+            file.write(_csv([shown.get(name) for name in self._names]))
             file.flush()
             os.fsync(file.fileno())
 

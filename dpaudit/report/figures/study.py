@@ -75,6 +75,9 @@ def runs_to_refute(rows: Sequence[Row], *, heading: str | None = "Runs until a v
     return _curves(names, heading, lines, text, tell="{:,.0f}".format, log_y=True)
 
 
+KINDS = {draw.__name__: draw for draw in (claimed_against_certified, bound_against_runs, power_curves, runs_to_refute)}
+
+
 def _runs(row: Row) -> float | None:
     return number_of(row, "runs")
 

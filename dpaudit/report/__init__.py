@@ -1,7 +1,8 @@
-"""One format, one module with `render_result` and `render_suite`, and one line in `FORMATS`.
+"""One format, one module with `render_suite`, and one line in `FORMATS`.
 
 Every format prints the sentences of `dpaudit.results.wording`; none has wording about a result of its own. A module is
-loaded when its format is asked for. A format that writes a file for each audit, too, has a third function, `files`.
+loaded when its format is asked for. One that tells a result otherwise than a suite of one has `render_result`, too; one
+that writes a file for each audit has `files`.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ Names = Sequence[str | None]  # of files, one an audit; None for an audit that h
 class Report(Protocol):
     """What the module of a format has: pure functions, from a value to the whole text of a file."""
 
-    def render_result(self, result: AuditResult) -> str:
-        """The text for one result."""
-
-    def render_suite(self, suite: SuiteResult, *, records: Names = ()) -> str:
+    def render_suite(self, suite: SuiteResult, records: Names = ()) -> str:
         """The text for a suite; `records` are the names of the files that hold its results, where there are any."""
 
 
-class Folder(Report, Protocol):
-    """What the module of a format has that writes a file for each audit, beside that of the suite."""
+class OfOne(Protocol):
+    """What the module of a `single` format has."""
+
+    def render_result(self, result: AuditResult) -> str:
+        """The text for one result."""
+
+
+class Folder(Protocol):
+    """What the module of a `folder` format has."""
 
     def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
         """The name of each file, and what makes its text; `names` are those that the records have or would have."""
@@ -48,34 +53,35 @@ class Folder(Report, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its name, its module here, the file that a suite is written to, and whether it writes `files`."""
+    """A format: its name, its module here, the file that a suite is written to, and what else the module has."""
 
     name: str
     module: str
     file: str
+    single: bool = False
     folder: bool = False
 
-    def load(self) -> Report:
+    def load(self) -> object:
         """The module, imported now."""
-        return cast(Report, importlib.import_module(f"dpaudit.report.{self.module}"))
+        return importlib.import_module(f"dpaudit.report.{self.module}")
 
     def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
         """The name of each file of a suite, and what makes its text."""
         if self.folder:
             return cast(Folder, self.load()).files(suite, names, records)
-        return [(self.file, partial(self.load().render_suite, suite, records=records))]
+        return [(self.file, partial(cast(Report, self.load()).render_suite, suite, records))]
 
 
 FORMATS = {
     made.name: made
     for made in (
-        Format("json", "json_", "suite.json", folder=True),
-        Format("md", "markdown", "report.md"),
-        Format("html", "html", "index.html", folder=True),
+        Format("json", "json_", "suite.json", single=True, folder=True),
+        Format("md", "markdown", "report.md", single=True),
+        Format("html", "html", "index.html", single=True, folder=True),
         Format("junit", "junit", "junit.xml"),
         Format("sarif", "sarif", "dpaudit.sarif"),
         Format("csv", "csv_", "results.csv"),
-        Format("txt", "text", "report.txt"),
+        Format("txt", "text", "report.txt", single=True),
         Format("summary", "summary", "summary.md"),
     )
 }
@@ -105,10 +111,13 @@ def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
 
 def render(report: AuditResult | SuiteResult, made: Format) -> str:
     """The whole text of a result or a suite in one format, with no other file beside it."""
+    from dpaudit.report.single import alone
     from dpaudit.results.suite import SuiteResult
 
     module = made.load()
-    return module.render_suite(report) if isinstance(report, SuiteResult) else module.render_result(report)
+    if made.single and not isinstance(report, SuiteResult):
+        return cast(OfOne, module).render_result(report)
+    return cast(Report, module).render_suite(report if isinstance(report, SuiteResult) else alone(report))
 
 
 def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 
 from dpaudit.certify import Binned
 from dpaudit.report.places import spec_of
-from dpaudit.report.single import alone
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
@@ -66,11 +65,6 @@ COLUMNS = {
     "unseen": "entries of one output that were not looked at, at the most",
     "unpaired": "entries of one output that were looked at one by one and never together, at the most",
 }
-
-
-def render_result(result: AuditResult) -> str:
-    """A table of one row."""
-    return render_suite(alone(result))
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:

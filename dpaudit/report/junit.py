@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dpaudit.report.places import inside, spec_of
-from dpaudit.report.single import alone
-from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
@@ -34,11 +32,6 @@ from dpaudit.results.wording.suites import reviewed_line, suite_headline, suite_
 NAME = "dpaudit"
 ACCEPTED = "accepted findings"  # the class of the test cases about them
 LONGEST_S = 1e9  # seconds; a longer time is no time, and would not be a number of XML
-
-
-def render_result(result: AuditResult) -> str:
-    """One result as a suite of one test case."""
-    return render_suite(alone(result))
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:

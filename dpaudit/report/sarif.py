@@ -20,8 +20,6 @@ from typing import Any
 from urllib.parse import quote
 
 from dpaudit.report.places import inside, spec_of
-from dpaudit.report.single import alone
-from dpaudit.results.result import AuditResult
 from dpaudit.results.strict_json import text_of
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import p_text
@@ -39,17 +37,14 @@ SUCCESSFUL = (0, 1, 4)  # exit codes of a run in which every audit came to a ver
 HERE = "."  # where nothing says which file a finding is about
 
 
-def render_result(result: AuditResult) -> str:
-    """One result as a run of its own."""
-    return render_suite(alone(result))
-
-
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A suite as one run of the tool."""
     named = dict(enumerate(itertools.islice(records, len(suite.entries))))
     place = _usual_place(suite)
+    versions = {str(result.provenance["version"]) for result in suite.results if result.provenance.get("version")}
+    version = clean(versions.pop()) if len(versions) == 1 else __version__
     run = {
-        "tool": {"driver": _driver(suite)},
+        "tool": {"driver": {"name": "dpaudit", "version": version, "rules": list(map(_rule, RULES))}},
         "invocations": [_invocation(suite)],
         "originalUriBaseIds": {ROOT: {"description": {"text": "The folder that dpaudit was called in."}}},
         "columnKind": "unicodeCodePoints",
@@ -57,15 +52,6 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         "properties": {"summary": suite_headline(suite)},
     }
     return text_of({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
-
-
-def _driver(suite: SuiteResult) -> dict[str, Any]:
-    versions = {str(result.provenance["version"]) for result in suite.results if result.provenance.get("version")}
-    return {
-        "name": "dpaudit",
-        "version": clean(versions.pop()) if len(versions) == 1 else __version__,
-        "rules": [_rule(rule) for rule in RULES],
-    }
 
 
 def _rule(rule: FindingRule) -> dict[str, Any]:
@@ -112,9 +98,16 @@ def _result(found: Reported, suite: SuiteResult, place: str, records: dict[int, 
     if found.accepted is not None:
         told = acceptance_line(found.accepted.acceptance)
         made["suppressions"] = [{"kind": "external", "status": "accepted", "justification": told}]
-    record = None if found.entry is None else records.get(found.entry)
-    if result is not None:
-        made["properties"] = _properties(result) | ({} if record is None else {"record": record})
+    if result is not None and found.entry is not None:
+        made["properties"] = {
+            "audit": clean(result.name),
+            "verdict": verdict_text(result.verdict),
+            "claimed": claimed(result),
+            "certified": certified(result),
+            "pValue": p_text(result.certificate.p_value),
+        }
+        if record := records.get(found.entry):
+            made["properties"]["record"] = record
     return made
 
 
@@ -132,16 +125,6 @@ def _of_name(found: Reported, entry: SuiteEntry | None) -> str:
     """The fingerprint of what is no finding of a witness: its rule, the name of its audit and the spec it stands in."""
     text = json.dumps([found.rule.id, entry and entry.name, entry and entry.source])
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
-
-
-def _properties(result: AuditResult) -> dict[str, Any]:
-    return {
-        "audit": clean(result.name),
-        "verdict": verdict_text(result.verdict),
-        "claimed": claimed(result),
-        "certified": certified(result),
-        "pValue": p_text(result.certificate.p_value),
-    }
 
 
 def _location(entry: SuiteEntry | None, place: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.result import AuditResult
@@ -14,7 +15,8 @@ from dpaudit.results.wording.suites import joint_confidence
 
 def alone(result: AuditResult) -> SuiteResult:
     """The suite of one result, of which no violation was known beforehand."""
-    return SuiteResult((entry_of(result),), result.spec["confidence"])
+    entry = SuiteEntry(result.name, Verdict.NOT_REFUTED, result, exit_code=result.exit_code)
+    return SuiteResult((entry,), result.spec["confidence"])
 
 
 def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
@@ -28,14 +30,12 @@ def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
     seen: set[object] = set()
     for part in parts:
         if isinstance(part, SuiteResult):
-            keys = [_key(entry) for entry in part.entries]
+            keys = [(replace(entry, result=None), entry.result and _run_of(entry.result)) for entry in part.entries]
             fresh = tuple(entry for entry, key in zip(part.entries, keys, strict=True) if key not in seen)
             seen.update(keys)  # only now: two equal audits of one suite are two
             whole = len(fresh) == len(part.entries)
             gathered.append(part if whole else SuiteResult(fresh, part.confidence, part.reviewed))
-        elif (
-            _run_of(part) not in known
-        ):  # otherwise the same file again, or the record of an audit of one of the suites
+        elif _run_of(part) not in known:  # neither the same file again, nor the record of an audit of a suite
             known.add(_run_of(part))
             gathered.append(alone(part))
     entries = tuple(entry for suite in gathered for entry in suite.entries)
@@ -46,12 +46,6 @@ def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
     results = [entry.result for entry in entries if entry.result is not None]
     confidence = joint_confidence(results) if results else min(suite.confidence for suite in gathered)
     return SuiteResult(entries, confidence, reviewed)
-
-
-def _key(entry: SuiteEntry) -> object:
-    """What makes two entries of different suites the same."""
-    run = None if entry.result is None else _run_of(entry.result)
-    return entry.name, entry.expect, entry.error, entry.exit_code, entry.accepted, entry.source, run
 
 
 def _run_of(result: AuditResult) -> str:
@@ -70,8 +64,3 @@ def _reviewed(listed: Iterable[Reviewed]) -> tuple[Reviewed, ...]:
         key = each.acceptance, each.expired
         matched[key] = matched.get(key, False) or each.matched
     return tuple(Reviewed(acceptance, expired, found) for (acceptance, expired), found in matched.items())
-
-
-def entry_of(result: AuditResult) -> SuiteEntry:
-    """A result as an entry that expects no refutation."""
-    return SuiteEntry(result.name, Verdict.NOT_REFUTED, result, exit_code=result.exit_code)

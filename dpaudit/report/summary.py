@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dpaudit.report.markdown import escape, listed, page, table
-from dpaudit.report.single import alone
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
@@ -37,11 +36,6 @@ REFUTED, MISSED, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KEPT = (
     "not refuted, as expected",
 )
 ORDER = (REFUTED, MISSED, NO_VERDICT, POWERLESS, BESIDE, BITS, ACCEPTED, KNOWN, KEPT)
-
-
-def render_result(result: AuditResult) -> str:
-    """One result as a suite of one."""
-    return render_suite(alone(result))
 
 
 def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:

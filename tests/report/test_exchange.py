@@ -374,7 +374,7 @@ def test_no_cell_is_computed_where_a_semicolon_parts_them_either(text: str, show
 
 def test_every_column_is_explained() -> None:
     assert all(csv_.COLUMNS.values())
-    (row,) = _rows(csv_.render_result(example.result()))
+    (row,) = _rows(csv_.render_suite(alone(example.result())))
     assert list(row) == list(csv_.COLUMNS)
 
 

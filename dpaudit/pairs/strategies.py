@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
@@ -86,13 +87,12 @@ def _draws(strategy: Any, seed: int, most: int) -> list[Any]:
 @contextmanager
 def _nothing_borrowed() -> Iterator[None]:
     """Hypothesis mixes in constants that stand in the modules loaded so far: one test would draw other than all."""
-    from hypothesis.internal.conjecture import providers
-
-    module: Any = providers
-    home: Any = module.HypothesisProvider
-    if not hasattr(module, "CONSTANTS_CACHE") or not hasattr(home, "_local_constants"):
+    name = "hypothesis.internal.conjecture.providers"
+    module: Any = import_module(name) if find_spec(name) else None
+    if not hasattr(module, "CONSTANTS_CACHE") or not hasattr(module.HypothesisProvider, "_local_constants"):
         yield  # a version that does no such thing
         return
+    home: Any = module.HypothesisProvider
     held, cache, none = home.__dict__["_local_constants"], module.CONSTANTS_CACHE, module.Constants()
     home._local_constants = property(lambda provider: none)
     module.CONSTANTS_CACHE = type(cache)(1024)

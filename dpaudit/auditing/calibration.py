@@ -46,7 +46,7 @@ SLACK = 1e-9  # by which the point stays inside its region, more than a region's
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CalibrationCase:
     """One line: a claim, a certifier, a stopping rule, pairs screened, their distance, how many are certified."""
 
     name: str
@@ -83,7 +83,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CalibrationLine:
     """What the audits of a case came to: `refuted` of `repeats`, and at most `allowed` by chance.
 
     `fraction` is the mean certified bound over that of the true event at the expected counts of the same
@@ -91,7 +91,7 @@ class Line:
     pairs); `unsound` audits ended without a verdict.
     """
 
-    case: Case
+    case: CalibrationCase
     runs: int
     repeats: int
     refuted: int
@@ -153,30 +153,30 @@ def claims() -> dict[str, Claim]:
     }
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[CalibrationCase, ...]:
     """Every claim form with every certifier that takes it, fixed and anytime, with one pair and with several."""
-    found: list[Case] = []
+    found: list[CalibrationCase] = []
     for name, claim in claims().items():
         usual = suited(claim)
         single = usual.single
         others = [each for each in CERTIFIERS if isinstance(each, EventCertifier)] if usual is single else [single]
         found += [
-            *(Case(name, claim, certifier) for certifier in dict.fromkeys((usual, *others))),
-            Case(name, claim, single, "anytime"),
-            Case(name, claim, usual, pairs=SCREENED),
+            *(CalibrationCase(name, claim, certifier) for certifier in dict.fromkeys((usual, *others))),
+            CalibrationCase(name, claim, single, "anytime"),
+            CalibrationCase(name, claim, usual, pairs=SCREENED),
         ]
     pure, gaussian = PureDP(0.4), GaussianDP(0.4)
     found += [
-        Case("PureDP, all pairs certified", PureDP(1.0), suited(pure), pairs=SCREENED, certified=SCREENED),
-        Case("PureDP, 3 steps apart", pure, suited(pure), distance=3),
-        Case("GaussianDP, 3 steps apart", gaussian, suited(gaussian), distance=3),
+        CalibrationCase("PureDP, all pairs certified", PureDP(1.0), suited(pure), pairs=SCREENED, certified=SCREENED),
+        CalibrationCase("PureDP, 3 steps apart", pure, suited(pure), distance=3),
+        CalibrationCase("GaussianDP, 3 steps apart", gaussian, suited(gaussian), distance=3),
     ]
     return tuple(found)
 
 
 def calibrate(
-    chosen: tuple[Case, ...], *, repeats: int = REPEATS, runs: int = RUNS, seed: int = 0, n_jobs: int = -1
-) -> Iterator[Line]:
+    chosen: tuple[CalibrationCase, ...], *, repeats: int = REPEATS, runs: int = RUNS, seed: int = 0, n_jobs: int = -1
+) -> Iterator[CalibrationLine]:
     """The lines of some cases, one after the other, each from `repeats` whole audits of `runs` executions.
 
     Audit number i has the seed `seed` + i; the answer does not depend on `n_jobs`.
@@ -194,10 +194,10 @@ def calibrate(
             # the best of several bounds is compared with none
             one_scale = hasattr(case.claim, case.claim.parameter) and case.stopping == "fixed" and case.certified == 1
             fraction = total / sound / oracle if one_scale and sound and oracle > 0.0 else None
-            yield Line(case, runs, repeats, refuted, unsound, fraction)
+            yield CalibrationLine(case, runs, repeats, refuted, unsound, fraction)
 
 
-def oracle_bound(case: Case, runs: int) -> float:
+def oracle_bound(case: CalibrationCase, runs: int) -> float:
     """The bound of the true event at the expected counts of the certifying runs: what no search can beat on average."""
     with Engine(n_jobs=1) as engine:
         result = run_audit(case.spec(runs, 0), engine)
@@ -208,7 +208,7 @@ def oracle_bound(case: Case, runs: int) -> float:
     return case.certifier.certify(expected, claim, result.level, frozen_delta_of(result.witness, claim)).lower
 
 
-def _audits(case: Case, seeds: range, runs: int) -> tuple[int, int, float]:
+def _audits(case: CalibrationCase, seeds: range, runs: int) -> tuple[int, int, float]:
     """Refutations, audits without a verdict, and the sum of the bounds."""
     refuted = unsound = 0
     total = 0.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.health.processes import NoProcesses, Processes, processes_needed, run_processes
+from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
 from dpaudit.auditing.searching.search import frozen_tangent
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.errors import UnsoundAudit
@@ -32,7 +32,7 @@ class Counted:
     evidence: Evidence
     bits: tuple[Witness, Evidence] | None = None
     looked: Looked | None = None
-    processes: Processes | None = None
+    processes: FreshRuns | None = None
     trail: tuple[Evidence, ...] = ()
     crossed: bool = False
 

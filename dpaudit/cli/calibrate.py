@@ -11,7 +11,7 @@ from dpaudit.cli.options import check_writable, writing
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
-    from dpaudit.auditing.calibration import Line
+    from dpaudit.auditing.calibration import CalibrationLine
 
 HEADER = ("claim", "certifier", "stopping", "pairs", "refuted", "allowed", "rate, 95 % interval", "of the oracle")
 
@@ -56,7 +56,7 @@ def command(
         check_writable("--json", output)
     chosen = tuple(case for case in cases() if not forms or case.name in forms)
     click.echo(f"{number:,} whole audits a line, {size:,} runs each, at confidence {CONFIDENCE}, seed {seed}")
-    lines: list[Line] = []
+    lines: list[CalibrationLine] = []
     click.echo(_row(HEADER))
     for line in calibrate(chosen, repeats=number, runs=size, seed=validate.whole("--seed", seed, least=0), n_jobs=jobs):
         lines.append(line)
@@ -73,7 +73,7 @@ def command(
     return 0
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: CalibrationLine) -> tuple[str, ...]:
     case, (low, high) = line.case, line.interval
     return (
         case.name,

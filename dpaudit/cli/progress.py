@@ -46,7 +46,7 @@ def watching(audits: int, *, silent: bool) -> Iterator[Watcher]:
         with _bars() as progress:
             yield Live(audits, progress)
     else:
-        yield Lines(audits)
+        yield PlainLines(audits)
 
 
 class Silent:
@@ -71,7 +71,7 @@ class Silent:
         return None
 
 
-class Lines:
+class PlainLines:
     """A line for each finished audit, and for a long stage one every few seconds."""
 
     def __init__(

@@ -156,7 +156,7 @@ class TrailingZeros:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LinePart:
     """In which part of the line a number lies: what `TrailingZeros` tells without the zeros."""
 
     path: Path = ()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.ledger.results import DIRTY, Ledger, Record
+from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord
 from dpaudit.results.strict_json import stored, text_of
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact
@@ -32,7 +32,7 @@ class HistoryPoint:
     `source_changed` is None for the first, and where a source is not known; `question_changed` None for the first.
     """
 
-    record: Record
+    record: LedgerRecord
     source_changed: bool | None
     question_changed: bool | None
 
@@ -59,7 +59,7 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
         there = f"there is {known}" if known else NOTHING_YET
         where = clean(ledger.path, 200)
         raise InvalidSpec(f"{clean(mechanism)}: no audit, reference or fingerprint in {where}: {there}")
-    before: dict[str, Record] = {}
+    before: dict[str, LedgerRecord] = {}
     points = []
     for record in records:
         last = before.get(record.name)
@@ -131,12 +131,12 @@ def _short(commit: str | None) -> str:
     return clean(f"{commit.removesuffix(DIRTY)[:SHORT]}{tail}")
 
 
-def _source_changed(last: Record | None, record: Record) -> bool | None:
+def _source_changed(last: LedgerRecord | None, record: LedgerRecord) -> bool | None:
     if last is None or last.mechanism is None or record.mechanism is None:
         return None
     return last.mechanism != record.mechanism
 
 
-def _asked(record: Record) -> tuple[Any, ...]:
+def _asked(record: LedgerRecord) -> tuple[Any, ...]:
     """What a bound depends on beside the mechanism: a bound of more runs is a higher one."""
     return record.subject, record.pairs, record.runs, record.confidence

@@ -25,7 +25,7 @@ DIRTY = "-dirty"  # at the end of the commit of a tree that had changes
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LedgerRecord:
     """One recorded result without its content: what a history is made of.
 
     `run` and `number` say which run of which suite recorded it, and as which of its audits. `claimed`, `lower` are in
@@ -60,8 +60,8 @@ class Record:
     p_value: float
 
 
-COLUMNS = tuple(field.name for field in fields(Record))
-TYPES = tuple(get_type_hints(Record).items())
+COLUMNS = tuple(field.name for field in fields(LedgerRecord))
+TYPES = tuple(get_type_hints(LedgerRecord).items())
 NOT_RECORDED = "ledger {}: result {}: not what was recorded; restore the ledger from a copy"
 AGREES = """json_extract(content, '$.verdict') IS verdict AND json_extract(content, '$.spec.runs') IS runs AND
     (json_extract(content, '$.certificate.lower') IS 'inf' OR
@@ -123,7 +123,7 @@ class Ledger:
         name: str | None = None,
         commit: str | None = None,
         latest: bool = False,
-    ) -> list[Record]:
+    ) -> list[LedgerRecord]:
         """The records that match all that is given, in the order in which they were recorded.
 
         `subject` is the form of `fingerprint.subject`, or its JSON. `commit` matches from its first digits on, and
@@ -146,7 +146,7 @@ class Ledger:
             where = [f"id IN ({ids} GROUP BY name, reference, subject)"]
         return self._records(where, values)
 
-    def find(self, mechanism: str) -> list[Record]:
+    def find(self, mechanism: str) -> list[LedgerRecord]:
         """The records of what a person names: an audit, a mechanism's reference, or a fingerprint; in order.
 
         A name goes before a reference, and a reference before a fingerprint; empty where nothing matches.
@@ -174,14 +174,14 @@ class Ledger:
         close = [text for text in known if part in text.lower()]
         return (close or list(known))[:most]
 
-    def load(self, number: int | Record) -> AuditResult:
+    def load(self, number: int | LedgerRecord) -> AuditResult:
         """The whole result of an id or a record, checked against its own counts as one read from a file.
 
         Raises `LedgerError` where there is none, or what stands there is not what was recorded.
         """
         from dpaudit.results.stored import loads
 
-        wanted = number.id if isinstance(number, Record) else number
+        wanted = number.id if isinstance(number, LedgerRecord) else number
         place = f"ledger {clean(self.path, 200)}: result {wanted}"
         rows = self.database.rows("SELECT content, digest FROM results WHERE id = ?", (wanted,))
         if not rows:
@@ -204,23 +204,23 @@ class Ledger:
         rows = self.database.rows("SELECT * FROM failures WHERE run = ? ORDER BY number", (run,))
         return {row["number"]: (row["name"], row["error"], row["exit_code"]) for row in rows}
 
-    def of_run(self, run: str) -> dict[int, Record]:
+    def of_run(self, run: str) -> dict[int, LedgerRecord]:
         """The records of a run by the number of their audit."""
         found = self._records(["run = ?", "number IS NOT NULL"], [run])
         return {record.number: record for record in found if record.number is not None}
 
-    def _records(self, where: Sequence[str], values: Sequence[Any]) -> list[Record]:
+    def _records(self, where: Sequence[str], values: Sequence[Any]) -> list[LedgerRecord]:
         condition = f" WHERE {' AND '.join(where)}" if where else ""
         rows = self.database.rows(f"SELECT {SELECTED} FROM results{condition} ORDER BY id", values)
         return [self._record(dict(row)) for row in rows]
 
-    def _record(self, row: dict[str, Any]) -> Record:
+    def _record(self, row: dict[str, Any]) -> LedgerRecord:
         """A row as a record; a value of another type than was written is no record."""
         with suppress(TypeError, ValueError):
             row["seed"] = int(row["seed"])
             Verdict(row["verdict"])
             if all(isinstance(row[name], kind) for name, kind in TYPES):
-                return Record(**row)
+                return LedgerRecord(**row)
         raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), row["id"]))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.ledger.results import DIRTY, Ledger, Record
+from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord
 from dpaudit.results.change import Half
 from dpaudit.results.files import FILE, FOLDER, found_at
 from dpaudit.results.provenance import git
@@ -98,12 +98,12 @@ class SuiteRun:
     started: str
 
 
-def newest(records: Sequence[Record], suites: Mapping[str, SuiteRun]) -> list[Record]:
+def newest(records: Sequence[LedgerRecord], suites: Mapping[str, SuiteRun]) -> list[LedgerRecord]:
     """Of every audit (spec files, name and mechanism) what its newest run recorded; outside runs, of every question.
 
     Audits of other spec files that share a name and a mechanism are others: none of them hides one of them.
     """
-    last: dict[Hashable, Record] = {}
+    last: dict[Hashable, LedgerRecord] = {}
     alone: dict[Hashable, int] = {}
     for record in records:
         last[_audit(record, suites)] = record
@@ -117,7 +117,7 @@ def newest(records: Sequence[Record], suites: Mapping[str, SuiteRun]) -> list[Re
     return kept
 
 
-def _audit(record: Record, suites: Mapping[str, SuiteRun]) -> Hashable:
+def _audit(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> Hashable:
     suite = suites.get(record.run or "")
     return None if suite is None else suite.files, record.name, record.reference
 
@@ -128,17 +128,17 @@ def _suites(ledger: Ledger) -> dict[str, SuiteRun]:
 
 
 def _with_failures(
-    ledger: Ledger, halves: dict[Record, Half], suites: Mapping[str, SuiteRun], runs: set[str | None] | None
+    ledger: Ledger, halves: dict[LedgerRecord, Half], suites: Mapping[str, SuiteRun], runs: set[str | None] | None
 ) -> list[Half]:
     """The audits of a ledger, those whose newest run ended without a verdict among them; `runs` None: of all runs."""
-    by_name: dict[str, list[Record]] = {}
+    by_name: dict[str, list[LedgerRecord]] = {}
     for record in halves:
         by_name.setdefault(record.name, []).append(record)
     rows = ledger.database.rows(
         "SELECT run, number, name, recorded, error FROM failures ORDER BY recorded, run, number"
     )
     failed: dict[Hashable, tuple[str, list[Half]]] = {}
-    over: set[Record] = set()
+    over: set[LedgerRecord] = set()
     for row in rows:
         if runs is not None and row["run"] not in runs:
             continue
@@ -160,12 +160,12 @@ def _with_failures(
     return [*(half for record, half in halves.items() if record not in over), *lost]
 
 
-def _when(record: Record, suites: Mapping[str, SuiteRun]) -> str:
+def _when(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> str:
     suite = suites.get(record.run or "")
     return record.recorded if suite is None else suite.started
 
 
-def _check_commit(commit: str, records: Sequence[Record]) -> None:
+def _check_commit(commit: str, records: Sequence[LedgerRecord]) -> None:
     """Raises `InvalidSpec` where the first digits of a commit are those of several."""
     several = sorted({str(record.commit) for record in records})
     if len(several) > 1:

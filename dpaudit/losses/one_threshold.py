@@ -20,7 +20,7 @@ from dpaudit.losses.discrete import log_ratios
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
+class Transcripts:
     """Classes of outputs: tops and bottoms of each kind (class, kind), and how many outputs a class holds."""
 
     tops: Integers
@@ -28,7 +28,7 @@ class Outputs:
     size: Integers
 
 
-def outputs(kinds: Sequence[int], most: int | None) -> Outputs:
+def outputs(kinds: Sequence[int], most: int | None) -> Transcripts:
     """All outputs for answers of these kinds; a run halts at its top number `most`, and never where that is None.
 
     >>> outputs([0, 0], 1).size.tolist()  # no top at all, a top at once, a bottom and then a top
@@ -36,10 +36,10 @@ def outputs(kinds: Sequence[int], most: int | None) -> Outputs:
     """
     found = list(_outputs(list(kinds), most))
     tops, bottoms, size = (np.array(column, np.int64) for column in zip(*found, strict=True))
-    return Outputs(tops, bottoms, size)
+    return Transcripts(tops, bottoms, size)
 
 
-def chances(answers: Reals, found: Outputs, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
+def chances(answers: Reals, found: Transcripts, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
     """The probability of one output of each class; `answers` holds the answer of each kind.
 
     >>> chances(np.array([0.0]), outputs([0], 1), 0.0, 2.0, 4.0).round(12).tolist()
@@ -80,7 +80,7 @@ def one_threshold_laws(
     threshold_scale: float,
     query_scale: float,
     costs: Reals | None = None,
-) -> tuple[Outputs, Reals, Reals, Reals]:
+) -> tuple[Transcripts, Reals, Reals, Reals]:
     """The classes of outputs, the probabilities of one output of each in both datasets, and the costs by kind.
 
     `costs` tells answers apart that move alike; by default there are none.

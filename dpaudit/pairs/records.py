@@ -21,7 +21,7 @@ Keys = list[Hashable]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedRecords:
     """How the records of two datasets differ: `how` they were told apart, how many leave and come, and the sizes."""
 
     how: str
@@ -39,7 +39,7 @@ class Compared:
         }[relation]
 
 
-def compared(first: Any, second: Any) -> Compared | None:
+def compared(first: Any, second: Any) -> ComparedRecords | None:
     """The comparison of two datasets by their records; None where they are not known to hold any.
 
     A dictionary is a table of columns where all its values are columns of one length. One whose keys stay the same
@@ -53,7 +53,7 @@ def compared(first: Any, second: Any) -> Compared | None:
         return None
     how, before, after = found
     left, right = Counter(before), Counter(after)
-    return Compared(how, (left - right).total(), (right - left).total(), (len(before), len(after)))
+    return ComparedRecords(how, (left - right).total(), (right - left).total(), (len(before), len(after)))
 
 
 def _keys_of(first: Any, second: Any) -> tuple[str, Keys, Keys] | None:

@@ -16,7 +16,7 @@ from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms.protocol import Description
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import SealedPair
-from dpaudit.sampling.codec import Kept, UnreadableShard, decoded, encoded
+from dpaudit.sampling.codec import KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done, as_error, hold, named, several
 
@@ -78,11 +78,11 @@ def _encoded(results: list[Any]) -> bytes:
     for result in results:
         if isinstance(result, Done):
             value: Any = [result.seconds, result.cpu_s, result.error, [_shard(shard) for shard, _ in result.results]]
-            kept = [encoded(Kept(each)) for _, each in result.results]
+            kept = [encoded(KeptShard(each)) for _, each in result.results]
             value.append([kind for kind, _ in kept])
             kind, blobs = "done", [content for _, content in kept]
         elif isinstance(result, Outputs):
-            kind, value, blobs = "outputs", None, [encoded(Kept(result))[1]]
+            kind, value, blobs = "outputs", None, [encoded(KeptShard(result))[1]]
         elif isinstance(result, dict):
             kind, value, blobs = "words", {str(key): str(each) for key, each in result.items()}, []
         else:

@@ -36,7 +36,7 @@ class BatchFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptShard:
     """What one shard came to, with what a later process has to know of how it was made.
 
     `result` is the counts of a reducer (int64), a `Pilot`, the `Outputs` of a fresh process, or a `BatchFailure`;
@@ -52,10 +52,10 @@ class Kept:
     lost: int = 0
 
 
-def encoded(kept: Kept) -> tuple[str, bytes]:
+def encoded(kept: KeptShard) -> tuple[str, bytes]:
     """(kind, bytes) of a kept shard; raises `TypeError` for what no shard brings home.
 
-    >>> kind, content = encoded(Kept(np.array([1, 2])))
+    >>> kind, content = encoded(KeptShard(np.array([1, 2])))
     >>> kind, decoded(kind, content).result.tolist()
     ('counts', [1, 2])
     """
@@ -72,7 +72,7 @@ def encoded(kept: Kept) -> tuple[str, bytes]:
     return kind, b"".join(parts)
 
 
-def decoded(kind: str, content: bytes) -> Kept:
+def decoded(kind: str, content: bytes) -> KeptShard:
     """The shard again. Raises `UnreadableShard` for bytes that `encoded` did not write for this kind."""
     try:
         return _decoded(kind, content)
@@ -82,7 +82,7 @@ def decoded(kind: str, content: bytes) -> Kept:
         _unreadable()
 
 
-def _decoded(kind: str, content: bytes) -> Kept:
+def _decoded(kind: str, content: bytes) -> KeptShard:
     start = len(MAGIC) + LENGTH
     if content[: len(MAGIC)] != MAGIC:
         _unreadable()
@@ -101,7 +101,7 @@ def _decoded(kind: str, content: bytes) -> Kept:
     if end != len(content):
         _unreadable()
     seconds, runs, pool, driver, lost = head["task"]
-    kept = Kept(None, float(seconds), int(runs), str(pool), int(driver), int(lost))
+    kept = KeptShard(None, float(seconds), int(runs), str(pool), int(driver), int(lost))
     return replace(kept, result=_put_together(kind, head["value"], arrays))
 
 

@@ -29,7 +29,7 @@ from dpaudit.sampling.order import words
 from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes, check_backend
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
-from dpaudit.sampling.store import Asked, Kept, Recorder, ShardStore, decided, identity, kept_of
+from dpaudit.sampling.store import Asked, KeptShard, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, Reducer, identical
@@ -216,7 +216,7 @@ class Session:
         finally:
             after = os.times()
             self.worked_s += sum(after[2:4]) - sum(before[2:4])  # of children
-        asked.keep((task.shard, Kept(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
+        asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
         return found
 
     def repeats_afresh(self, pilot: Pilot, pair: int) -> bool:
@@ -278,7 +278,7 @@ class Session:
             self._identity = identity(*self._contents)
         return recorder.asked(self._identity, self.job.seed, self.job.run_timeout_s, self.job.alone, question)
 
-    def _take_up(self, shard: Shard, kept: Kept) -> None:
+    def _take_up(self, shard: Shard, kept: KeptShard) -> None:
         """A stored shard in place of its runs: as fast as they were, made where they were made."""
         if shard.stage is not Stage.PROBE:
             self._makers.add((kept.driver, kept.lost))
@@ -298,7 +298,7 @@ class Session:
         try:
             found = [self._home(task) for _ in (0, 1)]
         except BatchFailed as error:
-            asked.keep([(task[0], Kept(BatchFailure(str(error)), driver=asked.driver))])
+            asked.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=asked.driver))])
             raise
         if asked.store is not None and self.engine.supervised:
             asked.store.loaded(self.engine.sources(late=True))

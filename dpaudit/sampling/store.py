@@ -21,7 +21,7 @@ import numpy as np
 
 from dpaudit.errors import DpAuditError
 from dpaudit.sampling.canonical import digest_of
-from dpaudit.sampling.codec import Kept, decoded, encoded
+from dpaudit.sampling.codec import KeptShard, decoded, encoded
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done
 
@@ -93,9 +93,9 @@ class Asked:
         """How many processes have driven the audit before this one."""
         return 0 if self.store is None else self.store.driver
 
-    def held(self, work: Iterable[Shard], *, look: int = 0) -> dict[Shard, Kept]:
+    def held(self, work: Iterable[Shard], *, look: int = 0) -> dict[Shard, KeptShard]:
         """Those of the shards that are stored. Raises `ForeignShard` where another question was put there."""
-        found: dict[Shard, Kept] = {}
+        found: dict[Shard, KeptShard] = {}
         for shard in work:
             each = self._held.get((look, *_place(shard)))
             if each is None:
@@ -108,11 +108,11 @@ class Asked:
             found[shard] = decoded(each.kind, each.content)
         return found
 
-    def keep(self, found: Iterable[tuple[Shard, Kept]], *, look: int = 0) -> None:
+    def keep(self, found: Iterable[tuple[Shard, KeptShard]], *, look: int = 0) -> None:
         """Stores what came back, before anybody looks at it."""
         self.keep_looks([(look, shard, kept) for shard, kept in found])
 
-    def keep_looks(self, found: Sequence[tuple[int, Shard, Kept]]) -> None:
+    def keep_looks(self, found: Sequence[tuple[int, Shard, KeptShard]]) -> None:
         """Stores several looks at once: all of them or none."""
         if self.store is not None and found:
             self.store.keep(
@@ -127,7 +127,7 @@ def decided(asked: Asked, choose: Callable[[], int]) -> int:
     if held:
         return int(held[place].result[0])
     number = choose()
-    asked.keep([(place, Kept(np.array([number], np.int64), driver=asked.driver))])
+    asked.keep([(place, KeptShard(np.array([number], np.int64), driver=asked.driver))])
     return number
 
 
@@ -141,14 +141,24 @@ def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
     return type(mechanism).__qualname__, plain, digests
 
 
-def kept_of(done: Done, pool: str, driver: int, lost: int = 0) -> list[tuple[Shard, Kept]]:
+def kept_of(done: Done, pool: str, driver: int, lost: int = 0) -> list[tuple[Shard, KeptShard]]:
     """The shards of a task that came back, each with the time and the place of the task."""
     runs = sum(shard.runs for shard, _ in done.results)
-    return [(shard, Kept(result, done.seconds, runs, pool, driver, lost)) for shard, result in done.results]
+    return [(shard, KeptShard(result, done.seconds, runs, pool, driver, lost)) for shard, result in done.results]
 
 
 def _place(shard: Shard) -> tuple[int, int, int]:
     return int(shard.stage), shard.pair, shard.index
 
 
-__all__ = ["Asked", "ForeignShard", "Kept", "Recorder", "ShardStore", "StoredShard", "decided", "identity", "kept_of"]
+__all__ = [
+    "Asked",
+    "ForeignShard",
+    "KeptShard",
+    "Recorder",
+    "ShardStore",
+    "StoredShard",
+    "decided",
+    "identity",
+    "kept_of",
+]

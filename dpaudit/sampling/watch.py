@@ -70,13 +70,13 @@ class Watch:
         """The number of sets of `main` and of each of `extra`: 1 for an event, the number of bins of a partition."""
         return tuple(member.sets for member in (self.main, *self.extra))
 
-    def begin(self, shard: Shard, space: Bytes) -> Look:
+    def begin(self, shard: Shard, space: Bytes) -> ShardCounter:
         """What takes the outputs of one shard; `space` is memory of two bytes a run for as long as it does."""
-        return Look(self, shard.runs, space, printed=shard.index < PRINTED_SHARDS)
+        return ShardCounter(self, shard.runs, space, printed=shard.index < PRINTED_SHARDS)
 
     def __call__(self, first: Sample, second: Sample) -> Counts:
         """The counts of outputs whose order is not known: hits and runs alone."""
-        look = Look(self, 0, np.empty(0, np.uint8))
+        look = ShardCounter(self, 0, np.empty(0, np.uint8))
         for side, sample in enumerate((first, second)):
             for part, size in enumerate(self.sizes):
                 state = self._member(part).state(sample.outputs)
@@ -89,7 +89,7 @@ class Watch:
 
     def mixed(self, outputs: Outputs, second: Bools) -> Counts:
         """The counts of outputs that stand in the order of their runs, as one shard."""
-        look = Look(self, outputs.runs, np.empty(2 * outputs.runs, np.uint8))
+        look = ShardCounter(self, outputs.runs, np.empty(2 * outputs.runs, np.uint8))
         look.sides[:] = second
         look.fill(0, outputs)
         return look.counts()
@@ -122,7 +122,7 @@ class Watch:
         return (self.main, *self.extra)[part]
 
 
-class Look:
+class ShardCounter:
     """The states and sides of a shard while it runs; `fill` takes them in any order, `counts` reduces them."""
 
     def __init__(self, watch: Watch, runs: int, space: Bytes, *, printed: bool = True) -> None:

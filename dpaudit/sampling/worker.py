@@ -29,7 +29,7 @@ from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
-from dpaudit.sampling.watch import Look, Watch
+from dpaudit.sampling.watch import ShardCounter, Watch
 
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
@@ -157,7 +157,7 @@ class Worker:
     # --- the two ways to run --------------------------------------------------------------------------------
 
     def _per_run(
-        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: Look | None
+        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: ShardCounter | None
     ) -> list[Any]:
         parts: list[Any] = []
         table = self._octets(shard.pair)
@@ -204,7 +204,7 @@ class Worker:
         return self.tally if self.tally.recurring else None
 
     def _batched(
-        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: Look | None
+        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: ShardCounter | None
     ) -> list[Any]:
         parts: list[Any] = []
         size = max(BATCH, self.opened.smallest_batch)

@@ -14,7 +14,7 @@ from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Every, Given, choice_of, curved
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.inputs import checked
-from dpaudit.scores.question import DESIGNS, MANY, ONE, Question
+from dpaudit.scores.question import DESIGNS, MANY, ONE, ScoresQuestion
 from dpaudit.scores.result import INTERVALS, Estimate, ScoresResult
 
 EVENTS = ("in", "out", "both")
@@ -25,7 +25,7 @@ BAND_POINTS = 200  # corners of the band that a result keeps
 class Method:
     """A method: what computes it, the designs it is valid for, and whether it needs the scores themselves."""
 
-    compute: Callable[[Question], Any]
+    compute: Callable[[ScoresQuestion], Any]
     designs: tuple[str, ...] = DESIGNS
     scores: bool = False
 
@@ -117,7 +117,7 @@ def audit_scores(
         _one_of("event", event, EVENTS)
     if interval == "upper" and stated is not None:
         raise InvalidSpec('interval="upper" refutes no claim: take "lower" or "two-sided", or leave out the claim')
-    question = Question(
+    question = ScoresQuestion(
         inside=inside,
         outside=outside,
         given_counts=counts,
@@ -143,7 +143,7 @@ def audit_scores(
     return _result(question, tuple(estimates))
 
 
-def _result(question: Question, estimates: tuple[Estimate, ...]) -> ScoresResult:
+def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> ScoresResult:
     judged = question.judged[0]
     known = question.given_counts is not None
     sizes = (
@@ -173,14 +173,14 @@ def _result(question: Question, estimates: tuple[Estimate, ...]) -> ScoresResult
     )
 
 
-def _corners(question: Question) -> tuple[tuple[float, float], ...]:
+def _corners(question: ScoresQuestion) -> tuple[tuple[float, float], ...]:
     curve = roc.roc(question.inside, question.outside)
     places = roc.hull(curve)
     x, y = curve.fp[places] / curve.others, 1.0 - curve.tp[places] / curve.members
     return tuple(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _band(question: Question) -> tuple[tuple[float, float], ...]:
+def _band(question: ScoresQuestion) -> tuple[tuple[float, float], ...]:
     import numpy as np
 
     fpr, fnr = many_run.bands(question.inside, question.outside, 1.0 - question.confidence)
@@ -188,7 +188,7 @@ def _band(question: Question) -> tuple[tuple[float, float], ...]:
     return tuple(zip(fpr[kept].tolist(), fnr[kept].tolist(), strict=True))
 
 
-def _names(methods: Iterable[str] | str | None, question: Question, delta_given: bool) -> tuple[str, ...]:
+def _names(methods: Iterable[str] | str | None, question: ScoresQuestion, delta_given: bool) -> tuple[str, ...]:
     """The methods asked for; those that this design, or counts alone, do not allow are refused by name."""
     every = isinstance(question.choice, Every) and question.given_counts is None
     # with no part to choose on, a curved claim has no frozen offset unless delta is given

@@ -10,14 +10,14 @@ from dpaudit.claims import ApproximateDP
 from dpaudit.scores import many_run, one_run, one_run_f
 from dpaudit.scores.choice import Every, MultiSplit, curved
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.question import Judged, Question
+from dpaudit.scores.question import Judged, ScoresQuestion
 from dpaudit.scores.region import epsilon_of
 from dpaudit.scores.result import CERTIFIED, Estimate
 
 LEVELS = 3  # of the numbers of guesses that the recursion, which is slow, looks at
 
 
-def exact(question: Question) -> Estimate:
+def exact(question: ScoresQuestion) -> Estimate:
     """The exact unconditional test of the frozen rule; several splits by the median at half the error probability."""
 
     def one(judged: Judged, alpha: float) -> tuple[float, float]:
@@ -26,7 +26,7 @@ def exact(question: Question) -> Estimate:
     return _by_splits("exact", question, one)
 
 
-def clopper_pearson(question: Question) -> Estimate:
+def clopper_pearson(question: ScoresQuestion) -> Estimate:
     """Two Clopper-Pearson limits, each at half the error probability; with `Every`, at all ranks at once."""
     claim, delta = question.claim, question.delta
     if isinstance(question.choice, Every):
@@ -46,7 +46,7 @@ def clopper_pearson(question: Question) -> Estimate:
     return replace(made, upper=many_run.clopper_pearson_upper(judged.counts, made.delta or 0.0, question.alpha))
 
 
-def one_run_pure(question: Question) -> Estimate:
+def one_run_pure(question: ScoresQuestion) -> Estimate:
     """Steinke, Nasr & Jagielski's bound from one run, with the correction for delta of `one_run`."""
     claim, delta = question.claim, question.delta
     tried, alpha = question.guessed, question.alpha
@@ -66,7 +66,7 @@ def one_run_pure(question: Question) -> Estimate:
     return _estimate("one-run", question, one_run.WITHIN, lower, None if claim is None else p, detail)
 
 
-def one_run_curve(question: Question) -> Estimate:
+def one_run_curve(question: ScoresQuestion) -> Estimate:
     """Mahloujifar, Melis & Chaudhuri's recursion against the claim's own curve, or (epsilon, delta) without a claim."""
     claim, delta = question.claim, question.delta
     tried = f_guesses(question)
@@ -90,7 +90,7 @@ def one_run_curve(question: Question) -> Estimate:
     return _estimate("one-run-f", question, one_run.WITHIN, lower, p, detail)
 
 
-def f_guesses(question: Question) -> tuple[Guesses, ...]:
+def f_guesses(question: ScoresQuestion) -> tuple[Guesses, ...]:
     """Guesses for the recursion, which needs their number fixed: as given, all canaries, or a short grid."""
     if question.guesses is not None or (len(question.guessed) == 1 and question.guessed[0].fixed):
         return question.guessed
@@ -102,13 +102,13 @@ def f_guesses(question: Question) -> tuple[Guesses, ...]:
     return question.fixed_guesses(ends[: 3 * LEVELS])
 
 
-def _frozen_own(question: Question, judged: Judged, lower: float, alpha: float) -> float:
+def _frozen_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:
     """The bound in a curved claim's own parameter, at the offset that was frozen with the rule."""
     assert question.claim is not None
     return float(question.claim.lower(lower, _offset(question, judged)))
 
 
-def _limits_own(question: Question, judged: Judged, lower: float, alpha: float) -> float:
+def _limits_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:
     """The same from two limits that hold together: then every tangent does, and the best may be taken afterwards."""
     claim, best = question.claim, 0.0
     assert claim is not None
@@ -120,7 +120,7 @@ def _limits_own(question: Question, judged: Judged, lower: float, alpha: float) 
     return best
 
 
-def _by_splits(method: str, question: Question, one: Any, own: Any = _frozen_own) -> Estimate:
+def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _frozen_own) -> Estimate:
     judged, claim = question.judged, question.claim
     detail: dict[str, Any]
     if isinstance(question.choice, MultiSplit) and question.given_counts is None:
@@ -145,7 +145,7 @@ def _by_splits(method: str, question: Question, one: Any, own: Any = _frozen_own
 
 
 def _estimate(
-    method: str, question: Question, assumption: str, lower: float, p: float | None, detail: dict[str, Any]
+    method: str, question: ScoresQuestion, assumption: str, lower: float, p: float | None, detail: dict[str, Any]
 ) -> Estimate:
     return Estimate(
         method=method,
@@ -160,6 +160,6 @@ def _estimate(
     )
 
 
-def _offset(question: Question, judged: Judged) -> float:
+def _offset(question: ScoresQuestion, judged: Judged) -> float:
     rule = judged.rule
     return question.delta if rule is None or rule.offset is None else rule.offset

@@ -86,7 +86,7 @@ def choice_of(threshold: Any, split: Any, splits: Any, one_run: bool = False) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ThresholdRule:
     """A frozen attack: "in" where the score is at least `threshold`, or where it is below it (`high` is False).
 
     `event` is the guess whose two rates are compared: "in" (members are the likelier side) or "out" (the others are).
@@ -126,7 +126,9 @@ def parts(in_scores: Any, out_scores: Any, fraction: float, rng: Any) -> tuple[A
     return found[0][0], found[1][0], found[0][1], found[1][1]
 
 
-def choose(chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float, alpha: float, claim: Any) -> Rule:
+def choose(
+    chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float, alpha: float, claim: Any
+) -> ThresholdRule:
     """The rule with the best bound that `sizes` (members, others) to judge would give at the rates seen here.
 
     Both directions and both guesses are tried. The rates are smoothed by half a hit, the bounds are Clopper-Pearson's
@@ -143,7 +145,7 @@ def choose(chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float
     fpr = (curve.fp[places] + 0.5) / (curve.others + 1.0)
     # both parts are uncertain: sizes as for a difference of the two, which is wary of luck in a small part
     n_in, n_out = (own * seen / (own + seen) for own, seen in zip(sizes, (curve.members, curve.others), strict=True))
-    best: tuple[float, Rule] | None = None
+    best: tuple[float, ThresholdRule] | None = None
     for high in (True, False):
         for event in ("in", "out"):
             likely, rare = (tpr, fpr) if event == "in" else (1.0 - fpr, 1.0 - tpr)
@@ -160,7 +162,7 @@ def choose(chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float
                 # the tangent where the certificate will end: at the plain rates it may leave no epsilon to certify
                 there = (q[at], p[at]) if p[at] > q[at] else (rare[at], likely[at])
                 offset = delta if not curved(claim) else float(claim.delta_through(float(there[0]), float(there[1])))
-                best = float(worth[at]), Rule(float(curve.thresholds[places][at]), high, event, offset)
+                best = float(worth[at]), ThresholdRule(float(curve.thresholds[places][at]), high, event, offset)
     assert best is not None
     return best[1]
 

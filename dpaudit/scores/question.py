@@ -11,7 +11,7 @@ from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import one_run
 from dpaudit.scores.bootstrap import Bootstrap
-from dpaudit.scores.choice import Choice, Every, Given, MultiSplit, Rule, Split, choose, parts
+from dpaudit.scores.choice import Choice, Every, Given, MultiSplit, Split, ThresholdRule, choose, parts
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.one_run import Guesses
 
@@ -22,13 +22,13 @@ MANY, ONE = DESIGNS = ("many-run", "one-run")
 class Judged:
     """A frozen rule and its counts on scores that did not choose it; `event` is what the exact test compares."""
 
-    rule: Rule | None
+    rule: ThresholdRule | None
     counts: AttackCounts
     event: str
 
 
 @dataclass(frozen=True)
-class Question:
+class ScoresQuestion:
     """Everything that a method may look at. `inside` and `outside` are None where only counts are known."""
 
     inside: Any
@@ -70,7 +70,7 @@ class Question:
         if self.given_counts is not None:
             return (Judged(None, self.given_counts, self.event),)
         if isinstance(self.choice, Given):
-            rule = Rule(self.choice.threshold, offset=self.delta)
+            rule = ThresholdRule(self.choice.threshold, offset=self.delta)
             return (Judged(rule, rule.counts(self.inside, self.outside), self.event),)
         choice = Split() if isinstance(self.choice, Every) else self.choice
         return tuple(self._split(choice.fraction, rng) for rng in self._generators(choice))

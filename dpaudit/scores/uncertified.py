@@ -11,34 +11,34 @@ from dpaudit.scores import gaussian, many_run, one_run, one_run_f, posterior, ra
 from dpaudit.scores.certified import f_guesses
 from dpaudit.scores.choice import Every
 from dpaudit.scores.posterior import Posterior
-from dpaudit.scores.question import Question
+from dpaudit.scores.question import ScoresQuestion
 from dpaudit.scores.region import epsilon_of
 from dpaudit.scores.result import APPROXIMATE, BAYESIAN, CERTIFIED, MODEL, POINT, Estimate
 
 SAMPLES = "the scores of each side are independent draws from one law"
 
 
-def jeffreys(question: Question) -> Estimate:
+def jeffreys(question: ScoresQuestion) -> Estimate:
     """Equal-tailed Jeffreys intervals of the two error rates, carried through the region."""
     counts, delta = question.judged[0].counts, question.delta
     low, high = posterior.jeffreys(counts, delta, 2.0 * question.alpha)
     return _interval(question, "jeffreys", BAYESIAN, f"a Jeffreys prior for each error rate; {SAMPLES}", low, high)
 
 
-def joint_beta(question: Question) -> Estimate:
+def joint_beta(question: ScoresQuestion) -> Estimate:
     """Quantiles of the posterior of epsilon, two independent Betas."""
     return _joint(question, "joint-beta", "independent Jeffreys priors for the two error rates")
 
 
-def joint_dirichlet(question: Question) -> Estimate:
+def joint_dirichlet(question: ScoresQuestion) -> Estimate:
     """Quantiles of the posterior of epsilon, four cells with one Dirichlet: the same numbers as joint-beta."""
     return _joint(question, "joint-dirichlet", "one Dirichlet(1/2, 1/2, 1/2, 1/2) prior for the four cells")
 
 
-def ratio(name: str) -> Callable[[Question], Estimate]:
+def ratio(name: str) -> Callable[[ScoresQuestion], Estimate]:
     """One of the approximate intervals for a ratio of two rates."""
 
-    def method(question: Question) -> Estimate:
+    def method(question: ScoresQuestion) -> Estimate:
         from scipy.special import ndtri
 
         if question.delta != 0.0:
@@ -51,7 +51,7 @@ def ratio(name: str) -> Callable[[Question], Estimate]:
     return method
 
 
-def gaussian_dp(question: Question) -> Estimate:
+def gaussian_dp(question: ScoresQuestion) -> Estimate:
     """The epsilon of the Gaussian curve that the error rates refute; certified for mu, a model for epsilon."""
     every = isinstance(question.choice, Every) and question.given_counts is None
     if every:
@@ -64,14 +64,14 @@ def gaussian_dp(question: Question) -> Estimate:
     return _gaussian(question, "gaussian", many_run.WITHIN, mu, gaussian.mu_of(c.fpr, c.fn / c.members))
 
 
-def one_run_gaussian(question: Question) -> Estimate:
+def one_run_gaussian(question: ScoresQuestion) -> Estimate:
     """The one-run recursion against the Gaussian family, read as an epsilon at delta."""
     tried = f_guesses(question)
     mu = max(one_run_f.largest_refuted(each, gaussian.region, question.alpha / len(tried)) for each in tried)
     return _gaussian(question, "one-run-gaussian", one_run.WITHIN, mu, None)
 
 
-def _gaussian(question: Question, method: str, within: str, mu: float, plain: float | None) -> Estimate:
+def _gaussian(question: ScoresQuestion, method: str, within: str, mu: float, plain: float | None) -> Estimate:
     """A bound on mu, which needs no model; at a delta above 0 the epsilon of that curve, which does."""
     shared: dict[str, Any] = {"method": method, "confidence": question.confidence}
     if question.delta == 0.0:
@@ -89,7 +89,7 @@ def _gaussian(question: Question, method: str, within: str, mu: float, plain: fl
     )
 
 
-def raw_counts(question: Question) -> Estimate:
+def raw_counts(question: ScoresQuestion) -> Estimate:
     """The largest plain log ratio over the thresholds with enough counts."""
 
     def measure(inside: Any, outside: Any) -> float:
@@ -99,16 +99,16 @@ def raw_counts(question: Question) -> Estimate:
     return Estimate(**{**found, "delta": question.delta})
 
 
-def auroc(question: Question) -> Estimate:
+def auroc(question: ScoresQuestion) -> Estimate:
     """The area under the ROC curve; with the hull's in the detail."""
     hull = roc.hull_area(question.inside, question.outside)
     return Estimate(**_measured(question, "auroc", "auroc", roc.auroc, {"hull": hull}))
 
 
-def tpr_at_fpr(fpr: float) -> Callable[[Question], Estimate]:
+def tpr_at_fpr(fpr: float) -> Callable[[ScoresQuestion], Estimate]:
     """The true positive rate at one false positive rate."""
 
-    def method(question: Question) -> Estimate:
+    def method(question: ScoresQuestion) -> Estimate:
         found = _measured(
             question, "tpr-at-fpr", f"tpr at fpr {fpr:g}", lambda a, b: roc.tpr_at(a, b, fpr), {"fpr": fpr}
         )
@@ -117,7 +117,7 @@ def tpr_at_fpr(fpr: float) -> Callable[[Question], Estimate]:
     return method
 
 
-def max_accuracy(question: Question) -> Estimate:
+def max_accuracy(question: ScoresQuestion) -> Estimate:
     """The best accuracy of a threshold, with an upper limit that holds for all thresholds at once."""
     inside, outside, share = question.inside, question.outside, question.prevalence
     value = roc.best_accuracy(inside, outside, share)
@@ -136,14 +136,14 @@ def max_accuracy(question: Question) -> Estimate:
     )
 
 
-def _joint(question: Question, method: str, prior: str) -> Estimate:
+def _joint(question: ScoresQuestion, method: str, prior: str) -> Estimate:
     law = Posterior(question.judged[0].counts)
     low = law.quantile(question.alpha, question.delta) if question.wants_lower else 0.0
     high = law.quantile(1.0 - question.alpha, question.delta) if question.wants_upper else math.inf
     return _interval(question, method, BAYESIAN, f"{prior}; {SAMPLES}", low, high)
 
 
-def _interval(question: Question, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:
+def _interval(question: ScoresQuestion, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:
     c = question.judged[0].counts
     return Estimate(
         method=method,
@@ -159,7 +159,7 @@ def _interval(question: Question, method: str, label: str, assumption: str, low:
 
 
 def _measured(
-    question: Question, method: str, quantity: str, measure: Callable[[Any, Any], float], detail: dict[str, Any]
+    question: ScoresQuestion, method: str, quantity: str, measure: Callable[[Any, Any], float], detail: dict[str, Any]
 ) -> dict[str, Any]:
     """The fields of a plain estimate, with a bootstrap interval where one is asked for."""
     inside, outside = question.inside, question.outside

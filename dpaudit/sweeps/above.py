@@ -20,7 +20,7 @@ RIGOROUS = (Arithmetic.RATIONAL, Arithmetic.BALLS)
 
 
 @dataclass(frozen=True, slots=True)
-class Above:
+class UpperBounds:
     """Upper bounds on a question's loss, and why the methods that gave none did not."""
 
     uppers: tuple[UpperBound, ...] = ()
@@ -40,22 +40,22 @@ class Above:
         return low == high or (high < math.inf and high - low <= CLOSE * high)
 
 
-def above_of(point: Point) -> Above:
+def above_of(point: Point) -> UpperBounds:
     """The bounds that the mechanism's source, and the pair, give; runs nothing of the mechanism."""
     if point.mechanism is None:
-        return Above(why=point.error)
+        return UpperBounds(why=point.error)
     if isinstance(point.mechanism, Command):
-        return Above(why="there is no source to read")
+        return UpperBounds(why="there is no source to read")
     pair = point.pair if isinstance(point.pair, AdjacentPair) else None
     if pair is not None and pair.distance != 1:
-        return Above(why=f"the datasets are {pair.distance} steps apart; proofs are about neighbours")
+        return UpperBounds(why=f"the datasets are {pair.distance} steps apart; proofs are about neighbours")
     try:
         wanted = Wanted(claim=point.claim, pair=pair, runs=0, confidence=point.confidence, seed=point.seed)
         with Engine(1) as engine:
             found = run_bracket(_target(point.mechanism), wanted, engine).bracket
     except DpAuditError as error:
-        return Above(why=str(error))
-    return Above(found.uppers, "; ".join(found.reasons) or "no method applies")
+        return UpperBounds(why=str(error))
+    return UpperBounds(found.uppers, "; ".join(found.reasons) or "no method applies")
 
 
 def _target(mechanism: Any) -> Any:

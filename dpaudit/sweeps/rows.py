@@ -20,7 +20,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Arithmetic, UpperBound
 from dpaudit.results.verdict import Verdict
-from dpaudit.sweeps.above import Above
+from dpaudit.sweeps.above import UpperBounds
 from dpaudit.sweeps.grid import Point
 
 PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
@@ -89,7 +89,7 @@ def row_of(
     point: Point,
     result: AuditResult | None,
     *,
-    above: Above | None = None,
+    above: UpperBounds | None = None,
     from_ledger: bool = False,
     error: str | None = None,
 ) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _same_delta(own: Any, point: Point) -> bool:
     return own.parameter != "epsilon" or (point.claim is not None and own.delta == point.claim.delta)
 
 
-def _bounded(result: AuditResult | None, above: Above | None, delta: float) -> dict[str, Any]:
+def _bounded(result: AuditResult | None, above: UpperBounds | None, delta: float) -> dict[str, Any]:
     """The bounds from above that hold at `delta`: of the result, and those that were computed for this question."""
     found: list[UpperBound] = [] if above is None else list(above.uppers)
     if (

@@ -15,7 +15,7 @@ from dpaudit.mechanisms import Imported
 from dpaudit.pairs.data import digest
 from dpaudit.results.result import AuditResult
 from dpaudit.sampling import SILENT, Engine, Progress
-from dpaudit.sweeps.above import Above, above_of
+from dpaudit.sweeps.above import UpperBounds, above_of
 from dpaudit.sweeps.grid import Grid, Point, failure, points
 from dpaudit.sweeps.rows import row_of
 
@@ -56,7 +56,7 @@ def run_points(
     `prove`, each question is bounded from above too, once for all its runs and seeds.
     """
     engines = _Engines(make_engine)
-    known: dict[str, Above] = {}
+    known: dict[str, UpperBounds] = {}
     try:
         for point in points(grid):
             begins(point)
@@ -66,7 +66,7 @@ def run_points(
         engines.close()
 
 
-def _answer(point: Point, engines: _Engines, store: Store | None, progress: Progress, above: Above | None) -> Row:
+def _answer(point: Point, engines: _Engines, store: Store | None, progress: Progress, above: UpperBounds | None) -> Row:
     if point.mechanism is None or point.error is not None:
         return Row(point, row_of(point, None, above=above))
     try:
@@ -86,10 +86,10 @@ def _answer(point: Point, engines: _Engines, store: Store | None, progress: Prog
     return Row(point, row_of(point, result, above=above, from_ledger=found is not None), result)
 
 
-def _above(point: Point, known: dict[str, Above]) -> Above:
+def _above(point: Point, known: dict[str, UpperBounds]) -> UpperBounds:
     """The bounds of a point's question; computed once for the points that share mechanism, claim and pair."""
     if point.mechanism is None or point.claim is None or point.error is not None:
-        return Above()
+        return UpperBounds()
     opened = point.pair.open() if hasattr(point.pair, "open") else getattr(point.pair, "reference", "")
     asked = [point.name, repr(point.mechanism), dict(point.parameters), point.claim.to_dict(), digest(opened)]
     key = json.dumps(asked, default=repr)
@@ -97,7 +97,7 @@ def _above(point: Point, known: dict[str, Above]) -> Above:
         try:
             known[key] = above_of(point)
         except Exception as error:  # a bound is an addition: without it the audit still has its row
-            known[key] = Above(why=f"internal error: {failure(error)}")
+            known[key] = UpperBounds(why=f"internal error: {failure(error)}")
     return known[key]
 
 

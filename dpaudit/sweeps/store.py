@@ -12,7 +12,7 @@ from types import FunctionType
 import dpaudit.version
 from dpaudit.auditing.known import comes_with_us
 from dpaudit.auditing.spec import AuditSpec
-from dpaudit.ledger.results import Ledger, Record
+from dpaudit.ledger.results import Ledger, LedgerRecord
 from dpaudit.mechanisms import Imported
 from dpaudit.results.provenance import versions
 from dpaudit.results.question import spec_hash
@@ -35,7 +35,7 @@ class LedgerStore:
     def __init__(self, ledger: Ledger | None, record: Callable[[AuditResult], object] | None = None) -> None:
         self._ledger = ledger
         self._record = record
-        self._known: dict[str, dict[int, Record]] = {}
+        self._known: dict[str, dict[int, LedgerRecord]] = {}
         self._asked: str | None = None  # the code of the question that was looked for last
         self._files: Files = {}
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 from dpaudit.auditing import calibration
-from dpaudit.auditing.calibration import Case, Line, calibrate, cases, claims
+from dpaudit.auditing.calibration import CalibrationCase, CalibrationLine, calibrate, cases, claims
 from dpaudit.certify import certifier_named, suited
 from dpaudit.claims import FORMS, ApproximateDP, PureDP
 from dpaudit.cli.group import exit_code
@@ -23,8 +23,8 @@ SMALL = tuple(case for case in cases() if case.pairs in (1, case.certified))
 
 
 @for_each("case", SMALL, ids=[f"{c.name}-{c.certifier.name}-{c.stopping}" for c in SMALL])
-def test_the_rate_is_as_stated(case: Case) -> None:
-    """`Line.kept` fails by chance once in 10^6: the limit is the binomial quantile."""
+def test_the_rate_is_as_stated(case: CalibrationCase) -> None:
+    """`CalibrationLine.kept` fails by chance once in 10^6: the limit is the binomial quantile."""
     (line,) = calibrate((case,), repeats=REPEATS, runs=RUNS, n_jobs=1)
     assert line.kept, line
     assert line.fraction is None or 0.5 < line.fraction < 1.5
@@ -38,7 +38,7 @@ def test_every_form_certifier_and_stopping_is_there() -> None:
 
 
 @for_each("case", cases(), ids=range(len(cases())))
-def test_the_point_lies_on_the_boundary(case: Case) -> None:
+def test_the_point_lies_on_the_boundary(case: CalibrationCase) -> None:
     q, p = case.point()
     claim = case.claim.at_distance(case.distance)
     assert claim.max_probability(q) * (1 - 2e-9) <= p <= claim.max_probability(q) * (1 + 1e-12)
@@ -47,7 +47,7 @@ def test_the_point_lies_on_the_boundary(case: Case) -> None:
 def test_a_rate_above_the_stated_one_is_seen() -> None:
     """The audits of a claim below the truth: refuted far more often than chance explains."""
 
-    class Broken(Case):
+    class Broken(CalibrationCase):
         def point(self) -> tuple[float, float]:
             return 0.1, 0.9
 
@@ -57,13 +57,13 @@ def test_a_rate_above_the_stated_one_is_seen() -> None:
 
 
 def test_a_line_does_not_depend_on_the_workers() -> None:
-    case = Case("ApproximateDP", ApproximateDP(1.0, 0.01), certifier_named("coin-flip"))
+    case = CalibrationCase("ApproximateDP", ApproximateDP(1.0, 0.01), certifier_named("coin-flip"))
     one, two = (list(calibrate((case,), repeats=12, runs=RUNS, n_jobs=jobs)) for jobs in (1, 2))
     assert one == two
 
 
 def test_the_limits_and_the_interval_are_binomial() -> None:
-    line = Line(cases()[0], 2_000, 2_000, 100, 0, 1.0)
+    line = CalibrationLine(cases()[0], 2_000, 2_000, 100, 0, 1.0)
     assert line.allowed == 149
     exact = binomtest(100, 2_000).proportion_ci(0.95, method="exact")
     assert line.interval == pytest.approx((exact.low, exact.high), rel=1e-6)

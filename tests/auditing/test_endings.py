@@ -14,7 +14,7 @@ from dpaudit.events import event_from_dict
 from dpaudit.outputs import ABSENT, Outputs, concatenate
 from dpaudit.results.stored import load
 from dpaudit.results.wording import assertion
-from dpaudit.sampling.codec import Kept, decoded, encoded
+from dpaudit.sampling.codec import KeptShard, decoded, encoded
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.worker import run_each
 
@@ -119,7 +119,7 @@ def test_notes_are_of_the_first_exception_of_each_type_and_survive_every_way() -
 
     one, other = (encode_objects(run_each(raising, iter(range(*ends)), None)) for ends in ((0, 6), (6, 12)))  # type: ignore[arg-type]
     joined = concatenate([one, other])
-    for found in (one, joined, joined.take(joined.column(()).tokens != 0), decoded(*encoded(Kept(joined))).result):
+    for found in (one, joined, joined.take(joined.column(()).tokens != 0), decoded(*encoded(KeptShard(joined))).result):
         assert isinstance(found, Outputs)
         assert {label: note.split(" (")[0] for label, note in found.notes.items()} == {
             "raised KeyError": "\"'at 1'\"",

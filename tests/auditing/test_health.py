@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, UnsoundAudit, audit, batched
-from dpaudit.auditing.health import Seen, Twins, judge
+from dpaudit.auditing.health import SeenBy, Twins, judge
 from dpaudit.auditing.health.checks import TESTS
 from dpaudit.auditing.health.pilot import constants, pilot_looks
 from dpaudit.auditing.health.processes import processes_needed
@@ -111,12 +111,12 @@ def test_stored_health_is_the_same_health() -> None:
 
 
 def test_processes_speak_for_constant_outputs() -> None:
-    health = judge(None, processes=[Seen(-40.0, "an answer is kept")])
+    health = judge(None, processes=[SeenBy(-40.0, "an answer is kept")])
     assert alarms(health) == ["constant outputs"]
-    assert judge(None, processes=[Seen(-10.0, "an answer is kept")]).sound
-    edge = Seen(-16.0, "an answer is kept")  # 1.1e-7, and the check's level is 1.4e-7
+    assert judge(None, processes=[SeenBy(-10.0, "an answer is kept")]).sound
+    edge = SeenBy(-16.0, "an answer is kept")  # 1.1e-7, and the check's level is 1.4e-7
     assert not judge(None, processes=[edge]).sound
-    assert judge(None, processes=[edge, Seen(0.0, "")]).sound  # two witnesses share it, and so do two ends
+    assert judge(None, processes=[edge, SeenBy(0.0, "")]).sound  # two witnesses share it, and so do two ends
     assert judge(None, processes=[edge], ends=2).sound
 
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
 from dpaudit.auditing.searching.look import PILOT_RUNS, Candidate, excess
 from dpaudit.auditing.searching.screening import budget, cautious, goal, goal_at, screen
-from dpaudit.auditing.searching.search import Found, find_witness
+from dpaudit.auditing.searching.search import FoundWitness, find_witness
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
@@ -49,7 +49,7 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-def search(engine: Engine, spec: ResolvedSpec) -> Found:
+def search(engine: Engine, spec: ResolvedSpec) -> FoundWitness:
     with engine.session(spec.mechanism, spec.pairs, spec.seed, None) as session:
         session.per_run = False
         return find_witness(spec, session, SILENT, spent=0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.cli.progress import Lines
+from dpaudit.cli.progress import PlainLines
 from tests.doors.conftest import Outcome, spec
 
 Run = Callable[..., Outcome]
@@ -22,7 +22,7 @@ Write = Callable[..., str]
 
 def test_lines_come_at_most_every_few_seconds() -> None:
     now, said = [100.0], []
-    lines = Lines(2, write=said.append, clock=lambda: now[0])
+    lines = PlainLines(2, write=said.append, clock=lambda: now[0])
     lines.audit(1, "first")
     for stage in ("search", "certify"):
         lines.begin(stage, 1_000)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LowestBit, OnGrid, Part, TrailingZeros, exponents
+from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.events.search.bits import MOST, bit_binning, bit_features, without_bits
@@ -174,7 +174,7 @@ def test_each_feature_without_bits_is_blind_to_them() -> None:
     cleared = (values.view(np.uint64) & ~np.uint64(0xFF)).view(np.float64)
     for feature in bit_features(column_of(values)):
         blind = without_bits(feature)
-        assert isinstance(blind, FirstBit | Part)
+        assert isinstance(blind, FirstBit | LinePart)
         assert blind.wanted == feature.wanted
         assert np.array_equal(blind.column(column_of(values)).values, blind.column(column_of(cleared)).values)
         assert not np.array_equal(

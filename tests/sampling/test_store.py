@@ -19,7 +19,7 @@ from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.sampling import Engine, Stage, StoredShard, Watch, shards
 from dpaudit.sampling.canonical import digest_of
-from dpaudit.sampling.codec import BatchFailure, Kept, UnreadableShard, decoded, encoded
+from dpaudit.sampling.codec import BatchFailure, KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.pools import InProcess, LostWorker
 from dpaudit.sampling.store import ForeignShard
@@ -108,14 +108,14 @@ def test_outputs_come_back_bit_for_bit(objects: list[Any]) -> None:
     whole = encode_objects(objects)
     half = np.arange(whole.runs) % 2 == 0
     pilot = Pilot(whole.take(half), whole.take(~half), half, (whole.runs,))
-    back = decoded(*encoded(Kept(pilot, 0.1 + 0.2, 7, "loky", 3)))
+    back = decoded(*encoded(KeptShard(pilot, 0.1 + 0.2, 7, "loky", 3)))
     assert (back.seconds, back.runs, back.pool, back.driver) == (0.1 + 0.2, 7, "loky", 3)
     assert same_outputs(back.result.first, pilot.first)
     assert same_outputs(back.result.second, pilot.second)
     assert back.result.sides.dtype == np.bool_
     assert back.result.sides.tolist() == half.tolist()
     assert back.result.sizes == pilot.sizes
-    assert same_outputs(decoded(*encoded(Kept(whole))).result, whole)
+    assert same_outputs(decoded(*encoded(KeptShard(whole))).result, whole)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, ">f8", np.uint8, np.int32])
@@ -123,15 +123,15 @@ def test_arrays_of_every_type_keep_it(dtype: Any) -> None:
     from dpaudit.outputs import Column
 
     values = np.array([1, 2, 3, 4, 5, 6], dtype)[::2]
-    back = decoded(*encoded(Kept(Outputs(3, {("a", 2): Column(values)})))).result
+    back = decoded(*encoded(KeptShard(Outputs(3, {("a", 2): Column(values)})))).result
     assert back.columns[("a", 2)].values.dtype == values.dtype
     assert back.columns[("a", 2)].values.tolist() == values.tolist()
 
 
 def test_what_was_not_stored_is_not_read() -> None:
-    kind, content = encoded(Kept(np.arange(6).reshape(2, 3)))
+    kind, content = encoded(KeptShard(np.arange(6).reshape(2, 3)))
     assert decoded(kind, content).result.tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert decoded(*encoded(Kept(BatchFailure("no\ud800")))).result.message == "no\ud800"
+    assert decoded(*encoded(KeptShard(BatchFailure("no\ud800")))).result.message == "no\ud800"
     for length in range(len(content)):
         with pytest.raises(UnreadableShard):
             decoded(kind, content[:length])
@@ -142,7 +142,7 @@ def test_what_was_not_stored_is_not_read() -> None:
         decoded(kind, content + b"\0")
     for value in ({"a": 1}, np.array(["text"]), object()):
         with pytest.raises(TypeError):
-            encoded(Kept(value))
+            encoded(KeptShard(value))
 
 
 def test_a_digest_is_of_the_question_alone() -> None:

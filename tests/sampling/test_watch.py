@@ -18,7 +18,7 @@ from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.order import CALLS, OF_CALL, printed, summary, words
 from dpaudit.sampling.streams import Shard
-from dpaudit.sampling.watch import Look
+from dpaudit.sampling.watch import ShardCounter
 
 PAIR = (AdjacentPair(0.0, 1.0),)
 
@@ -241,7 +241,7 @@ def test_only_the_first_shards_are_printed() -> None:
     space = np.empty(20, np.uint8)
     looks = [watch.begin(Shard(Stage.CERTIFY, 0, index, 10), space) for index in (0, 255, 256)]
     assert [len(look.words) for look in looks] == [10, 10, 0]
-    assert isinstance(looks[0], Look)
+    assert isinstance(looks[0], ShardCounter)
 
 
 # --- pilots ------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """Whether the experiment was sound: named checks that runs are independent, and runs in fresh processes."""
 
-from dpaudit.auditing.health.checks import NOTHING, Seen, Twins, judge
+from dpaudit.auditing.health.checks import NOTHING, SeenBy, Twins, judge
 
-__all__ = ["NOTHING", "Seen", "Twins", "judge"]
+__all__ = ["NOTHING", "SeenBy", "Twins", "judge"]

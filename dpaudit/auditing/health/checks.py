@@ -23,14 +23,14 @@ from dpaudit.sampling.order import Looked
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenBy:
     """What a test saw: ln of its p-value, and the words for it."""
 
     log_p: float
     finding: str
 
 
-NOTHING = Seen(0.0, "")
+NOTHING = SeenBy(0.0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def judge(
     *,
     pairs: int = 1,
     twins: Twins | None = None,
-    processes: Sequence[Seen] = (),
+    processes: Sequence[SeenBy] = (),
     ends: int = 1,
     level: float = LEVEL,
 ) -> Health:
@@ -93,24 +93,24 @@ def _joined(*parts: Pilot | None) -> Pilot | None:
     return Pilot.joined(known) if known else None
 
 
-def _check(name: str, parts: list[Seen], level: float, ends: int) -> Check:
+def _check(name: str, parts: list[SeenBy], level: float, ends: int) -> Check:
     worst = min(parts, key=lambda part: part.log_p)
     log10_p = min(0.0, math.ceil(1e3 * (worst.log_p + math.log(len(parts) * ends)) / math.log(10.0)) / 1e3)
     found = Check(name, log10_p, level)
     return replace(found, finding=worst.finding, cure=CURES[name]) if found.alarm else found
 
 
-def _of_pilot(found: list[Seen], pairs: int) -> Seen:
+def _of_pilot(found: list[SeenBy], pairs: int) -> SeenBy:
     worst = min(found, key=lambda each: each.log_p, default=NOTHING)
     log_p = worst.log_p + math.log(max(1, len(found)) * pairs)
-    return Seen(min(0.0, log_p), f"{worst.finding}, in the search runs")
+    return SeenBy(min(0.0, log_p), f"{worst.finding}, in the search runs")
 
 
-def _of_groups(found: list[Seen]) -> Seen:
+def _of_groups(found: list[SeenBy]) -> SeenBy:
     """The parts of all groups sum to at most 1, so that theirs is one p-value."""
     parts = [(each.log_p + math.log(place * (place + 1)), each.finding) for place, each in enumerate(found, start=1)]
     log_p, finding = min(parts, default=(0.0, ""))
-    return Seen(min(0.0, log_p), f"{finding}, in the certifying runs")
+    return SeenBy(min(0.0, log_p), f"{finding}, in the certifying runs")
 
 
 def _notes(pilot: Pilot) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _alike(side: Outputs) -> str:
 # --- the tests ----------------------------------------------------------------------------------------------------
 
 
-def _again(held: Pilot | None, look: Looked, names: list[str]) -> Seen:
+def _again(held: Pilot | None, look: Looked, names: list[str]) -> SeenBy:
     """Shards of the certifying runs against each other and against those of the search."""
     here = look.prints[look.prints.any(axis=1)]
     before = here[:0] if held is None else pilot_prints(held, look.wanted)
@@ -140,53 +140,53 @@ def _again(held: Pilot | None, look: Looked, names: list[str]) -> Seen:
     return _repeated(np.concatenate([before, here]), [*known, *(f"shard {k}" for k in range(len(here)))], len(known))
 
 
-def _repeated(prints: npt.NDArray[np.uint64], names: list[str], known: int = 0) -> Seen:
+def _repeated(prints: npt.NDArray[np.uint64], names: list[str], known: int = 0) -> SeenBy:
     log_p, (one, other) = independence.repeats(prints, known)
     where = f"{names[one]} and {names[other]}" if log_p < 0.0 else "two shards"
-    return Seen(log_p, f"{where} gave the same outputs in the same order")
+    return SeenBy(log_p, f"{where} gave the same outputs in the same order")
 
 
-def _serial(look: Looked) -> Seen:
+def _serial(look: Looked) -> SeenBy:
     tables = _tables(look)
     total = np.sum(tables, axis=0)
     after = [
         _rate(total[[1, 3]][:, [1, 3]].sum(), total[[1, 3]].sum()),
         _rate(total[[0, 2]][:, [1, 3]].sum(), total[[0, 2]].sum()),
     ]
-    return Seen(
+    return SeenBy(
         independence.after_hits(tables),
         f"a run is a hit in {after[0]} of cases after a hit and in {after[1]} after none",
     )
 
 
-def _state(look: Looked) -> Seen:
+def _state(look: Looked) -> SeenBy:
     tables = _tables(look)
     total = np.sum(tables, axis=0)
     rates = [_rate(total[rows][:, [1, 3]].sum(), total[rows].sum()) for rows in ([0, 1], [2, 3])]
-    return Seen(
+    return SeenBy(
         independence.after_sides(tables),
         f"a run is a hit in {rates[0]} after one on the first dataset and in {rates[1]} after one on the second",
     )
 
 
-def _inside(look: Looked) -> Seen:
+def _inside(look: Looked) -> SeenBy:
     hits, runs = look.hits.sum(axis=0), look.runs.sum(axis=0)
     rates = ", ".join(_rate(h, n) for h, n in zip(hits.sum(axis=1), runs.sum(axis=1), strict=True))
-    return Seen(independence.drift(hits, runs), f"the rate of hits moves inside a shard, by quarters {rates}")
+    return SeenBy(independence.drift(hits, runs), f"the rate of hits moves inside a shard, by quarters {rates}")
 
 
-def _over(look: Looked) -> Seen:
+def _over(look: Looked) -> SeenBy:
     hits, runs = look.hits.sum(axis=1), look.runs.sum(axis=1)
     eighths = [part for part in np.array_split(np.arange(len(runs)), 8) if len(part)]
     rates = ", ".join(_rate(hits[part].sum(), runs[part].sum()) for part in eighths)
-    return Seen(independence.drift(hits, runs), f"the rate of hits moves over the shards, from part to part {rates}")
+    return SeenBy(independence.drift(hits, runs), f"the rate of hits moves over the shards, from part to part {rates}")
 
 
-def _between(look: Looked, names: Sequence[str] = ()) -> Seen:
+def _between(look: Looked, names: Sequence[str] = ()) -> SeenBy:
     hits, runs = look.hits.sum(axis=1), look.runs.sum(axis=1)
     log_p, shard = independence.outlier(hits, runs)
     mine, all_ = (int(hits[shard].sum()), int(runs[shard].sum())), (int(hits.sum()), int(runs.sum()))
-    return Seen(
+    return SeenBy(
         log_p,
         f"{names[shard] if names else f'shard {shard}'} has {mine[0]:,} hits in {mine[1]:,} runs, "
         f"all others {all_[0] - mine[0]:,} in {all_[1] - mine[1]:,}",
@@ -201,7 +201,7 @@ def _rate(hits: Any, runs: Any) -> str:
     return f"{100.0 * float(hits) / max(1, int(runs)):.3g} %"
 
 
-TESTS: dict[str, Callable[[Looked], Seen]] = {
+TESTS: dict[str, Callable[[Looked], SeenBy]] = {
     "serial dependence": _serial,
     "state between calls": _state,
     "drift inside a shard": _inside,

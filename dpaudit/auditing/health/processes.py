@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.health.checks import NOTHING, Seen, Twins
+from dpaudit.auditing.health.checks import NOTHING, SeenBy, Twins
 from dpaudit.certify import independence
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.outputs import Outputs, Pilot, concatenate
@@ -29,12 +29,12 @@ class NoProcesses(UnsoundAudit):
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
+class FreshRuns:
     """The first run of each of several fresh processes: outputs and sides in order, and whether a cache shows."""
 
     outputs: Outputs
     sides: npt.NDArray[np.bool_]
-    seen: Seen
+    seen: SeenBy
 
     @property
     def runs(self) -> int:
@@ -66,7 +66,7 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
     return count
 
 
-def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Processes:
+def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> FreshRuns:
     """One run in each of `count` fresh processes, against the constants that the pilot found in this one.
 
     Raises `NoProcesses` where the mechanism cannot be opened there. `seen` has the p-value of so many processes
@@ -83,7 +83,7 @@ def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Proc
             f"tell a cache, the mechanism cannot be opened ({error}); build it there with dpaudit.built_by(make)"
         ) from None
     if not (outputs.complete and pilot.first.complete and pilot.second.complete):
-        return Processes(outputs, sides, NOTHING)  # parts that were left out cannot be compared
+        return FreshRuns(outputs, sides, NOTHING)  # parts that were left out cannot be compared
     found = words(outputs, count)
     logs, differing = [], 0
     for side, held in ((False, pilot.first), (True, pilot.second)):
@@ -91,12 +91,12 @@ def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Proc
         unlike = int(np.count_nonzero(others != words(held, 1)[0]))
         differing += unlike
         logs.append(independence.strangers(held.runs, unlike, len(others)))
-    seen = Seen(
+    seen = SeenBy(
         independence.least(logs),
         f"all {pilot.first.runs + pilot.second.runs:,} runs of one process gave one output for each dataset, and "
         f"{differing} of {count} fresh processes another: an answer is kept from call to call",
     )
-    return Processes(outputs, sides, seen if differing else NOTHING)
+    return FreshRuns(outputs, sides, seen if differing else NOTHING)
 
 
 def compare_twins(session: Session, pair: int, probe: Probe, runs: int = 2 * PRINTED) -> Twins | None:

@@ -21,7 +21,7 @@ SHOWN = 12  # features of a pair that the result lists
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundWitness:
     """What search hands on: a witness for each pair that is certified, the best first, and what it looked at.
 
     `pilots` holds the outputs of the same pairs that search held, `runs` counts all search runs.
@@ -40,7 +40,7 @@ class Found:
 
 def find_witness(
     spec: ResolvedSpec, session: Session, progress: Progress, *, spent: int, clock: Clock | None = None
-) -> Found:
+) -> FoundWitness:
     """The witnesses of the best `certify_pairs` pairs; `spent` runs are gone already, on the probe.
 
     Each has a close look of its own, an equal part of the runs for searching (a pilot to choose features on, then
@@ -68,7 +68,7 @@ def find_witness(
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
     names = [f"{spec.pairs[look.pair].name}: " if len(found) > 1 else "" for look, _ in found]
     looked_at = [entry for (look, _), name in zip(found, names, strict=True) for entry in _features(look, name)]
-    return Found(
+    return FoundWitness(
         tuple(_witness(spec, look.pair, proposal) for look, proposal in found),
         tuple(look.pilot for look, _ in found),
         screened.runs + made,

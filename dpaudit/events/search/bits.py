@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.bits import ZERO, FirstBit, LowestBit, OnGrid, Part, TrailingZeros, exponents
+from dpaudit.events.bits import ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature
 from dpaudit.events.search.binning import binning
@@ -39,7 +39,7 @@ def without_bits(feature: Feature) -> Feature | None:
     """What is left of a feature once the last bits are taken out of it: the size or place of the number alone."""
     if isinstance(feature, LowestBit):
         return FirstBit(feature.paths)
-    return Part(feature.path, feature.edges) if isinstance(feature, TrailingZeros) else None
+    return LinePart(feature.path, feature.edges) if isinstance(feature, TrailingZeros) else None
 
 
 def bit_binning(feature: Feature, both: Outputs) -> Binning:

@@ -29,7 +29,7 @@ from dpaudit.events.search import Goal, Proposal, best, pilot_counts, plan
 from dpaudit.events.search.betting import Bet, Learner
 from dpaudit.events.search.explore import Plan
 from dpaudit.outputs import Pilot, Sample
-from dpaudit.results.audited import Explored
+from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Progress, Session, Shard, Stage, Watch, shards
 from dpaudit.sampling.columns import Wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from dpaudit.results.audited import Explored
+from dpaudit.results.beside import Explored
 from dpaudit.sampling import Session
 
 CAUTIOUS = 0.9  # of the runs that fit, where not all do: the load may go on growing

@@ -19,7 +19,7 @@ from dpaudit.auditing.stages import run_stages
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.spiked import Spiked, SpikedPair, far_outside
-from dpaudit.results.control import Control
+from dpaudit.results.beside import Control
 from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
 

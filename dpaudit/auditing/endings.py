@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dpaudit.events import Event
 from dpaudit.outputs import NONE, NOT_A_NUMBER, TIMED_OUT, Outputs, Pilot
-from dpaudit.results.audited import VALUE, Ending
+from dpaudit.results.beside import VALUE, Ending
 from dpaudit.results.witness import Witness
 
 MOST = 8  # kinds of endings that are told

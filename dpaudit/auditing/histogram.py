@@ -8,7 +8,7 @@ import numpy.typing as npt
 from dpaudit.events import Event, Feature
 from dpaudit.events.search.labels import labels_of
 from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Pilot, concatenate
-from dpaudit.results.histogram import Counts, Histogram
+from dpaudit.results.beside import Counts, Histogram
 from dpaudit.results.witness import Witness
 
 BINS, MOST_VALUES, MOST_TOKENS = 48, 40, 12

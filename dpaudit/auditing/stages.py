@@ -25,7 +25,8 @@ from dpaudit.certify.sequential import Block
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.events.search import unpaired
 from dpaudit.outputs import Pilot
-from dpaudit.results.audited import Explored, Finding
+from dpaudit.results.audited import Finding
+from dpaudit.results.beside import Explored
 from dpaudit.results.certification import (
     Evidence,
     anytime_certificate,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.options import writing
+from dpaudit.cli.options import chosen_ledger, writing
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
@@ -57,14 +57,13 @@ def _found(finding: str, ledger: str | None) -> tuple[AuditResult, bool | None]:
     """The result, and whether its finding on bits is meant; None: whichever of the two is refuted."""
     from pathlib import Path
 
-    from dpaudit.cli.ledgers import chosen
     from dpaudit.ledger.baseline import FINGERPRINT
     from dpaudit.ledger.results import Ledger
     from dpaudit.results.stored import load
 
     if not FINGERPRINT.fullmatch(finding) or Path(finding).exists():
         return load(finding), None
-    with Ledger(chosen(ledger), read_only=True) as opened:
+    with Ledger(chosen_ledger(ledger), read_only=True) as opened:
         records = [each for each in opened.find(finding) if finding in (each.fingerprint, each.representation)]
         if not records:
             raise InvalidSpec(f"{finding}: no finding of this fingerprint is in {opened.path}; give a result's file")

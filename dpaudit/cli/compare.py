@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from dpaudit.cli.options import chosen_ledger
+
 
 @click.command("compare")
 @click.argument("old", metavar="OLD")
@@ -22,12 +24,11 @@ def command(old: str, new: str, fail_on: str, ledger: str | None) -> int:
     A regression is a claim that became refuted, a bound that rose beyond noise, or a verdict that is not there any
     more. Ends with 5 where the two have no audit in common, unless nothing is to fail.
     """
-    from dpaudit.cli.ledgers import chosen
     from dpaudit.ledger.comparison import compare
     from dpaudit.ledger.sources import read_side
     from dpaudit.results.wording.comparisons import comparison_lines
 
-    where = chosen(ledger)
+    where = chosen_ledger(ledger)
     (old_label, before), (new_label, after) = read_side(old, where), read_side(new, where)
     comparison = compare(before, after, old_label=old_label, new_label=new_label)
     for line in comparison_lines(comparison, fail_on):

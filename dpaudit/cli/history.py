@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dpaudit.cli.options import check_writable, writing
+from dpaudit.cli.options import check_writable, chosen_ledger, writing
 from dpaudit.cli.words import say
 from dpaudit.errors import InvalidSpec
 
@@ -30,7 +30,6 @@ def command(mechanism: str, ledger: str | None, figure: str | None, form: str) -
     """
     from pathlib import Path
 
-    from dpaudit.cli.ledgers import chosen
     from dpaudit.ledger.history import as_csv, as_json, as_table, history, names
     from dpaudit.ledger.results import Ledger
 
@@ -38,7 +37,7 @@ def command(mechanism: str, ledger: str | None, figure: str | None, form: str) -
         if Path(figure).suffix.lower() not in (".svg", ".png"):
             raise InvalidSpec(f"--figure must end in .svg or .png, got {figure}")
         check_writable("--figure", figure)
-    with Ledger(chosen(ledger), read_only=True) as opened:
+    with Ledger(chosen_ledger(ledger), read_only=True) as opened:
         points = history(opened, mechanism)
     if figure is not None and len(names(points)) > 1:
         several = ", ".join(map(repr, names(points)))

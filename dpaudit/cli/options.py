@@ -68,6 +68,15 @@ def report_folder(report: str) -> Path:
     return folder
 
 
+def chosen_ledger(option: str | None) -> Path:
+    """The ledger of the option, of this project's settings, or the default one. It need not be there."""
+    from dpaudit.ledger.database import default_ledger
+    from dpaudit.spec_file.settings import read_settings
+
+    named = option if option is not None else read_settings(Path.cwd()).ledger
+    return default_ledger() if named is None else Path(named)
+
+
 def tagged(questions: list[Question], tags: tuple[str, ...]) -> tuple[Question, ...]:
     """The questions that carry one of the tags; all of them where none is asked for."""
     return tuple(question for question in questions if not tags or set(tags) & set(question.tags))

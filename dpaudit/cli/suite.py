@@ -22,10 +22,9 @@ from dpaudit.cli.words import duration, one_line, say, version
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.presence import LedgerLost
 from dpaudit.ledger.runs import Begun
-from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.results.wording.numerals import confidence_text
 from dpaudit.results.wording.quoting import clean
 from dpaudit.results.wording.sections import full_text

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.files import FILE, found_at, write_text
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 

@@ -13,9 +13,8 @@ from dpaudit.errors import DpAuditError
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.pytest_plugin.profiles import Spending
 from dpaudit.pytest_plugin.records import AuditOfTest, Records
-from dpaudit.results.acceptance import Reviewed
 from dpaudit.results.stored import load
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.suites import reviewed_line

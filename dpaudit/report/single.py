@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.suites import joint_confidence
 

@@ -15,13 +15,12 @@ from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caugh
 from dpaudit.certify.certificate import holm, plain
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import Claim
+from dpaudit.results.beside import Control, Ending, Explored, Histogram
 from dpaudit.results.bounds import LowerBound
 from dpaudit.results.bracket import Bracket
 from dpaudit.results.certification import Evidence, rest
-from dpaudit.results.control import Control
 from dpaudit.results.files import write_text
 from dpaudit.results.health import Health
-from dpaudit.results.histogram import Histogram
 from dpaudit.results.question import spec_hash
 from dpaudit.results.strict_json import stored, text_of
 from dpaudit.results.upper import UpperBound
@@ -31,34 +30,7 @@ from dpaudit.results.witness import Witness
 SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
 POWER = 0.95  # of the smallest loss that an audit is said to catch
-VALUE = "a value"  # how a run ended that gave one
 CROSS_CHECK = "two-interval Clopper-Pearson"
-
-
-@dataclass(frozen=True, slots=True)
-class Explored:
-    """One thing that search looked at or left out.
-
-    `what` it is (a pair, a feature, ...), and in `status` what became of it, or why it was left out.
-    """
-
-    what: str
-    name: str
-    status: str
-    score: float | None = None
-    runs: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How some search runs ended, on either dataset, and how many of them the event of the witness holds.
-
-    `what` is "a value", "raised ValueError", "None" and the like.
-    """
-
-    what: str
-    runs: tuple[int, int]
-    hits: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

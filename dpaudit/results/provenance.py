@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -24,13 +25,9 @@ def short_path(file: str | None) -> str | None:
     return Path(file).name
 
 
-def versions() -> dict[str, str]:
-    """What ran: versions of this project, of Python and of the libraries that decide the numbers."""
-    return dict(_versions())
-
-
 @cache
-def _versions() -> tuple[tuple[str, str], ...]:
+def versions() -> Mapping[str, str]:
+    """What ran: versions of this project, of Python and of the libraries that decide the numbers."""
     from importlib.metadata import PackageNotFoundError, version
 
     def installed(name: str) -> str:
@@ -42,13 +39,8 @@ def _versions() -> tuple[tuple[str, str], ...]:
     from dpaudit.version import __version__
 
     names = {name: installed(name) for name in ("numpy", "scipy", "joblib", "statsmodels", "scikit-learn")}
-    found = {
-        "version": __version__,
-        "python": platform.python_version(),
-        **names,
-        "platform": platform.platform(terse=True),
-    }
-    return tuple(found.items())
+    ours = {"version": __version__, "python": platform.python_version()}
+    return {**ours, **names, "platform": platform.platform(terse=True)}
 
 
 def commit_of(folder: str | os.PathLike[str]) -> str | None:

@@ -17,7 +17,7 @@ from dpaudit.results.wording.quoting import clean
 def stored(value: Any) -> Any:
     """A value as JSON holds it: a dataclass by its fields in their order, a tuple as a list, a day as text.
 
-    >>> from dpaudit.results.control import Control
+    >>> from dpaudit.results.beside import Control
     >>> stored((Control(0.01, 0.001, math.inf, 19, 20, 19),))
     [{'mass': 0.01, 'rarer': 0.001, 'loss': 'inf', 'caught': 19, 'repeats': 20, 'needed': 19}]
     """

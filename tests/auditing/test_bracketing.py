@@ -26,7 +26,7 @@ from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.mechanisms import wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
-from dpaudit.results.audited import Ending
+from dpaudit.results.beside import Ending
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.sampling import Engine
 from dpaudit.verify import requirement

@@ -24,7 +24,7 @@ from dpaudit.certify.binomial import quantile
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
-from dpaudit.results.control import Control, smallest_seen
+from dpaudit.results.beside import Control, smallest_seen
 from dpaudit.results.strict_json import stored
 from dpaudit.sampling import Engine
 

@@ -12,8 +12,8 @@ import dpaudit
 from dpaudit.auditing.histogram import BINS, MOST_TOKENS, MOST_VALUES, histogram
 from dpaudit.events import Event, event_from_dict
 from dpaudit.outputs import Pilot
+from dpaudit.results.beside import Histogram
 from dpaudit.results.fingerprint import event_class, fingerprint
-from dpaudit.results.histogram import Histogram
 from dpaudit.results.witness import Witness
 from dpaudit.sampling.encode import encode_objects
 from tests.golden import example

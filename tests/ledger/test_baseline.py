@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.baseline import accept, merged, read_baseline, review, write_baseline
-from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.fingerprint import fingerprint
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.suites import reviewed_lines
 from tests.cases import for_each

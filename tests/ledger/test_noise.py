@@ -14,7 +14,8 @@ from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, Pur
 from dpaudit.events import event_from_dict, partition_from_dict
 from dpaudit.ledger.comparison import change_of
 from dpaudit.ledger.noise import loss_upper, noise, overlap, same_place, searched
-from dpaudit.results.audited import Explored, Finding
+from dpaudit.results.audited import Finding
+from dpaudit.results.beside import Explored
 from dpaudit.results.change import Kind
 from dpaudit.results.result import AuditResult
 from tests.ledger import made

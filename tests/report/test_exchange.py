@@ -23,11 +23,10 @@ from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import LogRatio, Term
 from dpaudit.report import csv_, json_, junit, sarif, summary
 from dpaudit.report.single import alone, together
-from dpaudit.results.acceptance import Reviewed
 from dpaudit.results.audited import Finding
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.stored import load, load_suite
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.rules import EXIT_CODES, RULES, reported
 from dpaudit.results.wording.suites import suite_line

@@ -17,10 +17,9 @@ import pytest
 import dpaudit
 from dpaudit.certify import CoinFlip, certify
 from dpaudit.claims import Claim, Relation, claim_from_dict
-from dpaudit.results.acceptance import Acceptance
 from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteEntry
+from dpaudit.results.suite import Acceptance, SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import officer, promises, review, tables
 from tests.cases import for_each

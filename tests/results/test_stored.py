@@ -20,7 +20,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import event_from_dict
 from dpaudit.report import json_
 from dpaudit.results import stored
-from dpaudit.results.audited import Explored
+from dpaudit.results.beside import Explored
 from dpaudit.results.certification import ceiling_of
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute

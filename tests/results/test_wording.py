@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.certify.certificate import divided
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
-from dpaudit.results.audited import Explored, Finding
+from dpaudit.results.audited import Finding
+from dpaudit.results.beside import Explored
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict

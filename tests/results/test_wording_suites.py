@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpaudit.results.acceptance import Reviewed
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import cell
 from dpaudit.results.wording.rules import EXIT_CODES, reported

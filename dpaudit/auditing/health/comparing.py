@@ -9,7 +9,7 @@ from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
 from dpaudit.outputs import Pilot
-from dpaudit.results.audited import VALUE
+from dpaudit.results.beside import VALUE
 from dpaudit.results.certification import Evidence
 from dpaudit.results.witness import Witness
 

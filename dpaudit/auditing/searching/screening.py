@@ -10,7 +10,7 @@ from dpaudit.auditing.searching.look import PILOT_RUNS, Look, excess
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events.search import Goal
-from dpaudit.results.audited import Explored
+from dpaudit.results.beside import Explored
 from dpaudit.results.question import screening_share
 from dpaudit.sampling import Progress, Session
 

@@ -12,7 +12,7 @@ from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
 from dpaudit.events import Partition
 from dpaudit.outputs import Pilot
-from dpaudit.results.audited import Explored
+from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Progress, Session
 

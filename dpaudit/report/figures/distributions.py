@@ -13,7 +13,7 @@ from dpaudit.events import Event, Partition
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import BELOW, SMALL, Key, Panel
 from dpaudit.report.figures.scales import Scale, number
-from dpaudit.results.histogram import Histogram
+from dpaudit.results.beside import Histogram
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.quoting import clean

@@ -14,7 +14,7 @@ from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel
 from dpaudit.report.figures.scales import Scale
-from dpaudit.results.histogram import Histogram
+from dpaudit.results.beside import Histogram
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import confidence_text, decimals, down, up
 from dpaudit.results.wording.statements import at_delta, claimed, confidence

@@ -17,10 +17,9 @@ from msgspec import UNSET, UnsetType
 
 from dpaudit.certify import CertifierName
 from dpaudit.claims import FORMS, Claim
-from dpaudit.results.audited import SCHEMA, Ending, Explored
-from dpaudit.results.control import Control
+from dpaudit.results.audited import SCHEMA
+from dpaudit.results.beside import Control, Ending, Explored, Histogram
 from dpaudit.results.health import Health
-from dpaudit.results.histogram import Histogram
 from dpaudit.results.strict import models
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -34,16 +33,41 @@ Adjacency = Literal["records", "rows", "entries", "answers", "any two"]
 SHARES = ("level", "mass", "rarer")  # fields that hold a probability
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
 
+PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
+    ("version python numpy scipy joblib statsmodels scikit-learn platform started", str),
+    ("wall_s cpu_s", NotNegative),
+    ("n_jobs", int),
+    ("backend", str | None),
+    ("task_runs", Count | None),
+    ("max_time_s", NotNegative | None),
+    ("file", str | None),
+    ("line", Count | None),
+    ("command source commit", str | None),
+    ("interruptions", Count),
+    ("exceptions", dict[str, str]),
+)
 _model = models({int: Count}, {"log10_p": Annotated[float, msgspec.Meta(le=0.0)]} | dict.fromkeys(SHARES, Probability))
 if TYPE_CHECKING:
-    from dpaudit.results.audited import Ending as StoredEnding
-    from dpaudit.results.audited import Explored as StoredExplored
-    from dpaudit.results.control import Control as StoredControl
+    from dpaudit.results.beside import Control as StoredControl
+    from dpaudit.results.beside import Ending as StoredEnding
+    from dpaudit.results.beside import Explored as StoredExplored
     from dpaudit.results.health import Health as StoredHealth
-    from dpaudit.results.histogram import Histogram as StoredHistogram
+
+    StoredProvenance = dict[str, Any]
+    from dpaudit.results.beside import Histogram as StoredHistogram
 else:
     StoredControl, StoredEnding, StoredExplored = map(_model, (Control, Ending, Explored))
     StoredHealth, StoredHistogram = map(_model, (Health, Histogram))
+    StoredProvenance = msgspec.defstruct(
+        "StoredProvenance",
+        [
+            (key.replace("-", "_"), kind | UnsetType, msgspec.field(default=UNSET, name=key))
+            for keys, kind in PROVENANCE
+            for key in keys.split()
+        ],
+        namespace={"__doc__": "All that may differ between equal audits; nothing in a result depends on it."},
+        forbid_unknown_fields=True,
+    )
 
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True):
@@ -249,33 +273,6 @@ class StoredUpper(Stored):
     scope: str
     arithmetic: Literal["exact rational", "balls", "reals", "floats"]
     source: str
-
-
-class StoredProvenance(Stored):
-    """All that may differ between equal audits; nothing in a result depends on it."""
-
-    version: str | UnsetType = UNSET
-    python: str | UnsetType = UNSET
-    numpy: str | UnsetType = UNSET
-    scipy: str | UnsetType = UNSET
-    joblib: str | UnsetType = UNSET
-    statsmodels: str | UnsetType = UNSET
-    scikit_learn: str | UnsetType = msgspec.field(default=UNSET, name="scikit-learn")
-    platform: str | UnsetType = UNSET
-    started: str | UnsetType = UNSET
-    wall_s: NotNegative | UnsetType = UNSET
-    cpu_s: NotNegative | UnsetType = UNSET
-    n_jobs: int | UnsetType = UNSET
-    backend: str | UnsetType | None = UNSET
-    task_runs: Count | UnsetType | None = UNSET
-    max_time_s: NotNegative | UnsetType | None = UNSET
-    file: str | UnsetType | None = UNSET
-    line: Count | UnsetType | None = UNSET
-    command: str | UnsetType | None = UNSET
-    source: str | UnsetType | None = UNSET
-    commit: str | UnsetType | None = UNSET
-    interruptions: Count | UnsetType = UNSET
-    exceptions: dict[str, str] | UnsetType = UNSET
 
 
 class StoredResult(Stored):

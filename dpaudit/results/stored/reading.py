@@ -22,11 +22,10 @@ from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, Partition
-from dpaudit.results.audited import SCHEMA, Ending, Explored, Finding
+from dpaudit.results.audited import SCHEMA, Finding
+from dpaudit.results.beside import Control, Ending, Explored, Histogram
 from dpaudit.results.certification import Evidence, ceiling_of
-from dpaudit.results.control import Control
 from dpaudit.results.health import Health
-from dpaudit.results.histogram import Histogram
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.results.result import AuditResult

@@ -16,7 +16,6 @@ from msgspec import UNSET, UnsetType
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.audited import SCHEMA
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.fingerprint import fingerprint
@@ -25,7 +24,7 @@ from dpaudit.results.stored.models import Probability, Stored, StoredResult, sch
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
 from dpaudit.results.strict import models
 from dpaudit.results.strict_json import read
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 
@@ -38,8 +37,8 @@ ExitCode = Annotated[int, msgspec.Meta(ge=0, le=255)]
 
 _model = models({}, {})
 if TYPE_CHECKING:
-    from dpaudit.results.acceptance import Acceptance as StoredAcceptance
-    from dpaudit.results.acceptance import Reviewed as StoredReviewed
+    from dpaudit.results.suite import Acceptance as StoredAcceptance
+    from dpaudit.results.suite import Reviewed as StoredReviewed
 else:
     StoredAcceptance, StoredReviewed = map(_model, (Acceptance, Reviewed))
 

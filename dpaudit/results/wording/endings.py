@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dpaudit.results.audited import VALUE, Audited, Ending
+from dpaudit.results.audited import Audited
+from dpaudit.results.beside import VALUE, Ending
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 
 DOES = {VALUE: "gives a value", "None": "gives None", "nan": "gives NaN", "timed out": "exceeds run_timeout_s"}

@@ -7,7 +7,7 @@ import math
 from dpaudit.certify import Binned
 from dpaudit.certify.power import MASSES
 from dpaudit.results.audited import POWER, Audited
-from dpaudit.results.control import Control, smallest_seen
+from dpaudit.results.beside import Control, smallest_seen
 from dpaudit.results.wording.numerals import counted, exact, least_text, up
 from dpaudit.results.wording.statements import at_delta, unseen
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from dpaudit.certify.certificate import error_probability
-from dpaudit.results.acceptance import Acceptance, Reviewed
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import confidence_text, counted, p_text
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean

@@ -10,7 +10,7 @@ import pytest
 from dpaudit.claims import PureDP
 from dpaudit.report.figures import Drawing, history_drawing, study, suite_drawing
 from dpaudit.report.figures.distributions import distributions
-from dpaudit.results.histogram import Histogram
+from dpaudit.results.beside import Histogram
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from tests.cases import for_each

@@ -18,8 +18,7 @@ import pytest
 from dpaudit import report
 from dpaudit.report import html
 from dpaudit.report.html.templating import POLICY
-from dpaudit.results.acceptance import Acceptance, Reviewed
-from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from tests.cases import for_each
 from tests.golden import example

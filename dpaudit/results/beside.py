@@ -1,0 +1,87 @@
+"""What a result keeps beside its counts: what search looked at, how runs ended, what they look like, spiked controls.
+
+None of it is evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+VALUE = "a value"  # how a run ended that gave one
+Counts = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """One thing that search looked at or left out.
+
+    `what` it is (a pair, a feature, ...), and in `status` what became of it, or why it was left out.
+    """
+
+    what: str
+    name: str
+    status: str
+    score: float | None = None
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How some search runs ended, on either dataset, and how many of them the event of the witness holds.
+
+    `what` is "a value", "raised ValueError", "None" and the like.
+    """
+
+    what: str
+    runs: tuple[int, int]
+    hits: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Both output distributions on the witness's feature, in search runs: to look at, never evidence.
+
+    `feature` is its printed name. With `edges` there are len(edges) + 1 counts a side: at most the first edge, then the
+    half-open bins (low, high], then above the last edge. With `values` (few different ones) a count for each. Tokens,
+    what is no number, are counted by `labels`, the last of them perhaps `others`. `runs_first` and `runs_second` are
+    all runs looked at.
+    """
+
+    feature: str
+    edges: tuple[float, ...]
+    values: tuple[float, ...]
+    first: Counts
+    second: Counts
+    labels: tuple[str, ...]
+    tokens_first: Counts
+    tokens_second: Counts
+    runs_first: int
+    runs_second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A spiked control: a leak of known size, and how often it was caught.
+
+    The marked event has probability `mass` on the first dataset and `rarer` on the second; `loss` is the least
+    parameter of the claim's form that allows it. `repeats` audits were made, fewer than asked where two failures
+    had settled it already.
+    """
+
+    mass: float
+    rarer: float
+    loss: float
+    caught: int
+    repeats: int
+    needed: int
+
+    @property
+    def seen(self) -> bool:
+        """Whether it was caught as often as it must be: 19 times of 20."""
+        return self.caught >= self.needed
+
+
+def smallest_seen(controls: Sequence[Control]) -> Control | None:
+    """The smallest control that was caught as often as it must be; None where none was."""
+    return next((control for control in controls if control.seen), None)

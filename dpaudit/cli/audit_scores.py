@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,29 +40,18 @@ if TYPE_CHECKING:
 @click.option("--plot", "plot_path", type=click.Path(), metavar="OUT.svg", help="Draw the trade-off (svg, png, pdf).")
 def command(
     file: str,
-    epsilon: float | None,
     claim_json: str | None,
-    delta: float | None,
-    confidence: float,
     methods: tuple[str, ...],
-    design: str,
     threshold: str | None,
-    split: float | None,
-    splits: int | None,
     guesses: tuple[int, int] | None,
-    event: str | None,
-    interval: str,
-    bootstrap: str | None,
     fpr: tuple[float, ...],
-    min_count: int,
-    prevalence: float | None,
-    seed: int,
     score: str | None,
     member: str | None,
     inside: str | None,
     outside: str | None,
     json_path: str | None,
     plot_path: str | None,
+    **options: Any,
 ) -> int:
     """Certify a lower bound on epsilon from the membership scores in FILE (.csv, .json, .npy, .npz).
 
@@ -73,27 +62,17 @@ def command(
     from dpaudit.scores.files import read_scores
 
     loaded = read_scores(file, score=score, member=member, inside=inside, outside=outside)
+    if fpr:
+        options["fpr"] = fpr
     result = audit_scores(
         loaded.in_scores,
         loaded.out_scores,
         counts=loaded.counts,
         claim=_claim(claim_json),
-        epsilon=epsilon,
-        delta=delta,
-        confidence=confidence,
         methods=None if not methods else "all" if methods == ("all",) else methods,
-        design=design,
         threshold=_threshold(threshold),
-        split=split,
-        splits=splits,
         guesses=guesses or None,
-        event=event,
-        interval=interval,
-        bootstrap=bootstrap,
-        min_count=min_count,
-        prevalence=prevalence,
-        seed=seed,
-        **({"fpr": fpr} if fpr else {}),
+        **options,  # named as there
     )
     if json_path:
         with writing("--json", json_path):

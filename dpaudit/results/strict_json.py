@@ -23,13 +23,15 @@ def stored(value: Any) -> Any:
     """
     if is_dataclass(value):
         return {field.name: stored(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: stored(each) for key, each in value.items()}
     if isinstance(value, tuple):
         return [stored(each) for each in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, date):
         return value.isoformat()
-    return "inf" if value == math.inf else value
+    return "inf" if value == math.inf else "-inf" if value == -math.inf else value
 
 
 def text_of(value: Any) -> str:

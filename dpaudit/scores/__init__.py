@@ -2,9 +2,9 @@
 
 from dpaudit.scores.audit import METHODS, audit_scores
 from dpaudit.scores.bootstrap import Bootstrap
-from dpaudit.scores.counts import AttackCounts, largest_advantage
+from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.posterior import Posterior
-from dpaudit.scores.region import epsilon_curve_of, epsilon_of, tradeoff_of_curve
+from dpaudit.scores.region import epsilon_of
 from dpaudit.scores.result import LABELS, Estimate, ScoresResult
 
 __all__ = [
@@ -16,8 +16,5 @@ __all__ = [
     "Posterior",
     "ScoresResult",
     "audit_scores",
-    "epsilon_curve_of",
     "epsilon_of",
-    "largest_advantage",
-    "tradeoff_of_curve",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.strict_json import stored
 from dpaudit.scores import certified, many_run, one_run, ratios, roc, uncertified
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Every, Given, choice_of, curved
@@ -162,7 +163,7 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
         assumption=many_run.WITHIN if question.design == MANY else one_run.WITHIN,
         sizes=sizes,
         choice=how,
-        rule=None if judged.rule is None else judged.rule.to_dict(),
+        rule=stored(judged.rule),
         counts=judged.counts,
         confidence=question.confidence,
         interval=question.interval,

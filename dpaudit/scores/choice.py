@@ -106,10 +106,6 @@ class ThresholdRule:
     def __str__(self) -> str:
         return f'"in" where the score is {"at least" if self.high else "below"} {self.threshold:.6g}'
 
-    def to_dict(self) -> dict[str, object]:
-        """The rule as results store it."""
-        return {"threshold": self.threshold, "high": self.high, "event": self.event, "offset": self.offset}
-
 
 def parts(in_scores: Any, out_scores: Any, fraction: float, rng: Any) -> tuple[Any, Any, Any, Any]:
     """Members to choose on, others to choose on, members to judge, others to judge: a fixed number of each side.

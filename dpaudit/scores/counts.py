@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -90,28 +89,6 @@ class AttackCounts:
         return cls(**found)
 
     @classmethod
-    def from_guesses(cls, guesses: Iterable[Any], members: Iterable[Any]) -> AttackCounts:
-        """The counts of one guess (1: in, 0: out) and one truth (1: member) for each example.
-
-        >>> AttackCounts.from_guesses([1, 1, 0], [1, 0, 0])
-        AttackCounts(tp=1, fp=1, tn=1, fn=0)
-        """
-        said, true = list(guesses), list(members)
-        if len(said) != len(true):
-            raise InvalidSpec(f"guesses and members must be equally long, got {len(said)} and {len(true)}")
-        for name, values in (("guesses", said), ("members", true)):
-            wrong = [value for value in values if value not in (0, 1)]
-            if wrong:
-                raise InvalidSpec(f"{name} must be 0 or 1, got {wrong[0]!r}")
-        pairs = [(bool(guess), bool(member)) for guess, member in zip(said, true, strict=True)]
-        return cls(
-            tp=pairs.count((True, True)),
-            fp=pairs.count((True, False)),
-            tn=pairs.count((False, False)),
-            fn=pairs.count((False, True)),
-        )
-
-    @classmethod
     def from_scores(cls, in_scores: Any, out_scores: Any, threshold: float) -> AttackCounts:
         """The counts of the rule "in where the score is at least `threshold`": a tie with it is a guess "in".
 
@@ -128,13 +105,3 @@ class AttackCounts:
         """Writes the counts as JSON."""
         Path(path).write_text(json.dumps(self.to_dict()) + "\n", encoding="utf-8")
         return Path(path)
-
-
-def largest_advantage(epsilon: float, delta: float = 0.0) -> float:
-    """The largest membership advantage that (epsilon, delta)-DP allows (Humphries et al. 2023, theorem 3.3).
-
-    >>> largest_advantage(0.0, 0.1)
-    0.1
-    """
-    e, d = validate.not_negative("epsilon", epsilon), validate.probability("delta", delta)
-    return min(1.0, (-math.expm1(-e) + 2.0 * d * math.exp(-e)) / (1.0 + math.exp(-e)))

@@ -8,7 +8,6 @@ equation 6 and corollary 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 
 def mu_of(fpr: float, fnr: float) -> float:
@@ -60,13 +59,3 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
             break
         low, high = (middle, high) if delta_of(mu, middle) > delta else (low, middle)
     return high
-
-
-def region(mu: float) -> Callable[[float], float]:
-    """G of mu-GDP: Phi(PhiInv(q) + mu)."""
-    from scipy.special import ndtr, ndtri
-
-    def largest(q: float) -> float:
-        return float(ndtr(ndtri(q) + mu)) if 0.0 < q < 1.0 else q
-
-    return largest

@@ -41,20 +41,6 @@ class Posterior:
         low, high = _edges(x, epsilon, delta)
         return float(min(1.0, max(0.0, (weights * (betainc(a, b, high) - betainc(a, b, low))).sum())))
 
-    def density(self, epsilon: float, delta: float) -> float:
-        """The posterior density of the least epsilon at `delta` that allows the error rates, at `epsilon` > 0."""
-        import numpy as np
-
-        x, weights = self._nodes(epsilon, delta)
-        low, high = _edges(x, epsilon, delta)
-        grow, shrink = math.exp(epsilon), math.exp(-epsilon)
-        # how fast the two edges move with epsilon
-        down = np.where(low <= 0.0, 0.0, np.where(_first_low(x, epsilon, delta), x * grow, (1.0 - delta - x) * shrink))
-        up = np.where(
-            high >= 1.0, 0.0, np.where(_first_high(x, epsilon, delta), (x - delta) * shrink, (1.0 - x) * grow)
-        )
-        return float((weights * (self._fpr_density(low) * down + self._fpr_density(high) * up)).sum())
-
     def quantile(self, share: float, delta: float) -> float:
         """The epsilon below which the posterior has a part `share`; 0.0 where epsilon = 0 has it already."""
         if self.probability_private(0.0, delta) >= share:
@@ -68,15 +54,6 @@ class Posterior:
             middle = (low + high) / 2.0
             low, high = (middle, high) if self.probability_private(middle, delta) < share else (low, middle)
         return low
-
-    def _fpr_density(self, x: Any) -> Any:
-        import numpy as np
-        from scipy.special import betaln
-
-        a, b = self.counts.fp + 0.5, self.counts.tn + 0.5
-        inside = (x > 0.0) & (x < 1.0)
-        safe = np.where(inside, x, 0.5)
-        return np.where(inside, np.exp((a - 1.0) * np.log(safe) + (b - 1.0) * np.log1p(-safe) - betaln(a, b)), 0.0)
 
     def _nodes(self, epsilon: float, delta: float) -> tuple[Any, Any]:
         """Nodes of fnr and their posterior weights: panels of equal mass, cut where an edge of the region bends."""
@@ -122,11 +99,3 @@ def _edges(x: Any, epsilon: float, delta: float) -> tuple[Any, Any]:
     low = np.maximum(0.0, np.maximum(1.0 - delta - grow * x, shrink * (1.0 - delta - x)))
     high = np.minimum(1.0, np.minimum(1.0 + (delta - x) * shrink, delta + (1.0 - x) * grow))
     return low, np.maximum(low, high)
-
-
-def _first_low(x: Any, epsilon: float, delta: float) -> Any:
-    return 1.0 - delta - math.exp(epsilon) * x >= math.exp(-epsilon) * (1.0 - delta - x)
-
-
-def _first_high(x: Any, epsilon: float, delta: float) -> Any:
-    return 1.0 + (delta - x) * math.exp(-epsilon) <= delta + (1.0 - x) * math.exp(epsilon)

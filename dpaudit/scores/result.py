@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpaudit.certify.certificate import error_probability, plain
+from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
+from dpaudit.results.strict_json import stored
 from dpaudit.scores.counts import AttackCounts
 
 SCHEMA = "dpaudit.scores/1"
@@ -25,7 +26,7 @@ CERTIFIED, MODEL, BAYESIAN, APPROXIMATE, POINT = LABELS = (
 INTERVALS = ("lower", "upper", "two-sided")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """One method's answer about one quantity ("epsilon", "auroc", ...).
 
@@ -37,13 +38,13 @@ class Estimate:
     method: str
     label: str
     quantity: str
-    assumption: str
     value: float | None = None
     lower: float | None = None
     upper: float | None = None
     delta: float | None = None
     confidence: float | None = None
     p_value: float | None = None
+    assumption: str
     detail: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -58,19 +59,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, object]:
         """The estimate as plain values; infinity is the string "inf"."""
-        return {
-            "method": self.method,
-            "label": self.label,
-            "quantity": self.quantity,
-            "value": plain(self.value),
-            "lower": plain(self.lower),
-            "upper": plain(self.upper),
-            "delta": self.delta,
-            "confidence": self.confidence,
-            "p_value": self.p_value,
-            "assumption": self.assumption,
-            "detail": {key: plain(value) if isinstance(value, float) else value for key, value in self.detail.items()},
-        }
+        return dict(stored(self))
 
     def __str__(self) -> str:
         said = []
@@ -133,16 +122,6 @@ class ScoresResult:
         alpha = error_probability(self.confidence)
         return decided.p_value <= (alpha / 2.0 if self.interval == "two-sided" else alpha)
 
-    def epsilon_curve(self, deltas: Any) -> Any:
-        """Lower bounds on epsilon at every one of `deltas`; all of them hold together at `confidence`.
-
-        From the band of every threshold, so for scores of a many-run design; zeros where there is no band.
-        """
-        from dpaudit.scores.region import epsilon_curve_of
-
-        fpr, fnr = ([point[side] for point in self.band] for side in (0, 1))
-        return epsilon_curve_of(fpr, fnr, deltas, limits=True)
-
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """Draws the trade-off of the attack, its band and the claim; the suffix is .svg, .png or .pdf."""
         from dpaudit.scores.plots import plot_tradeoff
@@ -168,14 +147,14 @@ class ScoresResult:
             "assumption": self.assumption,
             "scores": {"in": self.sizes[0], "out": self.sizes[1]},
             "choice": self.choice,
-            "rule": None if self.rule is None else {key: _plain(value) for key, value in self.rule.items()},
-            "counts": self.counts.to_dict(),
+            "rule": stored(self.rule),
+            "counts": stored(self.counts),
             "confidence": self.confidence,
             "interval": self.interval,
             "seed": self.seed,
-            "estimates": [each.to_dict() for each in self.estimates],
-            "roc": [list(point) for point in self.roc],
-            "band": [list(point) for point in self.band],
+            "estimates": stored(self.estimates),
+            "roc": stored(self.roc),
+            "band": stored(self.band),
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -212,9 +191,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return "nothing"
     return f"{math.floor(value * 1e4) / 1e4:.4f}" if math.isfinite(value) else "infinity"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and math.isinf(value):
-        return "inf" if value > 0.0 else "-inf"
-    return value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import gaussian, many_run, one_run, one_run_f, posterior, ratios, roc
 from dpaudit.scores.certified import f_guesses
@@ -66,8 +68,12 @@ def gaussian_dp(question: ScoresQuestion) -> Estimate:
 
 def one_run_gaussian(question: ScoresQuestion) -> Estimate:
     """The one-run recursion against the Gaussian family, read as an epsilon at delta."""
+
+    def family(mu: float) -> Callable[[float], float]:
+        return GaussianDP(mu).max_probability
+
     tried = f_guesses(question)
-    mu = max(one_run_f.largest_refuted(each, gaussian.region, question.alpha / len(tried)) for each in tried)
+    mu = max(one_run_f.largest_refuted(each, family, question.alpha / len(tried)) for each in tried)
     return _gaussian(question, "one-run-gaussian", one_run.WITHIN, mu, None)
 
 
@@ -95,24 +101,23 @@ def raw_counts(question: ScoresQuestion) -> Estimate:
     def measure(inside: Any, outside: Any) -> float:
         return roc.raw_epsilon(inside, outside, question.delta, question.min_count)
 
-    found = _measured(question, "raw-counts", "epsilon", measure, {"min_count": question.min_count})
-    return Estimate(**{**found, "delta": question.delta})
+    made = _measured(question, "raw-counts", "epsilon", measure, {"min_count": question.min_count})
+    return replace(made, delta=question.delta)
 
 
 def auroc(question: ScoresQuestion) -> Estimate:
     """The area under the ROC curve; with the hull's in the detail."""
     hull = roc.hull_area(question.inside, question.outside)
-    return Estimate(**_measured(question, "auroc", "auroc", roc.auroc, {"hull": hull}))
+    return _measured(question, "auroc", "auroc", roc.auroc, {"hull": hull})
 
 
 def tpr_at_fpr(fpr: float) -> Callable[[ScoresQuestion], Estimate]:
     """The true positive rate at one false positive rate."""
 
     def method(question: ScoresQuestion) -> Estimate:
-        found = _measured(
+        return _measured(
             question, "tpr-at-fpr", f"tpr at fpr {fpr:g}", lambda a, b: roc.tpr_at(a, b, fpr), {"fpr": fpr}
         )
-        return Estimate(**found)
 
     return method
 
@@ -160,24 +165,26 @@ def _interval(question: ScoresQuestion, method: str, label: str, assumption: str
 
 def _measured(
     question: ScoresQuestion, method: str, quantity: str, measure: Callable[[Any, Any], float], detail: dict[str, Any]
-) -> dict[str, Any]:
-    """The fields of a plain estimate, with a bootstrap interval where one is asked for."""
+) -> Estimate:
+    """A plain estimate, with a bootstrap interval where one is asked for."""
     inside, outside = question.inside, question.outside
-    fields: dict[str, Any] = {
-        "method": method,
-        "label": POINT,
-        "quantity": quantity,
-        "assumption": f"none beyond {SAMPLES}; no guarantee",
-        "value": measure(inside, outside),
-        "detail": detail,
-    }
+    made = Estimate(
+        method=method,
+        label=POINT,
+        quantity=quantity,
+        assumption=f"none beyond {SAMPLES}; no guarantee",
+        value=measure(inside, outside),
+        detail=detail,
+    )
     if question.bootstrap is None:
-        return fields
+        return made
     shares = [question.alpha, 1.0 - question.alpha]
     low, high = question.bootstrap.quantiles(measure, inside, outside, shares, question.seed)
-    fields["lower"] = float(low) if question.wants_lower else None
-    fields["upper"] = float(high) if question.wants_upper else None
-    fields["confidence"] = question.confidence
-    fields["assumption"] = f"bootstrap ({question.bootstrap.kind}); {SAMPLES}; of this measure, not of the mechanism"
-    fields["label"] = APPROXIMATE
-    return fields
+    return replace(
+        made,
+        label=APPROXIMATE,
+        assumption=f"bootstrap ({question.bootstrap.kind}); {SAMPLES}; of this measure, not of the mechanism",
+        lower=float(low) if question.wants_lower else None,
+        upper=float(high) if question.wants_upper else None,
+        confidence=question.confidence,
+    )

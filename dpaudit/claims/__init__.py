@@ -3,7 +3,7 @@
 `conversion` and `composition` are a small calculus of claims: what one implies, and what several imply together.
 """
 
-from dpaudit.claims.claim import POINTS, Claim, Key, frozen_delta, key
+from dpaudit.claims.claim import POINTS, Claim, frozen_delta, key
 from dpaudit.claims.composition import (
     compose_advanced,
     compose_basic,
@@ -31,7 +31,6 @@ __all__ = [
     "Claim",
     "GaussianDP",
     "HalfPlane",
-    "Key",
     "PrivacyProfile",
     "PureDP",
     "Relation",

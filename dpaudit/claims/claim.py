@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -18,25 +18,15 @@ FLAT = 1.25  # a ratio of probabilities that bad luck may well turn into none
 POINTS = list[tuple[float, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A field of a claim: what a spec says of it, how it is checked, its kind in a spec and its limits as stored.
-
-    `name` is what a spec calls it; None: as the field. `limits` are those of msgspec: `ge`, `gt`, `le`.
-    """
-
-    said: str
-    check: Callable[[str, Any], object]
-    kind: Any = float
-    name: str | None = None
-    limits: Mapping[str, float] | None = None
-
-
 def key(
     said: str, check: Callable[[str, Any], object], kind: Any = float, name: str | None = None, **limits: float
-) -> dict[str, Key]:
-    """The metadata of a claim's field: `epsilon: float = field(metadata=key("at least 0", validate.not_negative))`."""
-    return {"key": Key(said, check, kind, name, limits)}
+) -> dict[str, Any]:
+    """The metadata of a claim's field: `epsilon: float = field(metadata=key("at least 0", validate.not_negative))`.
+
+    What a spec says of it, how it is checked, its kind in a spec, what a spec calls it (None: as the field), and its
+    limits as stored: `ge`, `gt`, `le`, as msgspec has them.
+    """
+    return {"said": said, "check": check, "kind": kind, "name": name, "limits": limits}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +42,7 @@ class Claim(ABC):
     and reports are derived from these; `stored` is what the schema of results says of the form.
     """
 
+    example: ClassVar[tuple[Any, ...]]  # the values of one claim of the form, with which calibration tries it
     form: ClassVar[str]  # the name under which results store it
     parameter: ClassVar[str]  # the number that orders its family
     pure: ClassVar[bool] = False  # whether every member promises a ratio of probabilities and no delta
@@ -60,14 +51,9 @@ class Claim(ABC):
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            if known := each.metadata.get("key"):
-                object.__setattr__(self, each.name, known.check(each.name, getattr(self, each.name)))
+            if check := each.metadata.get("check"):
+                object.__setattr__(self, each.name, check(each.name, getattr(self, each.name)))
         object.__setattr__(self, "relation", Relation.of(self.relation))
-
-    @classmethod
-    @abstractmethod
-    def example(cls) -> Self:
-        """One claim of the form, with which calibration tries it."""
 
     @property
     @abstractmethod
@@ -176,7 +162,7 @@ class Claim(ABC):
     @classmethod
     def spec_fields(cls) -> dict[str, Field[Any]]:
         """The fields that a spec states, by the keys that it has for them."""
-        return {key.name or each.name: each for each in fields(cls) if (key := each.metadata.get("key"))}
+        return {each.metadata["name"] or each.name: each for each in fields(cls) if each.metadata}
 
     def to_dict(self) -> dict[str, object]:
         """The claim as plain values, as specs and results store it; `claim_from_dict` reads it back."""

@@ -54,7 +54,7 @@ def form_of(keys: Collection[str], *, numbers: bool = False, place: str = "claim
     choices: list[str] = []
     for form in FORMS:
         stated = form.spec_fields()
-        if numbers and any(each.metadata["key"].kind is not float for each in stated.values()):
+        if numbers and any(each.metadata["kind"] is not float for each in stated.values()):
             continue
         needed = {key: each.default is MISSING for key, each in stated.items()}
         if set(keys) <= needed.keys() and all(key in keys for key in needed if needed[key]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,12 +42,9 @@ class GaussianDP(Claim):
     mu: float = field(metadata=key("Gaussian DP", validate.not_negative, ge=0.0))
     relation: Relation | None = field(default=None)
 
+    example: ClassVar[tuple[Any, ...]] = (1.0,)
     form: ClassVar[str] = "GaussianDP"
     parameter: ClassVar[str] = "mu"
-
-    @classmethod
-    def example(cls) -> GaussianDP:
-        return cls(1.0)
 
     def max_probability(self, q: float) -> float:
         from scipy.special import ndtr, ndtri

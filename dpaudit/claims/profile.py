@@ -1,4 +1,4 @@
-"""A whole privacy profile as one claim: a delta for each of several epsilons, all promised at once."""
+"""Claims that are given as lines, and one of them: a privacy profile, a delta for each of several epsilons."""
 
 from __future__ import annotations
 
@@ -7,13 +7,65 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dpaudit import validate
-from dpaudit.claims.claim import POINTS, key
+from dpaudit.arrays import Reals
+from dpaudit.claims.claim import POINTS, Claim, key
 from dpaudit.claims.lines import Lines, iterated
-from dpaudit.claims.of_lines import OfLines
+from dpaudit.claims.region import HalfPlane
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
 
 THINNED = 2e-5  # by which a region at a distance may grow for the sake of fewer lines
+
+
+class OfLines(Claim):
+    """A claim whose region is the intersection of lines; its parameter is the epsilon at a delta."""
+
+    __slots__ = ()
+    _region: Lines
+
+    parameter: ClassVar[str] = "epsilon"
+
+    @property
+    def region(self) -> Lines:
+        """The lines that bound the region."""
+        return self._region
+
+    @property
+    def delta(self) -> float:
+        return self._region.delta[0]
+
+    @property
+    def value(self) -> None:
+        return None
+
+    def of_groups(self, k: int) -> PrivacyProfile:
+        """Group privacy: G iterated `k` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
+        return PrivacyProfile(iterated(self._region, k, THINNED).lines, self.relation)
+
+    def max_probability(self, q: float) -> float:
+        return self._region.max_probability(validate.probability("q", q))
+
+    def tangent(self, q: float) -> HalfPlane:
+        return self._region.plane(validate.probability("q", q))
+
+    def epsilon_at(self, delta: float) -> float:
+        return self._region.epsilon_at(validate.probability("delta", delta))
+
+    def delta_at(self, epsilon: float) -> float:
+        return self._region.delta_at(validate.real("epsilon", epsilon))
+
+    def lower(self, epsilon: float, delta: float) -> float:
+        validate.probability("delta", delta)
+        return max(0.0, validate.real("epsilon", epsilon))
+
+    def promised(self, delta: float) -> float:
+        return self.epsilon_at(delta)
+
+    def least_parameter(self, q: Reals, p: Reals) -> Reals:
+        return self._region.shift(q, p)
+
+    def delta_through(self, q: float, p: float) -> float:
+        return self._region.delta_through(validate.probability("q", q), validate.probability("p", p))
 
 
 def sequence(name: str, points: Any) -> Iterable[Any]:
@@ -71,20 +123,13 @@ class PrivacyProfile(OfLines):
     relation: Relation | None = field(default=None)
     _region: Lines = field(init=False, repr=False, compare=False)
 
+    example: ClassVar[tuple[Any, ...]] = (((0.5, 0.1), (1.0, 0.02), (2.0, 0.001)),)
     form: ClassVar[str] = "PrivacyProfile"
     stored: ClassVar[str] = "points (epsilon, delta)"
 
     def __post_init__(self) -> None:
         OfLines.__post_init__(self)
         object.__setattr__(self, "_region", Lines.of(self.curve))
-
-    @classmethod
-    def example(cls) -> PrivacyProfile:
-        return cls(((0.5, 0.1), (1.0, 0.02), (2.0, 0.001)))
-
-    def of_groups(self, k: int) -> PrivacyProfile:
-        """Group privacy: G iterated `k` times (Dong, Roth & Su 2022, theorem 2.14)."""
-        return PrivacyProfile(iterated(self._region, k, THINNED).lines, self.relation)
 
     @property
     def short(self) -> str:

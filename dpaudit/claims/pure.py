@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,14 +33,11 @@ class PureDP(Claim):
     epsilon: float = field(metadata=key("at least 0", validate.not_negative, ge=0.0))
     relation: Relation | None = field(default=None)
 
+    example: ClassVar[tuple[Any, ...]] = (1.0,)
     form: ClassVar[str] = "PureDP"
     parameter: ClassVar[str] = "epsilon"
     pure: ClassVar[bool] = True
     linear: ClassVar[bool] = True
-
-    @classmethod
-    def example(cls) -> PureDP:
-        return cls(1.0)
 
     def max_probability(self, q: float) -> float:
         return _max_probability(self.epsilon, 0.0, validate.probability("q", q))
@@ -95,13 +92,10 @@ class ApproximateDP(Claim):
     delta: float = field(metadata=key("in [0, 1]", validate.probability, ge=0.0, le=1.0))
     relation: Relation | None = field(default=None)
 
+    example: ClassVar[tuple[Any, ...]] = (1.0, 0.01)
     form: ClassVar[str] = "ApproximateDP"
     parameter: ClassVar[str] = "epsilon"
     linear: ClassVar[bool] = True
-
-    @classmethod
-    def example(cls) -> ApproximateDP:
-        return cls(1.0, 0.01)
 
     def max_probability(self, q: float) -> float:
         return _max_probability(self.epsilon, self.delta, validate.probability("q", q))

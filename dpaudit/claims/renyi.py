@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,12 +54,9 @@ class RenyiDP(Claim):
     epsilon: float = field(metadata=key("at least 0", validate.not_negative, ge=0.0))
     relation: Relation | None = field(default=None)
 
+    example: ClassVar[tuple[Any, ...]] = (2.0, 0.5)
     form: ClassVar[str] = "RenyiDP"
     parameter: ClassVar[str] = "epsilon"
-
-    @classmethod
-    def example(cls) -> RenyiDP:
-        return cls(2.0, 0.5)
 
     def max_probability(self, q: float) -> float:
         return boundary(self.order, self.epsilon, validate.probability("q", q))

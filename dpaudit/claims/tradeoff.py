@@ -13,9 +13,8 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.claims.claim import POINTS, key
-from dpaudit.claims.lines import Line, Lines, iterated
-from dpaudit.claims.of_lines import OfLines
-from dpaudit.claims.profile import THINNED, PrivacyProfile, pair, sequence
+from dpaudit.claims.lines import Line, Lines
+from dpaudit.claims.profile import OfLines, pair, sequence
 from dpaudit.claims.relation import Relation
 from dpaudit.claims.rounding import up
 from dpaudit.errors import InvalidSpec
@@ -93,6 +92,7 @@ class TradeOffDP(OfLines):
     _region: Lines = field(init=False, repr=False, compare=False)
     _function: Callable[[float], float] | None = field(init=False, repr=False, compare=False)
 
+    example: ClassVar[tuple[Any, ...]] = (((0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0)),)
     form: ClassVar[str] = "TradeOffDP"
     stored: ClassVar[str] = "points (type I error, least type II error); `outer` where they allow more than f"
 
@@ -102,10 +102,6 @@ class TradeOffDP(OfLines):
         object.__setattr__(self, "outer", bool(self.outer) or function is not None)
         OfLines.__post_init__(self)
         object.__setattr__(self, "_region", Lines.of(_lines(self.table)))
-
-    @classmethod
-    def example(cls) -> TradeOffDP:
-        return cls(((0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0)))
 
     @property
     def table(self) -> tuple[Point, ...]:
@@ -122,10 +118,6 @@ class TradeOffDP(OfLines):
 
     def __reduce__(self) -> tuple[Any, ...]:  # a function may be one that cannot be pickled
         return TradeOffDP, (self.table, self.relation, self.outer)
-
-    def of_groups(self, k: int) -> PrivacyProfile:
-        """Group privacy: 1 - f iterated `k` times (Dong, Roth & Su 2022, theorem 2.14), as a profile."""
-        return PrivacyProfile(iterated(self._region, k, THINNED).lines, self.relation)
 
     @property
     def short(self) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,12 +50,9 @@ class ZeroConcentratedDP(Claim):
     )
     relation: Relation | None = field(default=None)
 
+    example: ClassVar[tuple[Any, ...]] = (0.5,)
     form: ClassVar[str] = "ZeroConcentratedDP"
     parameter: ClassVar[str] = "rho"
-
-    @classmethod
-    def example(cls) -> ZeroConcentratedDP:
-        return cls(0.5)
 
     def max_probability(self, q: float) -> float:
         q = validate.probability("q", q)

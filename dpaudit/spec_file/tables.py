@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dpaudit.certify import CertifierName
-from dpaudit.claims import FORMS, POINTS, Claim, Key
+from dpaudit.claims import FORMS, POINTS, Claim
 from dpaudit.errors import InvalidSpec
 
 SCHEMA = "dpaudit.audit/1"
@@ -171,22 +171,22 @@ def parts() -> Parts:
 
 @lru_cache
 def _parts(forms: tuple[type[Claim], ...]) -> Parts:
-    keys: dict[str, Key] = {}
+    keys: dict[str, tuple[Any, str]] = {}
     losses: dict[str, tuple[Any, str]] = {}
     for form in forms:
         for name, each in form.spec_fields().items():
-            keys.setdefault(name, each.metadata["key"])
+            keys.setdefault(name, (each.metadata["kind"], each.metadata["said"]))
         about = f"for a {form.form} claim" if losses else "the loss, in the parameter of the claim"
         losses.setdefault(form.parameter, (float, about))
     claim = _table(
         "ClaimTable",
         "What is promised; the keys choose the form.",
-        {name: (key.kind, key.said) for name, key in keys.items()},
+        keys,
     )
     swept = _table(
         "SweptClaimTable",
         "A claim of a sweep; a text stands for the value of the parameter of that name.",
-        {name: (float | str, key.said) for name, key in keys.items() if key.kind is float},
+        {name: (float | str, said) for name, (kind, said) in keys.items() if kind is float},
     )
     detect = _table(
         "DetectTable",

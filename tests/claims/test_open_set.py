@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jsonschema
 import numpy as np
@@ -58,6 +58,7 @@ class BitsDP(Claim):
     bits: float = field(metadata=key("the loss in bits", validate.not_negative, ge=0.0))
     relation: Relation | None = field(default=None)
 
+    example: ClassVar[tuple[Any, ...]] = (1.0,)
     form: ClassVar[str] = "BitsDP"
     parameter: ClassVar[str] = "bits"
     pure: ClassVar[bool] = True
@@ -66,10 +67,6 @@ class BitsDP(Claim):
     def natural(self) -> PureDP:
         """The same in nats."""
         return PureDP(self.bits * NAT, self.relation)
-
-    @classmethod
-    def example(cls) -> BitsDP:
-        return cls(1.0)
 
     def max_probability(self, q: float) -> float:
         return self.natural.max_probability(q)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.scores import gaussian
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.one_run_f import is_refuted, largest_refuted, p_value
@@ -45,5 +45,5 @@ def test_the_bound_and_the_p_value_agree() -> None:
 
 def test_equals_the_values_of_other_tools() -> None:
     for (m, r, v), expected in zip(((1000, 200, 170), (500, 500, 400)), ORACLE["one_run_fdp"], strict=True):
-        mu = largest_refuted(Guesses(v, r, m, fixed=True), gaussian.region, 0.05)
+        mu = largest_refuted(Guesses(v, r, m, fixed=True), lambda mu: GaussianDP(mu).max_probability, 0.05)
         assert gaussian.epsilon_of_mu(mu, 1e-5) == pytest.approx(expected, abs=1e-4)

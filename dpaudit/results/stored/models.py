@@ -79,8 +79,9 @@ def _form(form: type[Claim]) -> type[msgspec.Struct]:
     """A claim form as stored: its fields, strictly."""
     known: list[tuple[str, Any] | tuple[str, Any, bool]] = []
     for each in fields(form):
-        if key := each.metadata.get("key"):
-            known.append((each.name, Annotated[key.kind, msgspec.Meta(**key.limits)] if key.limits else key.kind))
+        if each.metadata:
+            kind, limits = each.metadata["kind"], each.metadata["limits"]
+            known.append((each.name, Annotated[kind, msgspec.Meta(**limits)] if limits else kind))
         elif each.init:
             known.append((each.name, RelationWord | None) if each.name == "relation" else (each.name, bool, False))
     about = f"`{form.form}` as stored{f': {form.stored}' if form.stored else ''}."

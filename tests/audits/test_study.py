@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from audits.research.study import CLAIMED, DELTA, DIALS, about, asked, dialled, 
 from dpaudit import Sweep
 from dpaudit.catalogue import entries, find
 from tests.cases import for_each
+from tests.report.figures.reading import marks
 
 
 @for_each("name", ["laplace", "gaussian_gdp", "gaussian_zcdp", "randomised_response", "rappor_one_time"])
@@ -68,7 +68,6 @@ def test_claims_that_differ_by_rounding_stand_beside_each_other_in_the_figure() 
         for proved in (8.0, None, None)
     ]
     svg = Sweep(tuple(rows)).figure().svg
-    marks = [each for each in re.findall("<use [^>]*>", svg) if "fill:var(--dp-first)" in each][1:]  # after the key
-    across = sorted(float(each.partition(' x="')[2].partition('"')[0]) for each in marks)
+    across = sorted(x for x, _ in marks(svg, "first")[1:])  # after the key
     assert len(across) == len(rows)
     assert min(right - left for left, right in itertools.pairwise(across)) > 4.0

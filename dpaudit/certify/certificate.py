@@ -10,8 +10,9 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """With probability `confidence`, the pair's true parameter is at least `lower`.
+    """The certified statement.
 
+    With probability `confidence`, the pair's true parameter is at least `lower`.
     `lower` is in the unit of the claim's own parameter, `epsilon_lower` an epsilon at `delta` (None where the
     certifier gives none). `p_value` is the smallest error probability at which the claim would be refuted; that of
     the unconditional certifier is one for this confidence, sharp near it and never below a 500th of its error.

@@ -17,6 +17,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source
+BOTH = (True, False)  # audits with a verdict, and those without
 NOT_ASKED = frozenset({"name", "mechanism", "pairs", "seed"})
 
 
@@ -35,34 +36,25 @@ def matched(old: Sequence[Half], new: Sequence[Half]) -> list[tuple[Half | None,
     """
     left, right = dict(enumerate(old)), dict(enumerate(new))
     found: list[tuple[Half | None, Half | None]] = []
-    keys: tuple[tuple[Callable[[Half], Hashable], bool], ...] = (
-        (lambda half: (half.name, _subject(half), _datasets(half), _settings(half)), False),
-        (lambda half: (half.name, _subject(half), _datasets(half)), False),
-        (lambda half: (half.name, _subject(half)), True),
-        (lambda half: (half.name, _reference(half)), True),
-        (lambda half: half.name, True),
-        (lambda half: (_subject(half), _datasets(half)), True),
+    rounds: tuple[tuple[Callable[[Half], Hashable], bool, tuple[bool, ...], tuple[bool, ...]], ...] = (
+        (lambda half: (half.name, _subject(half), _datasets(half), _settings(half)), False, BOTH, BOTH),
+        (lambda half: (half.name, _subject(half), _datasets(half)), False, BOTH, BOTH),
+        (lambda half: (half.name, _subject(half)), True, BOTH, BOTH),
+        (lambda half: (half.name, _reference(half)), True, BOTH, BOTH),
+        (_name, True, BOTH, BOTH),
+        (lambda half: (_subject(half), _datasets(half)), True, BOTH, BOTH),
+        # which of several audits of one name lost its verdict may not be known: that one of them did is
+        (_name, False, (True,), (False,)),
+        (_name, False, (False,), (True,)),
+        (_name, False, (False,), (False,)),
     )
-    for key, alone in keys:
-        before_by, after_by = _grouped(left, key), _grouped(right, key)
+    for key, alone, with_verdict, against in rounds:
+        before_by, after_by = _grouped(left, key, with_verdict), _grouped(right, key, against)
         for value, theirs in after_by.items():
             ours = before_by.get(value, [])
             if not ours or (alone and len(ours) + len(theirs) > 2) or _unknown(value):
                 continue
             found += [(left.pop(before), right.pop(after)) for before, after in zip(ours, theirs, strict=False)]
-    # which of several audits of one name lost its verdict may not be known: that one of them did is
-    for kept, lost in ((left, right), (right, left)):
-        verdicts = _grouped({at: half for at, half in kept.items() if half.result is not None}, _name)
-        errors = _grouped({at: half for at, half in lost.items() if half.result is None}, _name)
-        for name, ours in verdicts.items():
-            for one, other in zip(ours, errors.get(name, []), strict=False):
-                pair = kept.pop(one), lost.pop(other)
-                found.append(pair if kept is left else pair[::-1])
-    neither = _grouped(left, _name), _grouped(right, _name)
-    for name, theirs in neither[1].items():
-        for one, other in zip(neither[0].get(name, []), theirs, strict=False):
-            if left[one].result is None and right[other].result is None:
-                found.append((left.pop(one), right.pop(other)))
     return [*found, *((half, None) for half in left.values()), *((None, half) for half in right.values())]
 
 
@@ -162,10 +154,13 @@ def _name(half: Half) -> str:
     return half.name
 
 
-def _grouped(side: dict[int, Half], key: Callable[[Half], Hashable]) -> dict[Hashable, list[int]]:
+def _grouped(
+    side: dict[int, Half], key: Callable[[Half], Hashable], with_verdict: tuple[bool, ...]
+) -> dict[Hashable, list[int]]:
     found: dict[Hashable, list[int]] = {}
     for at, half in side.items():
-        found.setdefault(key(half), []).append(at)
+        if (half.result is not None) in with_verdict:
+            found.setdefault(key(half), []).append(at)
     return found
 
 

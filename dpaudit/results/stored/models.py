@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpaudit.certify import CertifierName
+from dpaudit.certify import Certificate, CertifierName
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
@@ -30,9 +30,7 @@ OpenProbability = Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
 Lower = NotNegative | Literal["inf"]
 Edge = float | Literal["inf", "-inf"]
 Adjacency = Literal["records", "rows", "entries", "answers", "any two"]
-SHARES = ("level", "mass", "rarer")  # fields that hold a probability
 RelationWord = Literal["add_or_remove_one", "replace_one", "replace_special", "local"]
-
 PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
     ("version python numpy scipy joblib statsmodels scikit-learn platform started", str),
     ("wall_s cpu_s", NotNegative),
@@ -46,18 +44,26 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("interruptions", Count),
     ("exceptions", dict[str, str]),
 )
-_model = models({int: Count}, {"log10_p": Annotated[float, msgspec.Meta(le=0.0)]} | dict.fromkeys(SHARES, Probability))
+LIMITS = {  # of fields, by their names
+    **dict.fromkeys(("delta", "level", "mass", "p_value", "rarer"), Probability),
+    "confidence": OpenProbability,
+    "log10_p": Annotated[float, msgspec.Meta(le=0.0)],
+    "lower": Lower,
+    "epsilon_lower": Lower | None,
+}
+_model = models({int: Count}, LIMITS)
 if TYPE_CHECKING:
+    from dpaudit.certify import Certificate as StoredCertificate
     from dpaudit.results.beside import Control as StoredControl
     from dpaudit.results.beside import Ending as StoredEnding
     from dpaudit.results.beside import Explored as StoredExplored
+    from dpaudit.results.beside import Histogram as StoredHistogram
     from dpaudit.results.health import Health as StoredHealth
 
     StoredProvenance = dict[str, Any]
-    from dpaudit.results.beside import Histogram as StoredHistogram
 else:
-    StoredControl, StoredEnding, StoredExplored = map(_model, (Control, Ending, Explored))
-    StoredHealth, StoredHistogram = map(_model, (Health, Histogram))
+    StoredCertificate, StoredControl, StoredEnding = map(_model, (Certificate, Control, Ending))
+    StoredExplored, StoredHealth, StoredHistogram = map(_model, (Explored, Health, Histogram))
     StoredProvenance = msgspec.defstruct(
         "StoredProvenance",
         [
@@ -131,17 +137,17 @@ class StoredSpec(Stored):
     mechanism: StoredMechanism
     pairs: Annotated[list[StoredPair], msgspec.Meta(min_length=1)]
     runs: AtLeastOne
-    confidence: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
+    confidence: OpenProbability
     seed: Annotated[int, msgspec.Meta(ge=0)]
     stopping: Literal["fixed", "anytime"]
     selector: Literal["penalised"]
     certifier: CertifierName
-    sequential_share: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
+    sequential_share: OpenProbability
     certify_pairs: AtLeastOne
     representation: bool
     detect: dict[str, float] | None
     controls: Count
-    search_share: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
+    search_share: OpenProbability
     shard_runs: AtLeastOne
     run_timeout_s: float | None
     hash: str
@@ -216,17 +222,6 @@ class StoredBinned(Stored, tag_field="kind", tag="binned"):
 
 
 StoredEvidence = StoredCoinFlip | StoredBinned
-
-
-class StoredCertificate(Stored):
-    """The certified statement."""
-
-    lower: Lower
-    epsilon_lower: Lower | None
-    p_value: Probability
-    delta: Probability
-    confidence: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
-    method: str
 
 
 class StoredCrossCheck(Stored):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,7 +21,6 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
-from dpaudit.events import Event, Partition
 from dpaudit.results.audited import SCHEMA, Finding
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
 from dpaudit.results.certification import Evidence, ceiling_of
@@ -39,6 +38,7 @@ from dpaudit.results.wording.quoting import clean
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
 CURE = "restore the file, or audit again"
 GIVE = "give the path of a result that dpaudit saved"
+Holder = TypeVar("Holder", Witness, Block)
 of_model = partial(msgspec.convert, strict=False, from_attributes=True)  # of a model, as ours; "inf" is infinity
 
 
@@ -108,7 +108,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         ceiling=float(model.ceiling),
         reproducible=model.reproducible,
         health=of_model(model.health, Health),
-        blocks=tuple(_block(each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
+        blocks=tuple(_with_event(Block, each, f"blocks[{j}]") for j, each in enumerate(raw["blocks"])),
         others=tuple(others),
         representation=None if bits is None else _finding(raw["representation"], bits, raw, model, "representation."),
         controls=of_model(model.controls, tuple[Control, ...]),
@@ -133,7 +133,7 @@ def _finding(
         raise InvalidSpec(f"{found}, got {mine.witness.pair}; {CURE}")
     return Finding(
         claim_from_dict(raw["spec"]["claim"]).at_distance(pairs[mine.witness.pair].distance),
-        _witness(stored["witness"], place),
+        _with_event(Witness, stored["witness"], f"{place}witness"),
         _evidence(stored["evidence"]),
         of_model(mine.certificate, Certificate),
     )
@@ -154,37 +154,20 @@ def _upper(u: StoredUpper) -> UpperBound:
         raise InvalidSpec(f"upper: {error}; {CURE}") from None
 
 
-def _witness(stored: dict[str, Any], place: str) -> Witness:
-    """The witness, whose event must be one that this version writes the same way."""
-    with _event_at(f"{place}witness.event"):
-        witness = Witness.from_dict(stored)
-        _same_event(witness.event, stored["event"])
-        return witness
-
-
-def _block(stored: dict[str, Any], place: str) -> Block:
-    with _event_at(f"{place}.event"):
-        block = Block.from_dict(stored)
-        _same_event(block.event, stored["event"])
-        return block
-
-
-def _same_event(event: Event | Partition, stored: dict[str, Any]) -> None:
-    tokens = [token for each in stored.get("bins", [stored]) for token in each["tokens"]]
-    str(event)
-    if event.to_dict() != stored or max((token["code"] for token in tokens), default=0) >= 2**64:
-        raise ValueError("this version writes it in another way")
-
-
-@contextmanager
-def _event_at(place: str) -> Iterator[None]:
-    """Errors of code that reads an event, as errors of the place in the file."""
+def _with_event(kind: type[Holder], stored: dict[str, Any], place: str) -> Holder:
+    """A witness or a block, whose event must be one that this version writes the same way."""
+    event = stored["event"]
     try:
-        yield
+        made = kind.from_dict(stored)
+        codes = [token["code"] for each in event.get("bins", [event]) for token in each["tokens"]]
+        str(made.event)
+        if made.event.to_dict() != event or max(codes, default=0) >= 2**64:
+            raise ValueError("this version writes it in another way")
+        return made
     except InvalidSpec:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
-        raise InvalidSpec(f"{place} is not an event ({clean(error)}); {CURE}") from None
+        raise InvalidSpec(f"{place}.event is not an event ({clean(error)}); {CURE}") from None
 
 
 def _check_shown(result: AuditResult) -> None:
@@ -207,9 +190,8 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     """That everything derived follows from the counts, the claim and the confidence."""
     spec, e = model.spec, result.evidence
     agree("spec.hash", spec.hash, spec_hash(result.spec), "the spec gives")
-    counted = result.certifying_runs
-    if not counted <= result.runs_used <= spec.runs:
-        found = f"{counted}, {result.runs_used} and {spec.runs}"
+    if not result.certifying_runs <= result.runs_used <= spec.runs:
+        found = f"{result.certifying_runs}, {result.runs_used} and {spec.runs}"
         raise InvalidSpec(f"runs of the evidence, runs_used and spec.runs must not fall, got {found}; {CURE}")
     again, stored = recompute(result), result.certificate
     _same_certificate("certificate", stored, again)

@@ -8,16 +8,51 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 
 
+class _Counts:
+    """Counts of either side; only those of one design add up, for runs of two have no common law."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    runs_p: int
+    runs_q: int
+
+    def _values(self) -> Iterator[tuple[str, Any]]:
+        return ((field.name, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            return NotImplemented
+        pairs = zip(self._values(), other._values(), strict=True)
+        return type(self)(**{name: _sum(mine, others) for (name, mine), (_, others) in pairs})
+
+    @property
+    def runs(self) -> int:
+        """All certifying runs, both sides."""
+        return self.runs_p + self.runs_q
+
+    def to_dict(self) -> dict[str, object]:
+        """The counts as results store them."""
+        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in self._values()}
+
+
+def _sum(mine: Any, others: Any) -> Any:
+    if not isinstance(mine, tuple):
+        return mine + others
+    if len(mine) != len(others):
+        raise InvalidSpec(f"only counts of the same bins add up, got {len(mine)} and {len(others)} bins")
+    return tuple(a + b for a, b in zip(mine, others, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
-class _TwoCounts:
+class _TwoCounts(_Counts):
     """Hits of one event on either side, and the runs of either side."""
 
     hits_p: int
@@ -25,27 +60,10 @@ class _TwoCounts:
     runs_p: int
     runs_q: int
 
-    kind: ClassVar[str]
-
     def __post_init__(self) -> None:
         for side, hits, runs in (("p", self.hits_p, self.runs_p), ("q", self.hits_q, self.runs_q)):
             if not 0 <= hits <= runs:
                 raise InvalidSpec(f"hits_{side} must be in 0 .. runs_{side} = {runs}, got {hits}")
-
-    def __add__(self, other: Self) -> Self:
-        if type(other) is not type(self):  # runs of two designs have no common law
-            return NotImplemented
-        return type(self)(
-            self.hits_p + other.hits_p,
-            self.hits_q + other.hits_q,
-            self.runs_p + other.runs_p,
-            self.runs_q + other.runs_q,
-        )
-
-    @property
-    def runs(self) -> int:
-        """All certifying runs, both sides."""
-        return self.runs_p + self.runs_q
 
     @property
     def events(self) -> tuple[tuple[int, int], ...]:
@@ -60,16 +78,6 @@ class _TwoCounts:
         if self.hits_q == 0:
             return math.inf
         return math.log(self.hits_p / self.runs_p) - math.log(self.hits_q / self.runs_q)
-
-    def to_dict(self) -> dict[str, object]:
-        """The counts as results store them."""
-        return {
-            "kind": self.kind,
-            "hits_p": self.hits_p,
-            "hits_q": self.hits_q,
-            "runs_p": self.runs_p,
-            "runs_q": self.runs_q,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,7 @@ class FixedSides(_TwoCounts):
 
 
 @dataclass(frozen=True, slots=True)
-class Binned:
+class Binned(_Counts):
     """Runs per bin of a partition that was frozen beforehand, on either side.
 
     `counts_p[b]` of `runs_p` runs fell into bin b on the likelier side, `counts_q[b]` of `runs_q` on the other. The
@@ -132,25 +140,6 @@ class Binned:
                     f"got {min(counts)} and a sum of {sum(counts)}"
                 )
 
-    def __add__(self, other: Self) -> Self:
-        if type(other) is not type(self):
-            return NotImplemented
-        if len(other.counts_p) != len(self.counts_p):
-            raise InvalidSpec(
-                f"only counts of the same bins add up, got {len(self.counts_p)} and {len(other.counts_p)} bins"
-            )
-        return type(self)(
-            tuple(a + b for a, b in zip(self.counts_p, other.counts_p, strict=True)),
-            tuple(a + b for a, b in zip(self.counts_q, other.counts_q, strict=True)),
-            self.runs_p + other.runs_p,
-            self.runs_q + other.runs_q,
-        )
-
-    @property
-    def runs(self) -> int:
-        """All certifying runs, both sides."""
-        return self.runs_p + self.runs_q
-
     @property
     def events(self) -> tuple[tuple[int, int], ...]:
         """The hits (x, y) of each event: of the first bins together; the last one, and what none holds, is the rest.
@@ -160,16 +149,6 @@ class Binned:
         most = max(1, len(self.counts_p) - 1)
         hits_p, hits_q = (itertools.accumulate(counts[:most]) for counts in (self.counts_p, self.counts_q))
         return tuple(zip(hits_p, hits_q, strict=True))
-
-    def to_dict(self) -> dict[str, object]:
-        """The counts as results store them."""
-        return {
-            "kind": self.kind,
-            "counts_p": list(self.counts_p),
-            "counts_q": list(self.counts_q),
-            "runs_p": self.runs_p,
-            "runs_q": self.runs_q,
-        }
 
 
 Evidence = CoinFlip | FixedSides | Binned
@@ -181,21 +160,17 @@ def evidence_from_dict(stored: Mapping[str, object]) -> Evidence:
     >>> evidence_from_dict(FixedSides(3, 1, 10, 20).to_dict())
     FixedSides(hits_p=3, hits_q=1, runs_p=10, runs_q=20)
     """
-
-    def count(name: str) -> int:
-        return validate.whole(name, stored.get(name), least=0)
-
-    def counts(name: str) -> tuple[int, ...]:
-        found = stored.get(name)
-        if not isinstance(found, Sequence) or isinstance(found, str):
-            raise InvalidSpec(f"{name} must be a list of counts, got {found!r}")
-        return tuple(validate.whole(f"{name}[{b}]", value, least=0) for b, value in enumerate(found))
-
+    forms: dict[object, type[Evidence]] = {form.kind: form for form in (CoinFlip, FixedSides, Binned)}
     kind = stored.get("kind")
-    if kind == Binned.kind:
-        return Binned(counts("counts_p"), counts("counts_q"), count("runs_p"), count("runs_q"))
-    for form in (CoinFlip, FixedSides):
-        if kind == form.kind:
-            return form(count("hits_p"), count("hits_q"), count("runs_p"), count("runs_q"))
-    known = ", ".join(form.kind for form in (CoinFlip, FixedSides, Binned))
-    raise InvalidSpec(f"kind of the evidence must be one of {known}, got {kind!r}")
+    if kind not in forms:
+        raise InvalidSpec(f"kind of the evidence must be one of {', '.join(map(str, forms))}, got {kind!r}")
+    names = [field.name for field in fields(forms[kind])]
+    return forms[kind](**{name: _read(name, stored.get(name)) for name in names})
+
+
+def _read(name: str, given: Any) -> Any:
+    if not name.startswith("counts"):
+        return validate.whole(name, given, least=0)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InvalidSpec(f"{name} must be a list of counts, got {given!r}")
+    return tuple(validate.whole(f"{name}[{b}]", value, least=0) for b, value in enumerate(given))

@@ -114,7 +114,7 @@ def runs_needed(line: Line, seed: int, runs: int = RUNS) -> float:
     from dpaudit.auditing.spec import AuditSpec
     from dpaudit.events.search import Goal
     from dpaudit.pairs import AdjacentPair
-    from dpaudit.sampling import SILENT, Engine
+    from dpaudit.sampling import Engine
 
     spec = AuditSpec(
         claim=line.claim,
@@ -131,7 +131,7 @@ def runs_needed(line: Line, seed: int, runs: int = RUNS) -> float:
     goal = Goal(line.claim, int((1.0 - share) * runs), (1.0 - line.share) * (1.0 - CONFIDENCE), coins=False)
     with Engine(1).session(spec.mechanism, spec.pairs, seed, None) as session:
         session.per_run = False
-        found = run_blocks(spec, session, SILENT, pair=0, runs=runs, goal=goal)
+        found = run_blocks(spec, session, pair=0, runs=runs, goal=goal)
     return found.runs / 2.0 if found.stopped else math.inf
 
 

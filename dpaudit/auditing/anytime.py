@@ -15,14 +15,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.certifying import Counted, Outcome, certified, count
+from dpaudit.auditing.clock import Clock, cut
+from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.searching.look import PILOT_RUNS, PILOT_SHARD, looked_at
+from dpaudit.auditing.searching.screening import budget, goal, screen
+from dpaudit.auditing.searching.search import PILOT_PART
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
-from dpaudit.claims import HalfPlane
-from dpaudit.claims.rounding import ratio
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import HitCounter
 from dpaudit.events.search import Goal, Proposal, best, pilot_counts, plan
@@ -30,17 +33,14 @@ from dpaudit.events.search.betting import Bet, Learner
 from dpaudit.events.search.explore import Plan
 from dpaudit.outputs import Pilot, Sample
 from dpaudit.results.beside import Explored
+from dpaudit.results.certification import nothing
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import Progress, Session, Shard, Stage, Watch, shards
+from dpaudit.sampling import Probe, Session, Shard, Stage, Watch, shards
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.order import Looked
 
 FIRST, GROWTH, FEWEST = 12, 0.12, 4  # runs of the first block, growth of all runs in a block, runs of the least block
-PILOT_RUNS = 1 << 15  # outputs held at a time, whatever the number of runs
-PILOT_PART = 0.5  # of the runs before the freeze, at the most: learned scores are judged on outputs they have not seen
-PILOT_SHARD = 1 << 12
 LEARNED_RUNS = 1 << 20  # up to which events are learned anew for each block, which costs more than counting one
-SHOWN = 12  # features that the result lists
 
 Counts = npt.NDArray[np.int64]
 
@@ -77,24 +77,39 @@ def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
     return _grid(0, freeze), _grid(freeze, runs)
 
 
+def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock | None) -> Outcome:
+    """Bets on the best pair until the runs are spent or the claim is refuted, and what follows from the last event."""
+    parts = budget(spec, spent=spent)
+    screened = screen(spec, session, runs=parts.screening, certifying=parts.certifying)
+    pair = screened.looks[0].pair
+    left = spec.runs - spent - screened.runs
+    found = run_blocks(spec, session, pair=pair, runs=left, goal=goal(spec, pair, parts.certifying), clock=clock)
+    explored, runs, unspent = (*screened.explored, *found.explored), screened.runs + found.runs, left - found.runs
+    pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
+    alike = constants(pilot).give_away
+    if alike and unspent > 0:  # the runs of the blocks may all be one
+        counted = count(spec, session, found.witness, pilot, unspent)
+        return Outcome((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
+    if found.evidence is not None and unspent > 0:
+        explored = (*explored, cut(f"{found.runs:,} runs", left))
+    counted = Counted(found.witness, found.evidence or nothing(found.witness))
+    if alike and certified(spec, counted, found.blocks).certificate.refuted:
+        raise UnsoundAudit(
+            "constant outputs: each dataset always gave its own output in one process, and no run is left for "
+            "fresh processes, which would tell a cache; give more runs"
+        )
+    return Outcome((counted,), runs, explored, pilot, found.watched, found.blocks, found.ends)
+
+
 def run_blocks(
-    spec: ResolvedSpec,
-    session: Session,
-    progress: Progress,
-    *,
-    pair: int,
-    runs: int,
-    goal: Goal,
-    clock: Clock | None = None,
+    spec: ResolvedSpec, session: Session, *, pair: int, runs: int, goal: Goal, clock: Clock | None = None
 ) -> Sequential:
     """Bets on the pair with this index, `runs` runs at the most; after the freeze, as many as fit the time.
 
     `goal` is that of the fixed certificate on the runs after the freeze. Raises `UnsoundAudit` where runs are missing.
     """
-    progress.begin("bet", runs)
-    found = _Audit(spec, session, pair, goal).run(runs, clock)
-    progress.end()
-    return found
+    with session.stage("bet", runs):
+        return _Audit(spec, session, pair, goal).run(runs, clock)
 
 
 class _Audit:
@@ -221,20 +236,15 @@ class _Audit:
         return _evidence(bet, self.learner.seen(bet.event))
 
     def _answer(self, bet: Bet, evidence: CoinFlip | None, *, stopped: bool = True) -> Sequential:
-        fixed = None if evidence is None else self.proposal
-        score, delta = (bet.growth, bet.delta) if fixed is None else (fixed.score, fixed.delta)
-        line = HalfPlane(ratio(self.claim.epsilon_at(delta)), delta)
-        looked_at = () if self.plan is None else self.plan.looked_at[:SHOWN]
+        found = None if evidence is None else self.proposal
+        last = found or Proposal(bet.event, bet.p_side, bet.family, bet.growth, bet.delta)
         return Sequential(
             blocks=tuple(self.blocks),
             stopped=stopped and evidence is None,
-            witness=Witness(self.pair, bet.event, bet.p_side, f"bets: {bet.family}", round(score, 6), line),
+            witness=frozen(self.spec, self.pair, last, "bets"),
             evidence=evidence,
             runs=self.runs,
-            explored=tuple(
-                Explored("feature", name, "looked at", None if score is None else round(score, 6))
-                for name, score in looked_at
-            ),
+            explored=() if self.plan is None else tuple(looked_at(self.plan)),
             pilot=self.learner.held or self.pilot,
             watched=tuple(watch.read(table) for watch, table in self.watched.values()),
             ends=self.ends,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.pipeline import run_audit
+from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify import CERTIFIERS, Certifier, EventCertifier, suited
 from dpaudit.certify.binomial import lower_limit, quantile, upper_limit

@@ -7,7 +7,7 @@ it is for an event that is known beforehand. Every control is a whole audit, wit
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.auditing.spec import ResolvedSpec
-from dpaudit.auditing.stages import run_stages
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.spiked import Spiked, SpikedPair, far_outside
 from dpaudit.results.beside import Control
+from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
 
@@ -34,13 +34,14 @@ CONTROL_KEY = 0xC0  # keeps the seeds of controls apart
 def run_controls(
     spec: ResolvedSpec,
     engine: Engine,
+    audit: Callable[..., AuditResult],
     *,
     repeats: int = REPEATS,
     sizes: Sequence[float] = MASSES,
     excess: float = EXCESS,
     progress: Progress = SILENT,
 ) -> tuple[Control, ...]:
-    """Controls of growing mass until one is caught in 19 of 20 repeats (in all of fewer than 20).
+    """Controls of growing mass, each put to `audit`, until one is caught in 19 of 20 repeats (in all of fewer than 20).
 
     A size is given up as soon as too many repeats have failed. Sizes that the claim's own delta allows are left
     out: no leak of theirs would break it. The cost is at most `most_runs`. Meaningful where the mechanism itself is
@@ -65,7 +66,7 @@ def run_controls(
         caught = made = 0
         while made < repeats and made - caught <= repeats - needed:
             seeded = replace(spiked, seed=_seed(spec.seed, size, made))
-            caught += run_stages(seeded, engine, progress=progress).verdict is Verdict.REFUTED
+            caught += audit(seeded, engine, progress=progress).verdict is Verdict.REFUTED
             made += 1
         done.append(Control(mass, rarer, loss, caught, made, needed))
         if done[-1].seen:

@@ -10,6 +10,8 @@ from dpaudit.cli.options import nothing_to_audit, tagged, wishes
 from dpaudit.cli.words import duration, say
 
 if TYPE_CHECKING:
+    from dpaudit.auditing.spec import ResolvedSpec
+    from dpaudit.claims import Claim
     from dpaudit.spec_file.questions import Question
 
 
@@ -93,7 +95,6 @@ def _time(question: Question, jobs: int) -> str:
 def _spending(question: Question) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
     from dpaudit.auditing.controls import most_runs
-    from dpaudit.auditing.planned import planned_power
     from dpaudit.auditing.searching.screening import budget
     from dpaudit.certify.certificate import error_probability
     from dpaudit.results.audited import POWER
@@ -121,4 +122,30 @@ def _spending(question: Question) -> list[str]:
         more = most_runs(spec, spec.controls)
         lines.append(f"  controls    {spec.controls} repeats of each size: {more:,} more runs at most")
     lines.append(f"  catches     with power {POWER:g}, on an event of known probability:")
-    return [*lines, *(f"    {line}" for line in planned_power(claim, parts.certifying, spec.fixed_level, spec))]
+    return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying))]
+
+
+def _power(spec: ResolvedSpec, claim: Claim, runs: int) -> list[str]:
+    """What so many certifying runs will see: a line for each event probability, the ceiling, the power demanded."""
+    from dpaudit.certify import smallest_caught
+    from dpaudit.certify.power import MASSES
+    from dpaudit.results.audited import POWER
+    from dpaudit.results.wording.numerals import exact, least_text, up
+
+    certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
+
+    def least(mass: float) -> float | None:
+        return smallest_caught(claim, runs, mass, confidence=level, certifier=certifier, power=POWER)
+
+    caught = [(mass, least(mass)) for mass in MASSES]
+    lines = [
+        f"{mass:<8g}  {'nothing' if value is None else f'{name} from {least_text(value)}'}" for mass, value in caught
+    ]
+    most = certifier.perfect_bound(claim, runs // 2, level)
+    lines.append(f"ceiling   {name} {up(most, 2)}, with every hit on one side")
+    if spec.detect is not None:
+        value = least(spec.detect.mass)
+        reached = value is not None and value <= spec.detect.value
+        answer = "within reach" if reached else "OUT OF REACH (exit code 4): give more runs"
+        lines.append(f"demanded  {name} {exact(spec.detect.value)} at {exact(spec.detect.mass)}: {answer}")
+    return lines

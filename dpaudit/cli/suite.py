@@ -13,8 +13,8 @@ import click
 
 from dpaudit import report
 from dpaudit.api import planned_runs
+from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.pipeline import run_audit
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.progress import Watcher, watching
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -153,6 +154,13 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         tasks.LOCAL.pop(self.job.key, None)
+
+    @contextmanager
+    def stage(self, name: str, runs: int) -> Iterator[None]:
+        """Says that a stage of so many runs begins, and that it is over."""
+        self.engine.progress.begin(name, runs)
+        yield
+        self.engine.progress.end()
 
     def begin_alone(self, seed: int) -> None:
         """From here on a batched mechanism gets a call for each run, with the streams of this seed."""

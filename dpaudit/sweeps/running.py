@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.known import comes_with_us
-from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms import Imported

@@ -19,7 +19,7 @@ from dpaudit.claims import Claim, GaussianDP, PureDP
 from dpaudit.events.search import Goal
 from dpaudit.mechanisms.functions import PerRun
 from dpaudit.pairs import AdjacentPair
-from dpaudit.sampling import SILENT, Engine
+from dpaudit.sampling import Engine
 
 CONFIDENCE = 0.95
 
@@ -59,7 +59,7 @@ def anytime(
     goal = Goal(claim, int((1.0 - search_share) * runs), 0.04, spec.certifier.coins)
     with (engine or Engine(1)).session(spec.mechanism, spec.pairs, seed, None) as session:
         session.per_run = isinstance(mechanism, PerRun)
-        return run_blocks(spec, session, SILENT, pair=0, runs=runs, goal=goal)
+        return run_blocks(spec, session, pair=0, runs=runs, goal=goal)
 
 
 @pytest.mark.parametrize(("runs", "freeze"), [(60, 30), (200, 50), (1_000_000, 100_000), (40, 3), (13, 12)])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP
+from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.clock import Clock
-from dpaudit.auditing.stages import run_stages
 from dpaudit.mechanisms import wrap
 from dpaudit.sampling import Engine, Session, Stage
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import InvalidSpec, batched
+from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.controls import (
     EXCESS,
     MASSES,
@@ -39,7 +40,7 @@ def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **cha
 
 def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
     with Engine(n_jobs=1) as engine:
-        return run_controls(spec, engine, **settings)
+        return run_controls(spec, engine, run_stages, **settings)
 
 
 def test_a_big_leak_is_always_caught() -> None:

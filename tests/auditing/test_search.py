@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 from dpaudit import AdjacentPair, ApproximateDP, PureDP, batched
-from dpaudit.auditing.searching.look import PILOT_RUNS, Candidate, excess
+from dpaudit.auditing.searching.look import PILOT_RUNS, excess
 from dpaudit.auditing.searching.screening import budget, cautious, goal, goal_at, screen
 from dpaudit.auditing.searching.search import FoundWitness, find_witness
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
@@ -19,9 +19,9 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import GaussianDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
-from dpaudit.events.search import Goal
+from dpaudit.events.search import Goal, Proposal
 from dpaudit.results.question import screening_share
-from dpaudit.sampling import SILENT, Engine, Session, Stage
+from dpaudit.sampling import Engine, Session, Stage
 from tests.cases import for_each
 
 
@@ -52,7 +52,7 @@ def engine() -> Iterator[Engine]:
 def search(engine: Engine, spec: ResolvedSpec) -> FoundWitness:
     with engine.session(spec.mechanism, spec.pairs, spec.seed, None) as session:
         session.per_run = False
-        return find_witness(spec, session, SILENT, spent=0)
+        return find_witness(spec, session, spent=0)
 
 
 # --- how runs are divided ---------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_pair_that_has_enough_outputs_is_counted_on(engine: Engine) -> None:
     spec = asked(candidates([0.5, 0.9]), runs=400_000)
     with engine.session(spec.mechanism, spec.pairs, spec.seed, None) as session:
         session.per_run = False
-        found = screen(spec, session, SILENT, runs=3 * PILOT_RUNS, certifying=100_000)
+        found = screen(spec, session, runs=3 * PILOT_RUNS, certifying=100_000)
     (kept,) = found.looks
     assert kept.runs > PILOT_RUNS
     assert kept.pilot.first.runs + kept.pilot.second.runs == PILOT_RUNS
@@ -256,8 +256,8 @@ def test_the_luckiest_of_many_equal_pairs_stays_below_the_bad_one(engine: Engine
 # --- pairs at different distances -------------------------------------------------------------------------------------
 
 
-def candidate(score: float, delta: float = 0.0) -> Candidate:
-    return Candidate(Event(Whole()), "first", "any", score, delta)
+def candidate(score: float, delta: float = 0.0) -> Proposal:
+    return Proposal(Event(Whole()), "first", "any", score, delta)
 
 
 @pytest.mark.parametrize("claim", [PureDP(0.5), GaussianDP(0.5), ZeroConcentratedDP(0.3)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.auditing.histogram import BINS, MOST_TOKENS, MOST_VALUES, histogram
+from dpaudit.auditing.shown import BINS, MOST_TOKENS, MOST_VALUES, histogram
 from dpaudit.events import Event, event_from_dict
 from dpaudit.outputs import Pilot
 from dpaudit.results.beside import Histogram

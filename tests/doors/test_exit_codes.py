@@ -85,13 +85,13 @@ def test_nothing_to_audit_is_5(dpaudit: Run, write: Write) -> None:
 def test_an_internal_error_is_70_in_one_line_and_loses_nothing(
     dpaudit: Run, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpaudit.auditing import pipeline
+    from dpaudit.auditing import audit
     from dpaudit.cli import suite
 
     def breaks(spec: object, engine: object, **options: object) -> object:
         if getattr(spec, "name", "") == "leak":
             raise RuntimeError("the sky\nfell")
-        return pipeline.run_audit(spec, engine, **options)  # type: ignore[arg-type]
+        return audit.run_audit(spec, engine, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(suite, "run_audit", breaks)
     ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--format", "json,md", "--no-progress")

@@ -54,7 +54,7 @@ def search(claim: Claim, first: float, second: float, *, runs: int, certifying: 
 
 def evidence(found: PartitionProposal, first: float, second: float, runs: int, seed: int) -> Binned:
     rng = np.random.default_rng(seed)
-    watch = Watch(found.partition)
+    watch = Watch(found.event)
     counts = watch(Sample(gaussian(first, runs, rng)), Sample(gaussian(second, runs, rng)))
     (x, y), (a, b) = map(tuple, watch.hits(counts).tolist()), counts[:2].tolist()
     return Binned(x, y, a, b) if found.p_side == "first" else Binned(y, x, b, a)
@@ -123,7 +123,7 @@ def test_several_bins_certify_most_of_a_gaussian_divergence() -> None:
     bound = certify(evidence(found, 1.0, 0.0, 75_000, 2), claim, 0.95, certifier="binned").lower
     assert 0.80 < bound < 1.0
     assert found.score == pytest.approx(bound, abs=0.08)
-    assert 4 <= len(found.partition.bins) <= MOST_BINS
+    assert 4 <= len(found.event.bins) <= MOST_BINS
     assert found.order == 2.0
 
 
@@ -153,8 +153,8 @@ def test_bins_come_in_order_of_falling_ratio() -> None:
         assert found is not None
         assert found.p_side == claimed
         assert found.family == "bins in order of their ratio"
-        index = found.partition.state(encode_batch(values, len(values))).astype(int) - 1
-        sides = [np.bincount(half, minlength=len(found.partition.bins)) for half in np.split(index, 2)]
+        index = found.event.state(encode_batch(values, len(values))).astype(int) - 1
+        sides = [np.bincount(half, minlength=len(found.event.bins)) for half in np.split(index, 2)]
         ratios = sides[0] / (sides[1] + 0.5)
         assert ratios.tolist() == sorted(ratios, reverse=True)
 
@@ -163,7 +163,7 @@ def test_more_runs_afford_more_bins() -> None:
     claim = RenyiDP(2.0, 0.5)
     few = search(claim, 1.0, 0.0, runs=2_500, certifying=7_500, seed=3)
     many = search(claim, 1.0, 0.0, runs=100_000, certifying=900_000, seed=3)
-    assert len(few.partition.bins) < len(many.partition.bins)
+    assert len(few.event.bins) < len(many.event.bins)
     assert few.score < many.score < 1.0
 
 
@@ -230,9 +230,9 @@ def test_tokens_and_numbers_are_all_in_bins() -> None:
         Coordinate(()), bins, table, Goal(RenyiDP(2.0, 0.1), 50_000, 0.05, coins=False, bins=True)
     )
     assert found is not None
-    named = [each.label for event in found.partition.bins for each in event.tokens]
+    named = [each.label for event in found.event.bins for each in event.tokens]
     assert sorted(named) == ["'a'", "'b'", "'c'"]
-    index = found.partition.state(encode_objects([-1.0, 0.5, 5.0, "a", "b", "c", "never seen"])).astype(int) - 1
+    index = found.event.state(encode_objects([-1.0, 0.5, 5.0, "a", "b", "c", "never seen"])).astype(int) - 1
     assert -1 not in index[:-1]
     assert index[-1] == -1
 
@@ -240,8 +240,8 @@ def test_tokens_and_numbers_are_all_in_bins() -> None:
 def test_an_event_is_a_partition_of_one_bin() -> None:
     pilot = Pilot(encode_objects(["x"] * 20), encode_objects(["x"] * 20))
     found = as_partition(everything(pilot))
-    assert len(found.partition.bins) == 1
-    assert found.partition.state(encode_objects(["x", "y"])).tolist() == [1, 0]
+    assert len(found.event.bins) == 1
+    assert found.event.state(encode_objects(["x", "y"])).tolist() == [1, 0]
 
 
 def test_bins_are_for_renyi_claims() -> None:

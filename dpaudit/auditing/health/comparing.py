@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpaudit.auditing.endings import kinds, notes
 from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.shown import kinds, notes
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events import Event, Partition

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from dpaudit.claims import Claim
-from dpaudit.events import Event, Partition
 from dpaudit.events.search import (
     KEPT,
     Goal,
@@ -31,6 +28,7 @@ from dpaudit.events.search import (
     unlearned,
 )
 from dpaudit.outputs import Pilot, Sample
+from dpaudit.results.beside import Explored
 from dpaudit.sampling import Session, Stage, shards
 from dpaudit.sampling.streams import Shard
 
@@ -41,21 +39,11 @@ LEARN_FROM = 1 << 17  # runs to count from which a part chooses among all featur
 WIDE_PART, LEARN_PART, SETTLE_PART = 0.1, 0.35, 0.06  # of them: to count every feature, to learn, to settle
 PLAIN_PART = 0.4  # of the last runs are enough where every feature has few cells
 WIDE = 16  # features that are left after the first of these
+SHOWN = 12  # features of a pair that the result lists
 FEWEST_RUNS = 2  # of one look: each side is likely to have an output at all
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What a pair could be witnessed by: an event, or a partition where bins certify; the score is uncertified.
-
-    `delta` is where a single event would be certified.
-    """
-
-    event: Event | Partition
-    p_side: Literal["first", "second"]
-    family: str
-    score: float
-    delta: float
+Candidate = Proposal | PartitionProposal  # what could witness a pair: an event, or a partition where bins certify
 
 
 class Look:
@@ -168,18 +156,14 @@ class Look:
         chosen = self.plan or plan(self.pilot, self.goal)
         counts = self._counts if self.plan is not None else pilot_counts(chosen, self.pilot)
         if self.goal.bins and (found := best_partition(chosen, counts, self.goal)) is not None:
-            return _binned(found)
+            return found
         single = self._settled or best(chosen, counts, self.goal)
-        return None if single is None else self._candidate(single)
+        return as_partition(single) if self.goal.bins and single is not None else single
 
     def last_resort(self) -> Candidate:
         """What is certified where nothing was seen often enough."""
-        return self._candidate(everything(self.pilot))
-
-    def _candidate(self, found: Proposal) -> Candidate:
-        if self.goal.bins:
-            return _binned(as_partition(found))
-        return Candidate(found.event, found.p_side, found.family, float(found.score), float(found.delta))
+        found = everything(self.pilot)
+        return as_partition(found) if self.goal.bins else found
 
     def _work(self, runs: int, largest: int) -> list[Shard]:
         work = shards(Stage.SEARCH, self.pair, runs, min(self.shard_runs, largest), start=self._next)
@@ -188,8 +172,12 @@ class Look:
         return work
 
 
-def _binned(found: PartitionProposal) -> Candidate:
-    return Candidate(found.partition, found.p_side, found.family, float(found.score), 0.0)
+def looked_at(chosen: Plan, prefix: str = "") -> list[Explored]:
+    """The features of a plan that a result lists."""
+    return [
+        Explored("feature", prefix + name, "looked at", None if score is None else round(score, 6))
+        for name, score in chosen.looked_at[:SHOWN]
+    ]
 
 
 def excess(claim: Claim, distance: int, proposal: Candidate | None) -> float:
@@ -202,7 +190,7 @@ def excess(claim: Claim, distance: int, proposal: Candidate | None) -> float:
     >>> from dpaudit.claims import PureDP
     >>> from dpaudit.events import Event
     >>> from dpaudit.events.features import Whole
-    >>> near, far = (Candidate(Event(Whole()), "first", "any", score, 0.0) for score in (1.1, 2.1))
+    >>> near, far = (Proposal(Event(Whole()), "first", "any", score) for score in (1.1, 2.1))
     >>> round(excess(PureDP(1.0), 1, near), 6), round(excess(PureDP(1.0), 2, far), 6)
     (0.1, 0.05)
     """
@@ -213,4 +201,4 @@ def excess(claim: Claim, distance: int, proposal: Candidate | None) -> float:
         return -math.inf
     step = claim.promised(proposal.delta)
     growth = allowed / step if 0.0 < step < math.inf and allowed > 0.0 else float(distance)
-    return (proposal.score - allowed) / growth
+    return float(proposal.score - allowed) / growth

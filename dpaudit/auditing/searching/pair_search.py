@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.auditing.pipeline import run_audit
+from dpaudit.auditing.audit import run_audit
+from dpaudit.auditing.probing import probe
 from dpaudit.auditing.searching.look import Look, excess
 from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, check_bounds, move
 from dpaudit.auditing.searching.screening import cautious, goal_at
@@ -30,7 +31,6 @@ FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen
 PROBE_RUNS = 8  # of a try, which look whether a batched call works
 SHARDS = 1 << 20  # numbers of shards that belong to one try; the first of them to the audit at the end
 MAKING, MOVING = 1 << 16, (1 << 16) + 1  # keys of the streams that make pairs and move parameters
-PARTS = ("per-run", "built in the worker")  # mechanisms that are called run by run
 SHOWN = 10  # tries that the text lists
 
 
@@ -264,13 +264,11 @@ class _Search:
         return tuple(chosen.values())[:most]
 
     def _look(self, asked: ResolvedSpec, pair: AdjacentPair, session: Session, number: int) -> Look:
-        session.per_run = asked.description.kind in PARTS
-        probe = session.probe(PROBE_RUNS)
-        session.per_run = session.per_run or probe.alone
+        found = probe(asked, session, PROBE_RUNS)
         certifying = self.end - int(asked.search_share * self.end)
         end = goal_at(asked, pair.distance, certifying)
         look = Look(session, 0, end, shard_runs=asked.shard_runs, start=(number + 1) * SHARDS)
-        self.runs += probe.runs + look.hold(self.each - probe.runs)
+        self.runs += found.runs + look.hold(self.each - found.runs)
         look.goal = cautious(end, look.runs, self.tries)
         return look
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.auditing.searching.search import frozen_tangent
+from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events.bits import KINDS
@@ -77,14 +77,7 @@ def find_representation(spec: ResolvedSpec, pilot: Pilot, pair: int, certifying:
     found = propose(pilot, goal)
     if found is None:
         return None
-    return Witness(
-        pair=pair,
-        event=found.event,
-        p_side=found.p_side,
-        selector=f"{SELECTOR}: {found.family}",
-        score=round(found.score, 6),
-        tangent=frozen_tangent(claim, found.delta),
-    )
+    return frozen(spec, pair, found, SELECTOR)
 
 
 def _rounded_values(path: Path, both: Outputs) -> tuple[Feature, Binning]:

@@ -12,7 +12,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.events.search import Goal
 from dpaudit.results.beside import Explored
 from dpaudit.results.question import screening_share
-from dpaudit.sampling import Progress, Session
+from dpaudit.sampling import Session
 
 ROUND = 0.7  # of the runs of a round are those of the next
 HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
@@ -61,7 +61,7 @@ class Screened:
     explored: tuple[Explored, ...]
 
 
-def screen(spec: ResolvedSpec, session: Session, progress: Progress, *, runs: int, certifying: int) -> Screened:
+def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) -> Screened:
     """Keeps the best `certify_pairs` of the pairs, by successive halving on `runs` search runs.
 
     Each round shares its runs among the pairs left, and the better half stays (Karnin, Koren & Somekh 2013); runs of
@@ -73,28 +73,27 @@ def screen(spec: ResolvedSpec, session: Session, progress: Progress, *, runs: in
     kept = spec.certify_pairs
     if len(looks) <= kept:
         return Screened(tuple(looks), 0, ())
-    progress.begin("screen", runs)
     explored: list[Explored] = []
     left = runs
-    for turn, part in enumerate(_rounds(len(looks), kept)):
-        share = int(left * part) // len(looks)
-        room = PILOT_RUNS if len(looks) * PILOT_RUNS <= HELD else max(FEWEST_HELD, HELD // len(looks))
-        for look in looks:
-            made = look.hold(share, room=room)
-            # once a pair's outputs are as many as are held of any, the rest is counted
-            left -= made + (look.count(share - made) if look.runs >= PILOT_RUNS else 0)
-            look.goal = cautious(goals[look.pair], look.runs, len(spec.pairs))
-        scores = {look.pair: excess(spec.claim, spec.pairs[look.pair].distance, look.proposal()) for look in looks}
-        looks.sort(key=lambda look: -scores[look.pair])
-        stay = max(kept, -(-len(looks) // 2))
-        explored.extend(
-            _entry(spec, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
-        )
-        looks = looks[:stay]
+    with session.stage("screen", runs):
+        for turn, part in enumerate(_rounds(len(looks), kept)):
+            share = int(left * part) // len(looks)
+            room = PILOT_RUNS if len(looks) * PILOT_RUNS <= HELD else max(FEWEST_HELD, HELD // len(looks))
+            for look in looks:
+                made = look.hold(share, room=room)
+                # once a pair's outputs are as many as are held of any, the rest is counted
+                left -= made + (look.count(share - made) if look.runs >= PILOT_RUNS else 0)
+                look.goal = cautious(goals[look.pair], look.runs, len(spec.pairs))
+            scores = {look.pair: excess(spec.claim, spec.pairs[look.pair].distance, look.proposal()) for look in looks}
+            looks.sort(key=lambda look: -scores[look.pair])
+            stay = max(kept, -(-len(looks) // 2))
+            explored.extend(
+                _entry(spec, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
+            )
+            looks = looks[:stay]
     explored.extend(_entry(spec, look, "kept", scores[look.pair]) for look in looks)
     for look in looks:
         look.goal = goals[look.pair]
-    progress.end()
     return Screened(tuple(looks), runs - left, tuple(explored))
 
 

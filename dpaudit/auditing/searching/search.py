@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpaudit.auditing.clock import Clock, cut
-from dpaudit.auditing.searching.look import Candidate, Look, excess
+from dpaudit.auditing.freezing import frozen
+from dpaudit.auditing.searching.look import SHOWN, Look, excess, looked_at
 from dpaudit.auditing.searching.screening import budget, screen
 from dpaudit.auditing.spec import SELECTOR, ResolvedSpec
-from dpaudit.claims import Claim, HalfPlane
-from dpaudit.claims.rounding import ratio
-from dpaudit.events import Partition
 from dpaudit.outputs import Pilot
 from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import Progress, Session
+from dpaudit.sampling import Session
 
 PILOT_PART = 0.5  # of a close look at the most, so that learned scores are judged on outputs they have not seen
-SHOWN = 12  # features of a pair that the result lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +35,7 @@ class FoundWitness:
         return self.witnesses[0]
 
 
-def find_witness(
-    spec: ResolvedSpec, session: Session, progress: Progress, *, spent: int, clock: Clock | None = None
-) -> FoundWitness:
+def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clock | None = None) -> FoundWitness:
     """The witnesses of the best `certify_pairs` pairs; `spent` runs are gone already, on the probe.
 
     Each has a close look of its own, an equal part of the runs for searching (a pilot to choose features on, then
@@ -49,56 +44,36 @@ def find_witness(
     witness names it, and only that direction is certified.
     """
     plan = budget(spec, spent=spent)
-    screened = screen(spec, session, progress, runs=plan.screening, certifying=plan.certifying)
-    progress.begin("search", plan.searching)
+    screened = screen(spec, session, runs=plan.screening, certifying=plan.certifying)
     each, made, explored = plan.searching // len(screened.looks), 0, screened.explored
     short = False
-    for place, look in enumerate(screened.looks):
-        held = look.hold(int(PILOT_PART * each))
-        left = each - held
-        if clock is not None:  # what does not fit is taken off search and certification alike
-            wanted = left + plan.certifying + (len(screened.looks) - place - 1) * (each + plan.certifying)
-            left = left * clock.fitting(wanted, session) // max(1, wanted)
-        made += held + look.count(left, last=True)
-        short = short or left < each - held
-    progress.end()
+    with session.stage("search", plan.searching):
+        for place, look in enumerate(screened.looks):
+            held = look.hold(int(PILOT_PART * each))
+            left = each - held
+            if clock is not None:  # what does not fit is taken off search and certification alike
+                wanted = left + plan.certifying + (len(screened.looks) - place - 1) * (each + plan.certifying)
+                left = left * clock.fitting(wanted, session) // max(1, wanted)
+            made += held + look.count(left, last=True)
+            short = short or left < each - held
     if short:
         explored = (*explored, cut(f"{made:,} search runs", plan.searching))
     found = [(look, look.proposal() or look.last_resort()) for look in screened.looks]
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
-    names = [f"{spec.pairs[look.pair].name}: " if len(found) > 1 else "" for look, _ in found]
-    looked_at = [entry for (look, _), name in zip(found, names, strict=True) for entry in _features(look, name)]
+    for look, _ in found:
+        explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
     return FoundWitness(
-        tuple(_witness(spec, look.pair, proposal) for look, proposal in found),
+        tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found),
         tuple(look.pilot for look, _ in found),
         screened.runs + made,
-        (*explored, *looked_at),
+        explored,
     )
-
-
-def _witness(spec: ResolvedSpec, pair: int, found: Candidate) -> Witness:
-    return Witness(
-        pair=pair,
-        event=found.event,
-        p_side=found.p_side,
-        selector=f"{SELECTOR}: {found.family}",
-        score=round(found.score, 6),
-        tangent=None if isinstance(found.event, Partition) else frozen_tangent(spec.claim_at(pair), found.delta),
-    )
-
-
-def frozen_tangent(claim: Claim, delta: float) -> HalfPlane:
-    """The half-plane through (0, delta) that the claim implies."""
-    return HalfPlane(ratio(claim.epsilon_at(delta)), delta)
 
 
 def _features(look: Look, prefix: str) -> list[Explored]:
     """What was looked at closely; under the name of its pair where there are several."""
     assert look.plan is not None
-    entries = [
-        Explored("feature", prefix + name, "looked at", None if score is None else round(score, 6))
-        for name, score in look.plan.looked_at[:SHOWN]
-    ]
+    entries = looked_at(look.plan, prefix)
     more = len(look.plan.looked_at) - SHOWN
     if more > 0:
         entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))

@@ -41,11 +41,12 @@ Cells = npt.NDArray[np.intp]
 class PartitionProposal:
     """A partition, the side that is P in D(P || Q), how it was found, its uncertified score, and the order."""
 
-    partition: Partition
+    event: Partition
     p_side: Literal["first", "second"]
     family: str
     score: float
     order: float
+    delta: float = 0.0  # no single event is certified
 
 
 def best_partition(chosen: Plan, counts: Counts, goal: Goal) -> PartitionProposal | None:

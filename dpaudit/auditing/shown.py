@@ -1,4 +1,4 @@
-"""Both output distributions where the witness looks, from the outputs that search held: to look at, never evidence."""
+"""What a result shows of outputs that search held, never evidence: where they fell, and how their runs ended."""
 
 from __future__ import annotations
 
@@ -7,14 +7,50 @@ import numpy.typing as npt
 
 from dpaudit.events import Event, Feature
 from dpaudit.events.search.labels import labels_of
-from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Pilot, concatenate
-from dpaudit.results.beside import Counts, Histogram
+from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Outputs, Pilot, concatenate
+from dpaudit.results.beside import VALUE, Counts, Ending, Histogram
 from dpaudit.results.witness import Witness
 
 BINS, MOST_VALUES, MOST_TOKENS = 48, 40, 12
 TAIL = 0.002  # of all numbers that lie outside the bins at either end
 OTHERS = "others"
 KNOWN = (ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT)  # tokens that outputs may hold without naming them
+MOST_ENDINGS = 8  # kinds of endings that are told
+PLAIN = {each.code: each.label for each in (NONE, NOT_A_NUMBER, TIMED_OUT)}
+
+
+def endings(pilot: Pilot | None, witness: Witness) -> tuple[Ending, ...]:
+    """The endings of held runs, those with a value first, then the most frequent; none where all gave a value."""
+    event = witness.event
+    if pilot is None or not isinstance(event, Event):
+        return ()
+    found: dict[str, tuple[list[int], list[int]]] = {VALUE: ([0, 0], [0, 0])}
+    for side, outputs in enumerate((pilot.first, pilot.second)):
+        inside = event.contains(outputs)
+        for label, there in kinds(outputs):
+            runs, hits = found.setdefault(label, ([0, 0], [0, 0]))
+            runs[side], hits[side] = int(there.sum()), int((there & inside).sum())
+    failed = sorted((each for each in found if each != VALUE), key=lambda each: (-sum(found[each][0]), each))
+    kept = [VALUE, *failed[:MOST_ENDINGS]] if failed else []
+    return tuple(Ending(each, (*found[each][0],), (*found[each][1],)) for each in kept)  # type: ignore[arg-type]
+
+
+def kinds(outputs: Outputs) -> list[tuple[str, npt.NDArray[np.bool_]]]:
+    """How runs ended, and which of them did so."""
+    codes = outputs.column(()).tokens
+    value, found = np.ones(outputs.runs, np.bool_), []
+    for code in np.unique(codes).tolist():
+        label = PLAIN.get(code) or outputs.labels.get(code, "")
+        if code in PLAIN or label.startswith("raised "):
+            there = codes == np.uint64(code)
+            value &= ~there
+            found.append((label, there))
+    return [(VALUE, value), *found]
+
+
+def notes(pilot: Pilot | None) -> dict[str, str]:
+    """The message and line of the first exception of each label in held runs."""
+    return {} if pilot is None else {**pilot.second.notes, **pilot.first.notes}
 
 
 def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:

@@ -1,0 +1,274 @@
+"""The stages of one audit in their order: probe, search, freeze, certify on fresh runs, check the health."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from dpaudit.auditing import probing
+from dpaudit.auditing.anytime import bet
+from dpaudit.auditing.certifying import Outcome, certified, count
+from dpaudit.auditing.clock import Clock, cut
+from dpaudit.auditing.controls import run_controls
+from dpaudit.auditing.health import Twins, judge
+from dpaudit.auditing.health.comparing import check_compared
+from dpaudit.auditing.health.pilot import nearly_constant
+from dpaudit.auditing.health.processes import compare_twins
+from dpaudit.auditing.known import known_upper
+from dpaudit.auditing.probing import kept_back, looked_again
+from dpaudit.auditing.searching.representation import find_representation
+from dpaudit.auditing.searching.search import find_witness
+from dpaudit.auditing.shown import endings, histogram, notes
+from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec, ResolvedSpec
+from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.events.search import unpaired
+from dpaudit.outputs import Pilot
+from dpaudit.results.audited import Finding
+from dpaudit.results.beside import Explored
+from dpaudit.results.certification import Evidence, ceiling_of, certificate_of
+from dpaudit.results.health import Health
+from dpaudit.results.provenance import short_path, versions
+from dpaudit.results.rechecking import ALONE_WORDS
+from dpaudit.results.result import AuditResult
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.witness import Witness
+from dpaudit.sampling import SILENT, BatchFailed, Engine, Probe, Progress, Session, apart, rechecking
+
+
+def run_audit(
+    asked: AuditSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
+) -> AuditResult:
+    """The answer to a spec. Raises `UnsoundAudit` where the experiment broke and there is no verdict.
+
+    Where a `clock` says that time runs out, search and certification have fewer runs than the spec. Controls are
+    audits of their own, with the spec's runs each, beyond the runs and the time that the result counts. They are made
+    where the claim is not refuted: a leak that is there already would be caught in every one of them. A mechanism may
+    bring the exact loss of the pair, as the result's `upper`.
+    """
+    spec = asked.resolved()
+    result = run_stages(spec, engine, progress=progress, clock=clock)
+    pair = spec.pairs[result.witness.pair]
+    result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
+    if not spec.controls or result.verdict is Verdict.REFUTED:
+        return result
+    return replace(result, controls=run_controls(spec, engine, run_stages, repeats=spec.controls, progress=progress))
+
+
+def run_stages(
+    spec: ResolvedSpec, engine: Engine, *, progress: Progress = SILENT, clock: Clock | None = None
+) -> AuditResult:
+    """The answer to a spec, controls apart. Raises `UnsoundAudit` where the experiment broke: no verdict.
+
+    A `clock` takes runs off search and certification where they would not fit.
+    """
+    started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
+    engine.progress = progress
+    with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
+        probe, kept, outcome = _answered(spec, session, clock)
+        findings = [certified(spec, counted, outcome.blocks) for counted in outcome.counted]
+        refuted = any(finding.certificate.refuted for finding in findings)
+        probe, health, afresh = _judged(spec, session, probe, kept, outcome, refuted=refuted)
+    return _result(
+        spec,
+        outcome,
+        findings,
+        health,
+        probe,
+        probe.runs + outcome.runs + afresh,
+        provenance={
+            **versions(),
+            "started": started.isoformat(timespec="seconds"),
+            "wall_s": round(time.perf_counter() - wall, 3),
+            "cpu_s": round(time.process_time() - cpu + session.worked_s, 3),
+            "n_jobs": engine.n_jobs,
+            "backend": ", ".join(session.pool_names),
+            "task_runs": engine.task_runs,
+            "max_time_s": None,
+            "file": short_path(spec.description.file),
+            "line": spec.description.line,
+            "command": None,
+            "source": None,
+        },
+    )
+
+
+def repeat_witness(
+    witness: Witness, asked: AuditSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
+) -> tuple[Evidence, Health]:
+    """Fresh runs of a frozen witness, all that are asked: counts for a certificate of their own, and their health.
+
+    Their streams are those of `rechecking`: who audited with this seed, or any other, has not seen them. `alone` gives
+    a batched mechanism a call for each run, as the audit that found the witness may have done. Raises `UnsoundAudit`
+    where the runs are not independent, as an audit does.
+    """
+    spec = replace(asked.resolved(), stopping="fixed", certify_pairs=1)
+    engine.progress = progress
+    with engine.session(spec.mechanism, spec.pairs, rechecking(seed), spec.run_timeout_s) as session:
+        if alone:
+            session.begin_alone(rechecking(seed))
+        probe = probing.probe(spec, session)
+        kept, pilot = kept_back(spec, probe), probe.pilots[witness.pair]
+        counted = count(spec, session, witness, pilot, spec.runs - probe.runs - kept)
+        outcome = Outcome((counted,), counted.evidence.runs, (), None)
+        _, health, _ = _judged(spec, session, probe, kept, outcome, refuted=True, held=pilot)
+        return counted.evidence, health
+
+
+def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tuple[Probe, int, Outcome]:
+    """The probe, the runs kept back for fresh processes, and what the stages between found.
+
+    Where a batched call first raises before an event is frozen, all begins anew, one run a call: those runs and the
+    event are independent of the ones that raised. Bets that came before have used up their share of the error.
+    """
+    probe = probing.probe(spec, session)
+    kept = kept_back(spec, probe)
+    if clock is not None:
+        clock.begin()
+    try:
+        take = bet if spec.stopping == "anytime" else _search_and_certify
+        return probe, kept, take(spec, session, probe, probe.runs + kept, clock)
+    except BatchFailed as error:
+        if session.certifying:
+            raise UnsoundAudit(
+                f"{error}, the first time in this audit that one did: to leave the call out would choose runs by their "
+                "outcome; give one run a call, as in lambda data, rng: f(data, 1, rng)[0], and another seed"
+            ) from None
+        gone = probe.runs + session.asked_for
+        session.begin_alone(apart(spec.seed))
+        try:
+            smaller = replace(spec, runs=spec.runs - gone)
+        except InvalidSpec:
+            raise UnsoundAudit(f"{error}; too few runs are left to begin anew, one run a call: give more") from None
+        probe = probing.probe(smaller, session)
+        kept = kept_back(smaller, probe)
+        if clock is not None:
+            clock.begin(session.asked_for)
+        outcome = _search_and_certify(smaller, session, probe, probe.runs + kept, clock)
+        return probe, kept, replace(outcome, runs=outcome.runs + gone)
+
+
+def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock | None) -> Outcome:
+    found = find_witness(spec, session, spent=spent, clock=clock)
+    left = planned = spec.runs - spent - found.runs
+    if clock is not None:  # for good: when a run ends may depend on what it gives
+        left = min(left, max(FEWEST_RUNS, clock.fitting(left, session)))
+    certifying, explored, bits = left // len(found.witnesses), found.explored, None
+    if left < planned:
+        explored = (*explored, cut(f"{left:,} certifying runs", planned))
+    if spec.representation:
+        bits = find_representation(spec, found.pilots[0], found.witness.pair, certifying)
+        if bits is None:
+            explored = (*explored, Explored("representation", "bits of floats", "nothing beyond the rounded values"))
+    pilots = [
+        Pilot.joined([probe.pilots[witness.pair], pilot])
+        for witness, pilot in zip(found.witnesses, found.pilots, strict=True)
+    ]
+    counted = tuple(
+        count(spec, session, witness, pilot, certifying, None if number else bits)
+        for number, (witness, pilot) in enumerate(zip(found.witnesses, pilots, strict=True))
+    )
+    return Outcome(counted, found.runs + sum(each.evidence.runs for each in counted), explored, pilots[0])
+
+
+# --- health, and the whole answer -----------------------------------------------------------------------------------
+
+
+def _judged(
+    spec: ResolvedSpec,
+    session: Session,
+    probe: Probe,
+    kept: int,
+    outcome: Outcome,
+    *,
+    refuted: bool,
+    held: Pilot | None = None,
+) -> tuple[Probe, Health, int]:
+    """The probe, which a fresh process may contradict; the health of the experiment; the runs in fresh processes."""
+    probe, afresh = looked_again(session, probe, refuted)
+    twins = None
+    if not probe.reproducible or (refuted and _may_be_kept(outcome)):
+        twins = compare_twins(session, outcome.counted[0].witness.pair, probe, kept - afresh)
+    health = _checked(spec, outcome, twins, held)
+    return probe, health, afresh + (0 if twins is None else twins.runs)
+
+
+def _may_be_kept(outcome: Outcome) -> bool:
+    """Whether outputs of one process look like answers kept from its first draws, which only another stream tells."""
+    return outcome.counted[0].processes is None and outcome.pilot is not None and nearly_constant(outcome.pilot)
+
+
+def _checked(spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, held: Pilot | None = None) -> Health:
+    """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an outcome."""
+    for place, each in enumerate(outcome.counted):
+        pilot = None if place else outcome.pilot or held
+        check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name, pilot)
+    processes = [each.processes for each in outcome.counted if each.processes is not None]
+    watched = [each.looked for each in outcome.counted if each.looked is not None]
+    found = judge(
+        None if outcome.counted[0].processes is not None else outcome.pilot,
+        (*outcome.watched, *watched),
+        pairs=len(spec.pairs),
+        twins=twins,
+        processes=[each.seen for each in processes],
+        ends=outcome.ends,
+    ).raise_if_unsound()
+    if not processes:
+        return found
+    seen = outcome.pilot
+    far = ", as far as outputs were looked at" if seen is not None and seen.unseen else ""
+    raised = ", exceptions told by type" if seen is not None and (seen.first.notes or seen.second.notes) else ""
+    note = (
+        f"every run on a dataset gave one and the same output{raised}{far}: each certifying run was made in a fresh "
+        f"process, {sum(each.runs for each in processes):,} in all"
+    )
+    return replace(found, notes=(*found.notes, note))
+
+
+def _result(
+    spec: ResolvedSpec,
+    outcome: Outcome,
+    findings: list[Finding],
+    health: Health,
+    probe: Probe,
+    spent: int,
+    provenance: dict[str, Any],
+) -> AuditResult:
+    first = min(range(len(findings)), key=lambda j: findings[j].certificate.p_value)
+    main = findings.pop(first)
+    explored = outcome.explored
+    if probe.alone:
+        note = f"{ALONE_WORDS}: a batched call raised, and an exception belongs to one run"
+        explored = (*explored, Explored("mechanism", spec.mechanism.name, note))
+    shown = outcome.pilot if main.witness.pair == outcome.counted[0].witness.pair else None
+    ends = endings(shown, main.witness)
+    said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
+    bits = None
+    if outcome.counted[0].bits is not None:  # a statement of its own, at the whole confidence
+        witness, evidence = outcome.counted[0].bits
+        claim = spec.claim_at(witness.pair)
+        certificate = certificate_of(witness, evidence, claim, spec.confidence, spec.certifier)
+        bits = Finding(claim, witness, evidence, certificate)
+    return AuditResult(
+        spec=spec.to_dict(),
+        claim=main.claim,
+        witness=main.witness,
+        evidence=main.evidence,
+        certificate=main.certificate,
+        runs_used=spent,
+        explored=explored,
+        ceiling=ceiling_of(main.witness, main.evidence, main.claim, spec.fixed_level, spec.certifier),
+        reproducible=probe.reproducible,
+        health=health,
+        blocks=outcome.blocks,
+        others=tuple(findings),
+        representation=bits,
+        histogram=histogram(shown, main.witness),
+        trail=outcome.counted[first].trail,
+        endings=ends,
+        adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
+        unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
+        unpaired=0 if outcome.pilot is None else max(map(unpaired, (outcome.pilot.first, outcome.pilot.second))),
+        provenance={**provenance, **({"exceptions": said} if said else {})},
+    )

@@ -1,0 +1,140 @@
+"""Certification: the fresh runs of a frozen witness, many in a process or one in each of many, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpaudit.auditing.freezing import tangent_at
+from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
+from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.certify.sequential import Block
+from dpaudit.errors import UnsoundAudit
+from dpaudit.events import Event
+from dpaudit.events.features import Whole
+from dpaudit.outputs import Pilot, Token
+from dpaudit.results.audited import Finding
+from dpaudit.results.beside import Explored
+from dpaudit.results.certification import Evidence, anytime_certificate, certificate_of, evidence_of
+from dpaudit.results.witness import Witness
+from dpaudit.sampling import Session, Stage, Watch, shards
+from dpaudit.sampling.order import Looked
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at.
+
+    `trail` holds the counts after growing parts of the runs, the last of them all. `crossed`: an output that search saw
+    on one dataset alone came up on both.
+    """
+
+    witness: Witness
+    evidence: Evidence
+    bits: tuple[Witness, Evidence] | None = None
+    looked: Looked | None = None
+    processes: FreshRuns | None = None
+    trail: tuple[Evidence, ...] = ()
+    crossed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the stages after the probe came to: witnesses with their counts, the runs made, what was looked at.
+
+    `pilot` holds the search outputs of the first witness's pair. Of bets: their `blocks`, what the runs since the
+    freeze tell of their order (`watched`), and the number of `ends` at which they could have stopped.
+    """
+
+    counted: tuple[Counted, ...]
+    runs: int
+    explored: tuple[Explored, ...]
+    pilot: Pilot | None
+    watched: tuple[Looked, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    ends: int = 1
+
+
+def count(
+    spec: ResolvedSpec, session: Session, witness: Witness, pilot: Pilot, runs: int, bits: Witness | None = None
+) -> Counted:
+    """The counts of `runs` fresh runs at the most, those of the event on bits too.
+
+    Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
+    Where there cannot be processes, the answer of one dataset that comes up on the other tells that none was kept.
+    """
+    session.certifying = True
+    if not constants(pilot).give_away:
+        return _in_shards(spec, session, witness, bits, runs)
+    try:
+        return _in_processes(spec, session, witness, pilot, runs)
+    except NoProcesses:
+        codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
+        answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
+        found = _in_shards(spec, session, witness, bits, runs, answers)
+        claim = spec.claim_at(witness.pair)
+        for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
+            if not found.crossed and certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier).refuted:
+                raise
+        return found
+
+
+def _in_shards(
+    spec: ResolvedSpec,
+    session: Session,
+    witness: Witness,
+    bits: Witness | None,
+    runs: int,
+    answers: tuple[Event, ...] = (),
+) -> Counted:
+    watch = Watch(witness.event, (*(() if bits is None else (bits.event,)), *answers))
+    with session.stage("certify", runs):
+        table = session.shard_counts(shards(Stage.CERTIFY, witness.pair, runs, spec.shard_runs), watch)
+    total = np.sum(list(table.values()), axis=0)
+    sides = total[:2]
+    if int(sides.sum()) != runs:
+        raise UnsoundAudit(f"{runs} certifying runs were asked for and {int(sides.sum())} came back; no verdict")
+    also = None if bits is None else (bits, evidence_of(bits, watch.hits(total, 1), sides))
+    parts = range(len(watch.sizes) - len(answers), len(watch.sizes))
+    crossed = any(bool(watch.hits(total, part).all()) for part in parts)
+    grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
+    trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
+    return Counted(witness, trail[-1], also, watch.read(table), trail=trail, crossed=crossed)
+
+
+def _in_processes(spec: ResolvedSpec, session: Session, witness: Witness, pilot: Pilot, runs: int) -> Counted:
+    claim, certifier, level = spec.claim_at(witness.pair), spec.certifier, spec.fixed_level
+    needed = min(runs, processes_needed(lambda n: certifier.at(claim).refutable(n, n, claim, level)))
+    if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes
+        delta = certifier.single.best_delta(claim, 2 * needed // 5, level)
+        witness = replace(witness, tangent=tangent_at(claim, delta))
+    with session.stage("fresh processes", needed):
+        found = run_processes(session, witness.pair, pilot, needed)
+    watch = Watch(witness.event)
+    counts = watch.mixed(found.outputs, found.sides)
+    return Counted(witness, evidence_of(witness, watch.hits(counts), counts[:2]), processes=found)
+
+
+def _milestones(shards: int) -> list[int]:
+    """Which shards end a part of the trail: about twice as many each time, and the last.
+
+    >>> _milestones(60)
+    [0, 1, 2, 3, 5, 7, 10, 15, 22, 31, 44, 59]
+    """
+    ends = {round(2 ** (step / 2)) - 1 for step in range(2 * shards.bit_length())}
+    return sorted({end for end in ends if end < shards} | {shards - 1})
+
+
+def certified(spec: ResolvedSpec, counted: Counted, blocks: Sequence[Block] = ()) -> Finding:
+    """What the counts, and the bets before them, say of the claim at the distance of the pair."""
+    witness, evidence, claim = counted.witness, counted.evidence, spec.claim_at(counted.witness.pair)
+    if spec.stopping == "anytime":
+        certificate = anytime_certificate(
+            blocks, witness, evidence, claim, spec.confidence, spec.certifier, share=spec.sequential_share
+        )
+    else:
+        certificate = certificate_of(witness, evidence, claim, spec.level, spec.certifier)
+    return Finding(claim, witness, evidence, certificate)

@@ -1,0 +1,42 @@
+"""The first stage: a few runs that tell how fast a mechanism is, whether it repeats itself, and how it is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.sampling import Probe, Session
+
+PROBE_SHARE = 200  # the probe takes at most one run in so many
+LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
+LARGEST_TWINS, FEW_TWINS, TWINS_SHARE = 512, 64, 50  # runs in fresh processes at the end, and their part of all
+PER_RUN = ("per-run", "built in the worker")  # mechanisms that are called run by run
+
+
+def probe(spec: ResolvedSpec, session: Session, runs: int | None = None) -> Probe:
+    """Runs every pair for a moment (`runs` in all, or a part of the spec's), and how runs are made from here on."""
+    session.per_run = spec.description.kind in PER_RUN
+    if runs is None:
+        runs = min(LARGEST_PROBE[session.per_run], max(2, spec.runs // PROBE_SHARE))
+    with session.stage("probe", runs):
+        found = session.probe(runs)
+    session.per_run = session.per_run or found.alone
+    return found
+
+
+def kept_back(spec: ResolvedSpec, found: Probe) -> int:
+    """Runs for fresh processes at the end: shards there, and before them the look of a probe that repeated itself."""
+    if not found.reproducible:
+        return max(2, min(LARGEST_TWINS, spec.runs // TWINS_SHARE))
+    return len(found.pilots[0].sides) + max(2, min(FEW_TWINS, spec.runs // TWINS_SHARE))
+
+
+def looked_again(session: Session, found: Probe, refuted: bool) -> tuple[Probe, int]:
+    """The probe, `reproducible` only if a fresh process repeats it too, and the runs that took; before a refutation.
+
+    What a process drew before its first run, and keeps, repeats itself there and nowhere else.
+    """
+    if not (found.reproducible and refuted):
+        return found, 0
+    pilot = found.pilots[0]
+    return replace(found, reproducible=session.repeats_afresh(pilot, 0)), len(pilot.sides)

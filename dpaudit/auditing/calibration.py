@@ -19,16 +19,7 @@ from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify import CERTIFIERS, Certifier, EventCertifier, suited
 from dpaudit.certify.binomial import lower_limit, quantile, upper_limit
 from dpaudit.certify.certificate import error_probability
-from dpaudit.claims import (
-    ApproximateDP,
-    Claim,
-    GaussianDP,
-    PrivacyProfile,
-    PureDP,
-    RenyiDP,
-    TradeOffDP,
-    ZeroConcentratedDP,
-)
+from dpaudit.claims import FORMS, Claim, GaussianDP, PureDP, Relation
 from dpaudit.errors import UnsoundAudit
 from dpaudit.mechanisms import batched
 from dpaudit.pairs import AdjacentPair
@@ -60,8 +51,8 @@ class CalibrationCase:
     def point(self) -> tuple[float, float]:
         """Q(S) and P(S) on the boundary of the region at this distance."""
         claim = self.claim.at_distance(self.distance)
-        if isinstance(claim, PureDP):  # randomised response: both outcomes reach the bound
-            q = 1.0 / (1.0 + math.exp(claim.epsilon))
+        if claim.pure and claim.value is not None:  # randomised response: both outcomes reach the bound
+            q = 1.0 / (1.0 + math.exp(claim.value))
             return q, 1.0 - q
         return RARER, claim.max_probability(RARER) * (1.0 - SLACK)
 
@@ -140,17 +131,8 @@ def two_outcomes(data: float, runs: int, rng: np.random.Generator) -> npt.NDArra
 
 
 def claims() -> dict[str, Claim]:
-    """One claim of each form."""
-    return {
-        "PureDP": PureDP(1.0),
-        "local DP": PureDP(0.5, "local"),  # type: ignore[arg-type]
-        "ApproximateDP": ApproximateDP(1.0, 0.01),
-        "GaussianDP": GaussianDP(1.0),
-        "RenyiDP": RenyiDP(2.0, 0.5),
-        "ZeroConcentratedDP": ZeroConcentratedDP(0.5),
-        "TradeOffDP": TradeOffDP(((0.0, 0.9), (0.1, 0.5), (0.4, 0.1), (1.0, 0.0))),
-        "PrivacyProfile": PrivacyProfile(((0.5, 0.1), (1.0, 0.02), (2.0, 0.001))),
-    }
+    """One claim of each form, and one for local DP."""
+    return {form.__name__: form.example() for form in FORMS} | {"local DP": PureDP(0.5, Relation.LOCAL)}
 
 
 def cases() -> tuple[CalibrationCase, ...]:
@@ -192,7 +174,7 @@ def calibrate(
             sound = repeats - unsound
             oracle = oracle_bound(case, runs)
             # the best of several bounds is compared with none
-            one_scale = hasattr(case.claim, case.claim.parameter) and case.stopping == "fixed" and case.certified == 1
+            one_scale = case.claim.value is not None and case.stopping == "fixed" and case.certified == 1
             fraction = total / sound / oracle if one_scale and sound and oracle > 0.0 else None
             yield CalibrationLine(case, runs, repeats, refuted, unsound, fraction)
 

@@ -27,7 +27,7 @@ from dpaudit.certify.certificate import Certificate, error_probability
 from dpaudit.certify.certifier import Certifier, EventCertifier
 from dpaudit.certify.evidence import Binned, Evidence
 from dpaudit.certify.unconditional import UNCONDITIONAL
-from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims import FORMS, Claim
 from dpaudit.errors import InvalidSpec
 
 METHOD = "Rényi divergence of nested events, Clopper-Pearson limits at equal shares of the error probability"
@@ -37,32 +37,23 @@ PRECISION = 1e-9  # of ln alpha, in the search for the p-value
 Point = tuple[float, float]  # (q, p)
 
 
-def divergence_lower(evidence: Binned, order: float, alpha: float) -> float:
-    """The lower bound of D_order(P || Q), `order` above 1; 0 where there is none.
-
-    >>> round(divergence_lower(Binned((900, 100), (100, 900), 1000, 1000), order=2.0, alpha=0.05), 3)
-    1.864
-    """
-    return _divergence(_pieces(evidence, alpha), order)
-
-
-def rho_lower(evidence: Binned, alpha: float, *, xi: float = 0.0, order: float | None = None) -> float:
-    """The lower bound of rho in D_a <= xi + rho a: the largest of (D_a - xi) / a over `ORDERS`, or at one order.
-
-    >>> round(rho_lower(Binned((900, 100), (100, 900), 1000, 1000), 0.05), 3)
-    1.443
-    """
-    pieces = _pieces(evidence, alpha)
-    return max(0.0, *((_divergence(pieces, a) - xi) / a for a in (ORDERS if order is None else (order, order))))
-
-
 def parameter_lower(evidence: Binned, claim: Claim, alpha: float) -> float:
-    """The lower bound of the claim's own parameter: its epsilon at the order, or rho."""
-    if isinstance(claim, RenyiDP):
-        return divergence_lower(evidence, claim.order, alpha)
-    if isinstance(claim, ZeroConcentratedDP):
-        return rho_lower(evidence, alpha, xi=claim.xi)
-    raise InvalidSpec(f"the binned certifier takes claims of the forms RenyiDP and ZeroConcentratedDP, got {claim}")
+    """The lower bound of the claim's own parameter, at the order that says most of its own or of `ORDERS`.
+
+    >>> from dpaudit.claims import RenyiDP, ZeroConcentratedDP
+    >>> counts = Binned((900, 100), (100, 900), 1000, 1000)
+    >>> [round(parameter_lower(counts, claim, 0.05), 3) for claim in (RenyiDP(2.0, 1.0), ZeroConcentratedDP(1.0))]
+    [1.864, 1.443]
+    """
+    orders = claim.orders(ORDERS)
+    if not orders:
+        raise InvalidSpec(f"the binned certifier takes claims of the forms {_forms()}, got {claim}")
+    pieces = _pieces(evidence, alpha)
+    return max(0.0, *(claim.at_divergence(order, _divergence(pieces, order)) for order in orders))
+
+
+def _forms() -> str:
+    return " and ".join(form.__name__ for form in FORMS if form.example().orders())
 
 
 def p_value(evidence: Binned, claim: Claim, promised: float) -> float:
@@ -86,13 +77,16 @@ class BinnedCertifier(Certifier):
     """The functions above, for a partition: bounds in the claim's parameter, and no delta. Bets are on one event."""
 
     name, method, takes, bins = "binned", METHOD, (Binned,), True
-    forms = "RenyiDP and ZeroConcentratedDP"
 
     def suits(self, claim: Claim, stopping: str) -> bool:
         return self.fits(claim) and stopping == "fixed"
 
     def fits(self, claim: Claim) -> bool:
-        return isinstance(claim, RenyiDP | ZeroConcentratedDP)
+        return bool(claim.orders())
+
+    @property
+    def forms(self) -> str:
+        return _forms()
 
     @property
     def single(self) -> EventCertifier:

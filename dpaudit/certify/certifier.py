@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from dpaudit.certify.certificate import Certificate, error_probability
 from dpaudit.certify.evidence import CoinFlip, Evidence, FixedSides
-from dpaudit.claims import Claim, frozen_delta
+from dpaudit.claims.claim import Claim, frozen_delta
 from dpaudit.errors import InvalidSpec
 
 
@@ -18,7 +18,7 @@ class Certifier(ABC):
 
     A new one is a module with a subclass, and a place in `certifiers.CERTIFIERS`. `takes`: the evidence; `coins`: hits
     alone are compared, of runs whose sides fair coins drew; `bins`: it takes a partition, with a limit for each count;
-    `forms`: the claims it is for, in words; `slow`: a p-value takes much longer than a `guess`.
+    `slow`: a p-value takes much longer than a `guess`.
     """
 
     name: ClassVar[str]
@@ -26,7 +26,6 @@ class Certifier(ABC):
     takes: ClassVar[tuple[type[Evidence], ...]]
     coins: ClassVar[bool] = False
     bins: ClassVar[bool] = False
-    forms: ClassVar[str] = "claims of every form"
     slow: ClassVar[bool] = False
 
     @abstractmethod
@@ -72,6 +71,11 @@ class Certifier(ABC):
     def single(self) -> EventCertifier:
         """What certifies one event in an audit that this one was chosen for."""
         raise NotImplementedError
+
+    @property
+    def forms(self) -> str:
+        """The forms of claims that it is for, in words."""
+        return "every form"
 
     def at(self, claim: Claim) -> Certifier:
         """What certifies this claim: at a distance a claim may have become one that `single` is for."""

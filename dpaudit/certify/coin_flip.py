@@ -20,7 +20,7 @@ from typing import Any
 from dpaudit.certify.binomial import SLACK, quantile, ratio_tail, upper_limit, upper_tail
 from dpaudit.certify.certifier import EventCertifier
 from dpaudit.certify.evidence import CoinFlip
-from dpaudit.claims import Claim, PureDP
+from dpaudit.claims.claim import Claim
 
 METHOD = "coin-flip, one exact Clopper-Pearson limit"
 DELTA_SHARE = 0.1  # of the error probability goes to the quantile of the delta part
@@ -86,7 +86,7 @@ class CoinFlipCertifier(EventCertifier):
     name, method, takes, coins = "coin-flip", METHOD, (CoinFlip,), True
 
     def suits(self, claim: Claim, stopping: str) -> bool:
-        return isinstance(claim, PureDP)
+        return claim.pure
 
     def epsilon_lower(self, evidence: CoinFlip, delta: float, alpha: float) -> float:
         return epsilon_lower(evidence, delta, alpha)

@@ -13,7 +13,7 @@ from dpaudit.certify.binomial import quantile
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.certifier import Certifier
 from dpaudit.certify.certifiers import certifier_named
-from dpaudit.claims import ApproximateDP, Claim, PrivacyProfile, PureDP, TradeOffDP, frozen_delta
+from dpaudit.claims.claim import Claim, frozen_delta
 
 Refutes = Callable[[Any, Claim, float, float], bool]
 
@@ -48,7 +48,7 @@ def smallest_caught(
     q = _rarest(claim, runs, mass, confidence, certifier_named(certifier), delta, power)
     if q is None:
         return None
-    if isinstance(claim, (PrivacyProfile, TradeOffDP)):  # their parameter is the epsilon at delta
+    if claim.value is None:  # the parameter is the epsilon at delta
         return _epsilon(claim, q, mass, delta)
     return float(claim.least_parameter(np.array([q]), np.array([mass]))[0])
 
@@ -67,7 +67,7 @@ def _seen(claim: Claim, q: float, mass: float, delta: float | None) -> tuple[flo
 
     Of the two only one has a tangent steeper than 1.
     """
-    mirrored = delta is None and not isinstance(claim, PureDP | ApproximateDP) and mass + q > 1.0
+    mirrored = delta is None and not claim.linear and mass + q > 1.0
     return (1.0 - mass, 1.0 - q) if mirrored else (q, mass)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpaudit import validate
+from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.bracketing.above import (
     Found,
     add_exact_loss,
@@ -18,7 +19,6 @@ from dpaudit.auditing.bracketing.above import (
     read_program,
 )
 from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers, length_of
-from dpaudit.auditing.pipeline import run_audit
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit

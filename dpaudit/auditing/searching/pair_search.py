@@ -20,7 +20,7 @@ from dpaudit.auditing.searching.look import Look, excess
 from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, check_bounds, move
 from dpaudit.auditing.searching.screening import cautious, goal_at
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, digest
@@ -145,8 +145,7 @@ def search_pairs(
         )
     if bounds is not None:
         check_bounds(bounds)
-    if not hasattr(claim, "max_probability"):
-        raise InvalidSpec(f"claim must be a claim such as dpaudit.PureDP(epsilon=1.0), got {claim!r}")
+    check_claim(claim)
 
     def spec(pairs: tuple[AdjacentPair, ...], left: int) -> AuditSpec:
         return AuditSpec(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.claims import ApproximateDP, Claim, PureDP, frozen_delta
+from dpaudit.claims import Claim, frozen_delta
 
 FEWEST_HITS = 10
 LARGEST, RAREST = 700.0, 1e-100  # e to a larger power is no float; the square of a smaller rate is none
@@ -102,7 +102,7 @@ class Goal:
     @property
     def linear(self) -> bool:
         """Whether the claim is a line with a delta of its own, the same for every member of its family."""
-        return isinstance(self.claim, PureDP | ApproximateDP)
+        return self.claim.linear
 
     def score(self, bound: float, delta: float) -> float:
         """A predicted bound as people read it: of a claim that is a whole curve, an epsilon at this delta."""
@@ -117,7 +117,7 @@ class Goal:
     @property
     def _shifted(self) -> bool:
         """Whether the claim has no parameter of its own: what is predicted is then a shift of its epsilons."""
-        return self.claim.form in ("PrivacyProfile", "TradeOffDP")
+        return self.claim.value is None
 
     def _least(self, p: Reals, q: Reals, spread: Spread) -> tuple[Reals, Reals]:
         """The point of each ellipse, in (ln p, ln q), where the claim's parameter is least, to first order."""

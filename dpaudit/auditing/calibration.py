@@ -132,7 +132,7 @@ def two_outcomes(data: float, runs: int, rng: np.random.Generator) -> npt.NDArra
 
 def claims() -> dict[str, Claim]:
     """One claim of each form, and one for local DP."""
-    return {form.__name__: form.example() for form in FORMS} | {"local DP": PureDP(0.5, Relation.LOCAL)}
+    return {form.__name__: form(*form.example) for form in FORMS} | {"local DP": PureDP(0.5, Relation.LOCAL)}
 
 
 def cases() -> tuple[CalibrationCase, ...]:

@@ -53,7 +53,7 @@ def parameter_lower(evidence: Binned, claim: Claim, alpha: float) -> float:
 
 
 def _forms() -> str:
-    return " and ".join(form.__name__ for form in FORMS if form.example().orders())
+    return " and ".join(form.__name__ for form in FORMS if form(*form.example).orders())
 
 
 def p_value(evidence: Binned, claim: Claim, promised: float) -> float:

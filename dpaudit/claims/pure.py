@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,8 +18,60 @@ from dpaudit.claims.rounding import down, ratio, up
 from dpaudit.claims.words import exact, times
 
 
+class OneLine(Claim):
+    """P(S) <= e^epsilon Q(S) + delta: the region is a line and its mirror image."""
+
+    __slots__ = ()
+
+    parameter: ClassVar[str] = "epsilon"
+    linear: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> float: ...
+
+    def max_probability(self, q: float) -> float:
+        q, slope = validate.probability("q", q), ratio(self.epsilon)
+        rising = self.delta if q == 0.0 else slope * q + self.delta
+        return max(0.0, min(1.0, rising, 1.0 - (1.0 - q - self.delta) / slope))
+
+    def tangent(self, q: float) -> HalfPlane:
+        q, slope = validate.probability("q", q), ratio(self.epsilon)
+        # the two lines of the region cross at q = (1 - delta) / (1 + R)
+        if q * (1.0 + slope) <= 1.0 - self.delta:
+            return HalfPlane(slope, self.delta)
+        return HalfPlane(1.0 / slope, 1.0 - (1.0 - self.delta) / slope)
+
+    def epsilon_at(self, delta: float) -> float:
+        return line_epsilon_at(self.epsilon, self.delta, validate.probability("delta", delta))
+
+    def delta_at(self, epsilon: float) -> float:
+        return line_delta_at(self.epsilon, self.delta, validate.real("epsilon", epsilon))
+
+    def lower(self, epsilon: float, delta: float) -> float:
+        epsilon, delta, own = validate.real("epsilon", epsilon), validate.probability("delta", delta), self.delta
+        if epsilon <= 0.0 or delta < own:
+            return 0.0
+        if delta == own or epsilon == math.inf:
+            return epsilon
+        if delta == 1.0:
+            return math.inf
+        more = math.log1p((delta - own) / (1.0 - delta) * (1.0 + math.exp(-epsilon)))
+        return down(epsilon + down(more, 8))
+
+    def least_parameter(self, q: Reals, p: Reals) -> Reals:
+        q, p, delta = np.asarray(q, np.float64), np.asarray(p, np.float64), self.delta
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rising = np.where(p <= delta, -np.inf, np.log(np.maximum(p - delta, 0.0) / q))
+            falling = np.where(q + delta >= 1.0, -np.inf, np.log(np.maximum(1.0 - q - delta, 0.0) / (1.0 - p)))
+        return np.maximum(rising, falling)
+
+    def delta_through(self, q: float, p: float) -> float:
+        return self.delta
+
+
 @dataclass(frozen=True, slots=True)
-class PureDP(Claim):
+class PureDP(OneLine):
     """Pure differential privacy: P(S) <= e^epsilon Q(S) (Dwork, McSherry, Nissim & Smith 2006, definition 1).
 
     `epsilon` is at least 0. Raises `InvalidSpec` for NaN, a negative or an infinite value.
@@ -35,30 +88,7 @@ class PureDP(Claim):
 
     example: ClassVar[tuple[Any, ...]] = (1.0,)
     form: ClassVar[str] = "PureDP"
-    parameter: ClassVar[str] = "epsilon"
     pure: ClassVar[bool] = True
-    linear: ClassVar[bool] = True
-
-    def max_probability(self, q: float) -> float:
-        return _max_probability(self.epsilon, 0.0, validate.probability("q", q))
-
-    def tangent(self, q: float) -> HalfPlane:
-        return _tangent(self.epsilon, 0.0, validate.probability("q", q))
-
-    def epsilon_at(self, delta: float) -> float:
-        return line_epsilon_at(self.epsilon, 0.0, validate.probability("delta", delta))
-
-    def delta_at(self, epsilon: float) -> float:
-        return line_delta_at(self.epsilon, 0.0, validate.real("epsilon", epsilon))
-
-    def lower(self, epsilon: float, delta: float) -> float:
-        return _lower(0.0, validate.real("epsilon", epsilon), validate.probability("delta", delta))
-
-    def least_parameter(self, q: Reals, p: Reals) -> Reals:
-        return _least_parameter(0.0, q, p)
-
-    def delta_through(self, q: float, p: float) -> float:
-        return 0.0
 
     def of_groups(self, k: int) -> PureDP:
         """Group privacy: k times epsilon (Dwork & Roth 2014, theorem 2.2)."""
@@ -73,7 +103,7 @@ class PureDP(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class ApproximateDP(Claim):
+class ApproximateDP(OneLine):
     """Approximate differential privacy: P(S) <= e^epsilon Q(S) + delta (Dwork et al. 2006b, definition 2).
 
     `epsilon` is at least 0, `delta` in [0, 1]. Raises `InvalidSpec` for anything else. Its family has one delta and
@@ -94,29 +124,6 @@ class ApproximateDP(Claim):
 
     example: ClassVar[tuple[Any, ...]] = (1.0, 0.01)
     form: ClassVar[str] = "ApproximateDP"
-    parameter: ClassVar[str] = "epsilon"
-    linear: ClassVar[bool] = True
-
-    def max_probability(self, q: float) -> float:
-        return _max_probability(self.epsilon, self.delta, validate.probability("q", q))
-
-    def tangent(self, q: float) -> HalfPlane:
-        return _tangent(self.epsilon, self.delta, validate.probability("q", q))
-
-    def epsilon_at(self, delta: float) -> float:
-        return line_epsilon_at(self.epsilon, self.delta, validate.probability("delta", delta))
-
-    def delta_at(self, epsilon: float) -> float:
-        return line_delta_at(self.epsilon, self.delta, validate.real("epsilon", epsilon))
-
-    def lower(self, epsilon: float, delta: float) -> float:
-        return _lower(self.delta, validate.real("epsilon", epsilon), validate.probability("delta", delta))
-
-    def least_parameter(self, q: Reals, p: Reals) -> Reals:
-        return _least_parameter(self.delta, q, p)
-
-    def delta_through(self, q: float, p: float) -> float:
-        return self.delta
 
     def of_groups(self, k: int) -> ApproximateDP:
         """Group privacy (Vadhan 2017, lemma 2.2): (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1))."""
@@ -141,20 +148,6 @@ def _growth(epsilon: float, k: int) -> float:
         return math.inf
 
 
-def _max_probability(epsilon: float, delta: float, q: float) -> float:
-    slope = ratio(epsilon)
-    rising = delta if q == 0.0 else slope * q + delta
-    return max(0.0, min(1.0, rising, 1.0 - (1.0 - q - delta) / slope))
-
-
-def _tangent(epsilon: float, delta: float, q: float) -> HalfPlane:
-    slope = ratio(epsilon)
-    # the two lines of the region cross at q = (1 - delta) / (1 + R)
-    if q * (1.0 + slope) <= 1.0 - delta:
-        return HalfPlane(slope, delta)
-    return HalfPlane(1.0 / slope, 1.0 - (1.0 - delta) / slope)
-
-
 def line_epsilon_at(epsilon: float, own: float, delta: float) -> float:
     """The line through (0, delta) and the corner ((1 - own) / (1 + R), (own + R) / (1 + R)) of the region."""
     if delta == own:
@@ -175,22 +168,3 @@ def line_delta_at(epsilon: float, own: float, at: float) -> float:
         return own
     rest = (1.0 - own) * -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon))
     return min(1.0, up(own + rest, 8))
-
-
-def _lower(own: float, epsilon: float, delta: float) -> float:
-    if epsilon <= 0.0 or delta < own:
-        return 0.0
-    if delta == own or epsilon == math.inf:
-        return epsilon
-    if delta == 1.0:
-        return math.inf
-    more = math.log1p((delta - own) / (1.0 - delta) * (1.0 + math.exp(-epsilon)))
-    return down(epsilon + down(more, 8))
-
-
-def _least_parameter(delta: float, q: Reals, p: Reals) -> Reals:
-    q, p = np.asarray(q, np.float64), np.asarray(p, np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rising = np.where(p <= delta, -np.inf, np.log(np.maximum(p - delta, 0.0) / q))
-        falling = np.where(q + delta >= 1.0, -np.inf, np.log(np.maximum(1.0 - q - delta, 0.0) / (1.0 - p)))
-    return np.maximum(rising, falling)

@@ -107,15 +107,15 @@ def audit_scores(
     if counts is None and (in_scores is None or out_scores is None):
         raise InvalidSpec("give both in_scores and out_scores: one side alone says nothing")
     inside, outside = (None, None) if counts is not None else checked(in_scores, out_scores)
-    _one_of("design", design, DESIGNS)
+    validate.one_of("design", design, DESIGNS)
     choice = choice_of(threshold, split, splits, design == ONE)
     if counts is not None and (threshold is not None or split is not None or splits is not None or guesses is not None):
         raise InvalidSpec(
             "counts come from a rule that was fixed before: leave out threshold, split, splits and guesses"
         )
-    _one_of("interval", interval, INTERVALS)
+    validate.one_of("interval", interval, INTERVALS)
     if event is not None:
-        _one_of("event", event, EVENTS)
+        validate.one_of("event", event, EVENTS)
     if interval == "upper" and stated is not None:
         raise InvalidSpec('interval="upper" refutes no claim: take "lower" or "two-sided", or leave out the claim')
     question = ScoresQuestion(
@@ -208,7 +208,7 @@ def _names(methods: Iterable[str] | str | None, question: ScoresQuestion, delta_
     if not asked:
         raise InvalidSpec("methods must name at least one method, or be left out")
     for name in asked:
-        _one_of("methods", name, tuple(METHODS))
+        validate.one_of("methods", name, tuple(METHODS))
         designs = METHODS[name].designs
         if question.design not in designs:
             raise InvalidSpec(f'method {name!r} is for design="{designs[0]}", got {question.design!r}')
@@ -250,8 +250,3 @@ def _guesses(given: Any, design: str, inside: Any, outside: Any) -> tuple[int, i
     if not 0 < sum(ends) <= total:
         raise InvalidSpec(f"guesses must be between 1 and the {total} scores together, got {sum(ends)}")
     return ends
-
-
-def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InvalidSpec(f"{name} must be one of {', '.join(known)}, got {value!r}")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.errors import InvalidSpec
 
 KINDS = ("percentile", "bc", "bca")
 
@@ -23,8 +22,7 @@ class Bootstrap:
     resamples: int = 1000
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InvalidSpec(f"bootstrap must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        validate.one_of("bootstrap", self.kind, KINDS)
         object.__setattr__(self, "resamples", validate.whole("resamples", self.resamples, least=2))
 
     def quantiles(

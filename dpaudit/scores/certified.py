@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit.claims import ApproximateDP
 from dpaudit.scores import many_run, one_run, one_run_f
-from dpaudit.scores.choice import Every, MultiSplit, curved
+from dpaudit.scores.choice import Every, curved
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import Judged, ScoresQuestion
 from dpaudit.scores.region import epsilon_of
@@ -40,7 +40,7 @@ def clopper_pearson(question: ScoresQuestion) -> Estimate:
         return lower, 1.0 if claim is None else many_run.clopper_pearson_p_value(judged.counts, claim)
 
     made = _by_splits("clopper-pearson", question, one, _limits_own)
-    if isinstance(question.choice, MultiSplit) or not question.wants_upper:
+    if question.several or not question.wants_upper:
         return made
     judged = question.judged[0]
     return replace(made, upper=many_run.clopper_pearson_upper(judged.counts, made.delta or 0.0, question.alpha))
@@ -55,7 +55,7 @@ def one_run_pure(question: ScoresQuestion) -> Estimate:
     def p_of(guesses: Guesses) -> float:
         return 1.0 if promised is None else one_run.p_value(guesses, promised, delta)
 
-    if isinstance(question.choice, MultiSplit):
+    if question.several:
         lower = statistics.median_low([one_run.epsilon_lower(each, delta, alpha / 2.0) for each in tried])
         p = min(1.0, 2.0 * statistics.median_high([p_of(each) for each in tried]))
     else:  # one number of guesses, or all of a grid that is paid for
@@ -123,7 +123,7 @@ def _limits_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: f
 def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _frozen_own) -> Estimate:
     judged, claim = question.judged, question.claim
     detail: dict[str, Any]
-    if isinstance(question.choice, MultiSplit) and question.given_counts is None:
+    if question.several and question.given_counts is None:
         answers = [one(each, question.alpha / 2.0) for each in judged]
         lower = statistics.median_low([each[0] for each in answers])
         p = min(1.0, 2.0 * statistics.median_high([each[1] for each in answers]))

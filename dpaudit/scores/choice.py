@@ -1,9 +1,9 @@
 """How the threshold is chosen: beforehand, on a part of the scores, or not at all because every one is paid for.
 
 A threshold that was chosen on the scores it is then judged by makes every interval too good. So there are four ways,
-and no fifth: `Given` (known before the scores were), `Split` (chosen on one part, judged on the other), `MultiSplit`
-(several splits, the median of their answers at half the error probability: Meinshausen, Meier & Buehlmann 2009,
-theorem 3.1), and `Every` (all thresholds at once, the error probability divided between the ranks).
+and no fifth: `Given` (known before the scores were), `Split` (chosen on one part, judged on the other), several splits
+(the median of their answers at half the error probability: Meinshausen, Meier & Buehlmann 2009, theorem 3.1), and
+`Every` (all thresholds at once, the error probability divided between the ranks).
 """
 
 from __future__ import annotations
@@ -34,30 +34,22 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The threshold is chosen on a random part `fraction` of the scores and judged on the rest."""
+    """The threshold is chosen on a random part `fraction` of the scores and judged on the rest.
+
+    With several `splits` the median answer, each at half the error probability.
+    """
 
     fraction: float = 0.25
+    splits: int = 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "splits", validate.whole("splits", self.splits, least=1))
         object.__setattr__(self, "fraction", validate.open_probability("split", self.fraction))
 
     def __str__(self) -> str:
+        if self.splits > 1:
+            return f"median of {self.splits} splits, threshold chosen on {self.fraction:.0%} of the scores of each"
         return f"threshold chosen on {self.fraction:.0%} of the scores, judged on the rest"
-
-
-@dataclass(frozen=True, slots=True)
-class MultiSplit:
-    """As `Split`, `splits` times; the median answer, each at half the error probability."""
-
-    splits: int = 21
-    fraction: float = 0.25
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "splits", validate.whole("splits", self.splits, least=2))
-        object.__setattr__(self, "fraction", validate.open_probability("split", self.fraction))
-
-    def __str__(self) -> str:
-        return f"median of {self.splits} splits, threshold chosen on {self.fraction:.0%} of the scores of each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +60,7 @@ class Every:
         return "every threshold (one run: a fixed list of numbers of guesses), each paid for"
 
 
-Choice = Given | Split | MultiSplit | Every
+Choice = Given | Split | Every
 
 
 def choice_of(threshold: Any, split: Any, splits: Any, one_run: bool = False) -> Choice:
@@ -79,10 +71,7 @@ def choice_of(threshold: Any, split: Any, splits: Any, one_run: bool = False) ->
         if splits is not None:
             raise InvalidSpec("give threshold or splits, not both: a given threshold needs no split")
         return Every() if threshold == "all" else Given(threshold)
-    fraction = 0.25 if split is None else split
-    if splits is None or splits == 1:
-        return Split(fraction)
-    return MultiSplit(splits, fraction)
+    return Split(0.25 if split is None else split, 1 if splits is None else splits)
 
 
 @dataclass(frozen=True, slots=True)

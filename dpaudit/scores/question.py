@@ -11,7 +11,7 @@ from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import one_run
 from dpaudit.scores.bootstrap import Bootstrap
-from dpaudit.scores.choice import Choice, Every, Given, MultiSplit, Split, ThresholdRule, choose, parts
+from dpaudit.scores.choice import Choice, Every, Given, Split, ThresholdRule, choose, parts
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.one_run import Guesses
 
@@ -64,6 +64,11 @@ class ScoresQuestion:
         """Whether an upper end is asked for."""
         return self.interval != "lower"
 
+    @property
+    def several(self) -> bool:
+        """Whether the answer is a median over several splits."""
+        return isinstance(self.choice, Split) and self.choice.splits > 1
+
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """The rules to judge with their counts: one, or one for each split. `Every` falls back to a single split."""
@@ -97,11 +102,10 @@ class ScoresQuestion:
         rng = self._generators(Split())[0]
         return tuple(one_run.guess_ends(scores, members, each, rng) for each in ends)
 
-    def _generators(self, choice: Choice) -> list[Any]:
+    def _generators(self, choice: Split) -> list[Any]:
         import numpy as np
 
-        count = choice.splits if isinstance(choice, MultiSplit) else 1
-        return [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(count)]
+        return [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(choice.splits)]
 
     def _split(self, fraction: float, rng: Any) -> Judged:
         chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms.resolve import import_reference
 from dpaudit.pairs import AdjacentPair
+
+if TYPE_CHECKING:
+    from dpaudit.spec_file.tables import PairEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +44,24 @@ class ImportedPair:
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             raise InvalidSpec(f"{self.reference!r}: making the pair failed with {what}") from None
+
+
+def pairs_of(
+    entries: Sequence[PairEntry], folder: str, relation: Relation | None
+) -> tuple[AdjacentPair | ImportedPair, ...]:
+    """The pairs that a spec in this folder names. Raises `InvalidSpec` for none, and for one that is none."""
+    if not entries:
+        raise InvalidSpec("pairs must name at least one pair, got an empty list")
+    names = ["pair"] if len(entries) == 1 else [f"pair {number}" for number, _ in enumerate(entries, start=1)]
+    return tuple(_pair(entry, name, folder, relation) for entry, name in zip(entries, names, strict=True))
+
+
+def _pair(entry: PairEntry, name: str, folder: str, relation: Relation | None) -> AdjacentPair | ImportedPair:
+    if isinstance(entry, str):
+        module, colon, function = entry.partition(":")
+        if not (module and colon and function):
+            raise InvalidSpec(f"{name} must be a table or read module:function, got {entry!r}")
+        return ImportedPair(entry, function if name == "pair" else f"{name}, {function}", folder, relation)
+    pair = AdjacentPair(entry.first, entry.second, entry.name or name, entry.distance)
+    pair.check(relation)
+    return pair

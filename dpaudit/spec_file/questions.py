@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,12 +22,12 @@ from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.spec_file.guarded_toml import read_toml
-from dpaudit.spec_file.pairs import ImportedPair
+from dpaudit.spec_file.pairs import ImportedPair, pairs_of
 from dpaudit.spec_file.settings import Settings
 from dpaudit.spec_file.uppers import upper_bound
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.tables import AuditTable, PairEntry
+    from dpaudit.spec_file.tables import AuditTable
 
 DEFAULT_RUNS, DEFAULT_CONFIDENCE, DEFAULT_SEED = 1_000_000, 0.999, 0
 NO_SETTINGS = Settings()
@@ -107,10 +107,6 @@ class Question:
         for module in self.requires:
             if importlib.util.find_spec(module.partition(".")[0]) is None:
                 raise MissingRequirement(f"{self.place}: requires the module {module!r}, which is not installed here")
-
-    def at_confidence(self, confidence: float) -> Question:
-        """The same question at its share of a suite's confidence."""
-        return replace(self, confidence=confidence)
 
 
 def read_spec(path: str | os.PathLike[str], wishes: Wishes | None = None) -> tuple[Question, ...]:
@@ -247,22 +243,7 @@ def _pairs(
         return (known.pair,)
     if (table.pair is None) == (table.pairs is None):
         raise InvalidSpec("give pair = { first = ..., second = ... } or pairs = [...], one of the two")
-    entries = [table.pair] if table.pair is not None else table.pairs or []
-    if not entries:
-        raise InvalidSpec("pairs must name at least one pair, got an empty list")
-    names = ["pair"] if len(entries) == 1 else [f"pair {number}" for number, _ in enumerate(entries, start=1)]
-    return tuple(_pair(entry, name, folder, relation) for entry, name in zip(entries, names, strict=True))
-
-
-def _pair(entry: PairEntry, name: str, folder: str, relation: Relation | None) -> AdjacentPair | ImportedPair:
-    if isinstance(entry, str):
-        module, colon, function = entry.partition(":")
-        if not (module and colon and function):
-            raise InvalidSpec(f"{name} must be a table or read module:function, got {entry!r}")
-        return ImportedPair(entry, function if name == "pair" else f"{name}, {function}", folder, relation)
-    pair = AdjacentPair(entry.first, entry.second, entry.name or name, entry.distance)
-    pair.check(relation)
-    return pair
+    return pairs_of([table.pair] if table.pair is not None else table.pairs or [], folder, relation)
 
 
 def _check_plain(key: str, value: Any) -> None:

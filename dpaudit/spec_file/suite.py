@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 
 from dpaudit.spec_file.questions import Question, at
 
@@ -28,7 +29,7 @@ def shared(questions: tuple[Question, ...]) -> tuple[tuple[Question, ...], float
         return (), 0.0
     confidence = suite_confidence(questions)
     each = share(confidence, len(questions))
-    posed = tuple(question.at_confidence(each) for question in questions)
+    posed = tuple(replace(question, confidence=each) for question in questions)
     for question in posed:
         with at(question.place):
             question.check()  # a share may ask for more runs than the whole

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.resolve import is_own
-from dpaudit.pairs import AdjacentPair
 from dpaudit.spec_file.guarded_toml import read_toml
-from dpaudit.spec_file.pairs import ImportedPair
+from dpaudit.spec_file.pairs import pairs_of
 from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, at
 from dpaudit.sweeps.axes import axis, combinations
 from dpaudit.sweeps.grid import Grid
 
 if TYPE_CHECKING:
-    from dpaudit.spec_file.tables import PairTable, SweepTable
+    from dpaudit.spec_file.tables import SweepTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def _grid(source: Path, table: SweepTable, wishes: Wishes) -> Grid:
         mechanisms=_mechanisms(axis(table.mechanisms)),
         parameters=combinations(table.parameters),
         claims=_claims(table, relation),
-        pairs=_pairs(table, folder, relation),
+        pairs=(None,) if table.pairs is None else pairs_of(axis(table.pairs), folder, relation),
         runs=axis(runs),
         certifiers=axis(table.certifiers),
         stopping=axis(table.stopping),
@@ -119,25 +118,6 @@ def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[
         return made
     with at("claims"):
         return made({})
-
-
-def _pairs(table: SweepTable, folder: str, relation: Relation | None) -> tuple[Any, ...]:
-    given = axis(table.pairs)
-    names = ["pair"] if len(given) == 1 else [f"pair {number}" for number, _ in enumerate(given, start=1)]
-    return tuple(_pair(each, name, folder, relation) for each, name in zip(given, names, strict=True))
-
-
-def _pair(given: PairTable | str | None, name: str, folder: str, relation: Relation | None) -> Any:
-    if given is None:
-        return None
-    if not isinstance(given, str):
-        pair = AdjacentPair(given.first, given.second, given.name or name, given.distance)
-        pair.check(relation)
-        return pair
-    module, colon, function = given.partition(":")
-    if not (module and colon and function):
-        raise InvalidSpec(f"{name} must be a table or read module:function, got {given!r}")
-    return ImportedPair(given, function if name == "pair" else f"{name}, {function}", folder, relation)
 
 
 __all__ = ["SweepQuestion", "read_sweep_file"]

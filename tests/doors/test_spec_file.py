@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -129,7 +130,7 @@ def test_the_command_that_repeats_a_file_gives_the_same_share(write: Write, audi
     ]
     asked = [*read_spec(names[0]), *read_spec(names[1])] + list(read_spec(names[0])) * (audits - 1)
     each = share(confidence, len(asked))
-    posed = tuple(question.at_confidence(each) for question in asked)
+    posed = tuple(replace(question, confidence=each) for question in asked)
     words = shlex.split(command(posed[1], posed, ("core", "slow"), runs=7))
     assert words[:8] == ["dpaudit", "run", "f 1.toml", "--tag", "core", "--tag", "slow", "--seed"]
     assert words[-2:] == ["--runs", "7"]

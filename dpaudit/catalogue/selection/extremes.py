@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.selection.draws import race, with_values
+from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced, rate, scale
 from dpaudit.catalogue.selection.races import BASSI, NEIGHBOURS, ROOM, SENSITIVITY
-from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import (
     exponential,
     largest_one_sided,
@@ -24,20 +21,6 @@ from dpaudit.losses.selecting import (
 )
 
 Answers = list[float]
-
-
-def _loss(
-    first: Answers,
-    second: Answers,
-    epsilon: float,
-    sensitivity: float,
-    *,
-    law: Callable[[Reals, float], Reals],
-    units: float = 0.5,
-) -> float:
-    """The loss of an index with this law, at a rate of `units` of epsilon / sensitivity."""
-    rate = units * epsilon / sensitivity
-    return largest_log_ratio(*(law(np.asarray(answers, float), rate) for answers in (first, second)))
 
 
 # --- exponential noise ------------------------------------------------------------------------------------------
@@ -54,12 +37,6 @@ def _exponential(rng: Rng, scale: float, size: int) -> Reals:
     return noise
 
 
-def _one_sided_runs(
-    data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 2.0
-) -> Places:
-    return race(data, runs, partial(_exponential, rng, units * sensitivity / epsilon))[0]
-
-
 def _one_sided_counts_noise(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
     noisy = [answer + rng.exponential(sensitivity / epsilon) for answer in data]
     return noisy.index(max(noisy))
@@ -70,24 +47,8 @@ def _one_sided_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float
     return {noisy.index(max(noisy)): max(noisy)}
 
 
-def _one_sided_value_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
-    return with_values(*race(data, runs, partial(_exponential, rng, 2.0 * sensitivity / epsilon)), len(data))
-
-
-def _one_sided_value_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    return releasing_one_sided(np.asarray(first, float), np.asarray(second, float), 2.0 * sensitivity / epsilon)
-
-
 def _one_sided_value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> float:
     return max(answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data)
-
-
-def _one_sided_value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    return race(data, runs, partial(_exponential, rng, 2.0 * sensitivity / epsilon))[1]
-
-
-def _one_sided_value_only_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    return largest_one_sided(np.asarray(first, float), np.asarray(second, float), 2.0 * sensitivity / epsilon)
 
 
 report_noisy_max_exponential = Entry(
@@ -102,7 +63,7 @@ report_noisy_max_exponential = Entry(
     formula="the index of the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_one_sided, _one_sided_runs, partial(_loss, law=permute_and_flip)),
+    code=Code(_one_sided, raced(_exponential, scale(2.0)), compared(of_answers(permute_and_flip, rate(0.5)))),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
     default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
@@ -113,9 +74,7 @@ report_noisy_max_exponential = Entry(
         reason="a mean of sensitivity / epsilon suits answers that all move one way; else a margin of 2 is 2 epsilon",
         formula="the index of the largest answer after each got its own exponential draw of mean sensitivity / epsilon",
         code=Code(
-            _one_sided_counts_noise,
-            partial(_one_sided_runs, units=1.0),
-            partial(_loss, law=permute_and_flip, units=1.0),
+            _one_sided_counts_noise, raced(_exponential, scale(1.0)), compared(of_answers(permute_and_flip, rate(1.0)))
         ),
     ),
     Twin(
@@ -123,7 +82,7 @@ report_noisy_max_exponential = Entry(
         title="Report Noisy Max with exponential noise that gives away the noisy answer",
         reason="the noise is never negative: a value below the largest answer of a dataset cannot come from it",
         formula="the index of the largest noisy answer, and that noisy answer",
-        code=Code(_one_sided_value, _one_sided_value_runs, _one_sided_value_loss),
+        code=Code(_one_sided_value, raced(_exponential, scale(2.0), "both"), between(releasing_one_sided, scale(2.0))),
         default_pair=([0, 0], [1, 1]),
     ),
     Twin(
@@ -132,7 +91,9 @@ report_noisy_max_exponential = Entry(
         reason="the noise is never negative: a maximum below the largest answer of a dataset cannot come from it",
         formula="the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon, "
         "without its index",
-        code=Code(_one_sided_value_only, _one_sided_value_only_runs, _one_sided_value_only_loss),
+        code=Code(
+            _one_sided_value_only, raced(_exponential, scale(2.0), "value"), between(largest_one_sided, scale(2.0))
+        ),
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
 )
@@ -153,22 +114,9 @@ def _gumbel_noise(rng: Rng, scale: float, size: int) -> Reals:
     return noise
 
 
-def _gumbel_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
-    return race(data, runs, partial(_gumbel_noise, rng, 2.0 * sensitivity / epsilon))[0]
-
-
 def _inverse_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
     noisy = [answer + rng.gumbel(scale=epsilon / (2.0 * sensitivity)) for answer in data]
     return noisy.index(max(noisy))
-
-
-def _inverse_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
-    return race(data, runs, partial(_gumbel_noise, rng, epsilon / (2.0 * sensitivity)))[0]
-
-
-def _inverse_scale_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    rate = 2.0 * sensitivity / epsilon
-    return largest_log_ratio(*(exponential(np.asarray(answers, float), rate) for answers in (first, second)))
 
 
 def _wrong_tail(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
@@ -176,26 +124,21 @@ def _wrong_tail(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> 
     return noisy.index(max(noisy))
 
 
-def _wrong_tail_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
-    return race(data, runs, partial(_gumbel_noise, rng, -2.0 * sensitivity / epsilon))[0]
-
-
 def _gumbel_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
     noisy = [answer + rng.gumbel(scale=2.0 * sensitivity / epsilon) for answer in data]
     return {noisy.index(max(noisy)): max(noisy)}
 
 
-def _gumbel_value_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
-    return with_values(*race(data, runs, partial(_gumbel_noise, rng, 2.0 * sensitivity / epsilon)), len(data))
+_GUMBEL_LOSS = compared(of_answers(exponential, rate(0.5)))
 
 
 def _gumbel_value_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
     """The value is Gumbel about ln of the sum of all weights, whoever wins: shifted at all, its lower tail is lost."""
-    rate = epsilon / (2.0 * sensitivity)
-    centres = [float(np.logaddexp.reduce(np.asarray(answers, float) * rate)) for answers in (first, second)]
+    per_unit = epsilon / (2.0 * sensitivity)
+    centres = [float(np.logaddexp.reduce(np.asarray(answers, float) * per_unit)) for answers in (first, second)]
     if not math.isclose(*centres, abs_tol=1e-12):
         return math.inf
-    return _loss(first, second, epsilon, sensitivity, law=exponential)
+    return _GUMBEL_LOSS(first, second, epsilon=epsilon, sensitivity=sensitivity)
 
 
 report_noisy_max_gumbel = Entry(
@@ -209,7 +152,7 @@ report_noisy_max_gumbel = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_gumbel, _gumbel_runs, partial(_loss, law=exponential)),
+    code=Code(_gumbel, raced(_gumbel_noise, scale(2.0)), _GUMBEL_LOSS),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
     default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
@@ -219,7 +162,7 @@ report_noisy_max_gumbel = Entry(
         title="Report Noisy Max with Gumbel noise of the inverse scale",
         reason="the scale grows with epsilon: at epsilon 1 and sensitivity 1 it is 4 times too small",
         formula="the index of the largest answer after each got its own draw of Gumbel(epsilon / (2 sensitivity))",
-        code=Code(_inverse_scale, _inverse_scale_runs, _inverse_scale_loss),
+        code=Code(_inverse_scale, raced(_gumbel_noise, rate(0.5)), compared(of_answers(exponential, scale(2.0)))),
         default_pair=([1, -1, -1], [0, 0, 0]),
     ),
     Twin(
@@ -227,7 +170,7 @@ report_noisy_max_gumbel = Entry(
         title="Report Noisy Max with Gumbel noise for minima",
         reason="its upper tail falls doubly exponentially: a candidate that lies behind many others all but never wins",
         formula="the index of the largest answer after each lost its own draw of Gumbel(2 sensitivity / epsilon)",
-        code=Code(_wrong_tail, _wrong_tail_runs, partial(_loss, law=last_clock)),
+        code=Code(_wrong_tail, raced(_gumbel_noise, scale(-2.0)), compared(of_answers(last_clock, rate(0.5)))),
         default_pair=([0, 1, 1, 1, 1, 1], [-1, 2, 2, 2, 2, 2]),
     ),
     Twin(
@@ -235,7 +178,7 @@ report_noisy_max_gumbel = Entry(
         title="Report Noisy Max with Gumbel noise that gives away the noisy answer",
         reason="the lower tail of a Gumbel falls doubly exponentially: the lower the value, the larger the ratio",
         formula="the index of the largest noisy answer, and that noisy answer",
-        code=Code(_gumbel_value, _gumbel_value_runs, _gumbel_value_loss),
+        code=Code(_gumbel_value, raced(_gumbel_noise, scale(2.0), "both"), _gumbel_value_loss),
         default_pair=([0, 0, 0], [1, 1, 1]),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -11,10 +12,9 @@ from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.selection.draws import chosen
+from dpaudit.catalogue.selection.draws import by_law, compared, of_answers, rate
 from dpaudit.catalogue.selection.races import ROOM
 from dpaudit.catalogue.selection.utilities import UTILITY
-from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential, flip_in_order, flip_one_coin
 from dpaudit.losses.selecting import permute_and_flip as law_of
 
@@ -26,11 +26,15 @@ def _heads(data: Utilities, rate: float) -> Reals:
     return np.asarray(np.exp(rate * (utilities - utilities.max())))
 
 
-def _permute_and_flip(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    for candidate in map(int, rng.permutation(len(data))):
-        if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
+def _first_heads(order: Iterable[int], data: Utilities, rng: Rng, rate: float) -> int:
+    for candidate in order:
+        if rng.random() < math.exp(rate * (data[candidate] - max(data))):
             break  # at the best candidate, if not before
     return candidate
+
+
+def _permute_and_flip(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
+    return _first_heads(map(int, rng.permutation(len(data))), data, rng, epsilon / (2.0 * sensitivity))
 
 
 def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Places:
@@ -46,23 +50,12 @@ def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: flo
     return winner
 
 
-def _loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float, *, units: float = 0.5) -> float:
-    rate = units * epsilon / sensitivity
-    return largest_log_ratio(*(law_of(np.asarray(data, float), rate) for data in (first, second)))
-
-
 def _factor_two_missing(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    for candidate in map(int, rng.permutation(len(data))):
-        if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / sensitivity):
-            break  # at the best candidate, if not before
-    return candidate
+    return _first_heads(map(int, rng.permutation(len(data))), data, rng, epsilon / sensitivity)
 
 
 def _no_permutation(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    for candidate in range(len(data)):
-        if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
-            break  # at the best candidate, if not before
-    return candidate
+    return _first_heads(range(len(data)), data, rng, epsilon / (2.0 * sensitivity))
 
 
 def _no_permutation_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
@@ -71,11 +64,6 @@ def _no_permutation_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, s
         left = np.flatnonzero(winner < 0)
         winner[left[rng.random(len(left)) < chance]] = candidate
     return winner
-
-
-def _no_permutation_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
-    rate = epsilon / (2.0 * sensitivity)
-    return largest_log_ratio(*(flip_in_order(np.asarray(data, float), rate) for data in (first, second)))
 
 
 def _one_coin(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
@@ -97,25 +85,11 @@ def _one_coin_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensiti
     return winner
 
 
-def _one_coin_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
-    rate = epsilon / (2.0 * sensitivity)
-    return largest_log_ratio(*(flip_one_coin(np.asarray(data, float), rate) for data in (first, second)))
-
-
 def _drawn_again(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
     while True:
         candidate = int(rng.integers(len(data)))
         if rng.random() < math.exp(epsilon * (data[candidate] - max(data)) / (2.0 * sensitivity)):
             return candidate
-
-
-def _drawn_again_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
-    return chosen(exponential(np.asarray(data, float), epsilon / (2.0 * sensitivity)), runs, rng)
-
-
-def _drawn_again_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float) -> float:
-    rate = epsilon / (2.0 * sensitivity)
-    return largest_log_ratio(*(exponential(np.asarray(data, float), rate) for data in (first, second)))
 
 
 permute_and_flip = Entry(
@@ -131,7 +105,7 @@ permute_and_flip = Entry(
     ),
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
     adjacency=("all-differ",),
-    code=Code(_permute_and_flip, _runs, _loss),
+    code=Code(_permute_and_flip, _runs, compared(of_answers(law_of, rate(0.5)))),
     parameters=(EPSILON, UTILITY),
     promise=pure,
     default_pair=([1, -1, -1, -1, -1], [0, 0, 0, 0, 0]),
@@ -141,7 +115,7 @@ permute_and_flip = Entry(
         title="Permute-and-flip without the 2 in the exponent",
         reason="the best utility and another one can move apart by 2 sensitivities: e^(2 epsilon) in one coin",
         formula="as permute-and-flip, with coins of probability e^(epsilon (u(r) - best) / sensitivity)",
-        code=Code(_factor_two_missing, partial(_runs, units=1.0), partial(_loss, units=1.0)),
+        code=Code(_factor_two_missing, partial(_runs, units=1.0), compared(of_answers(law_of, rate(1.0)))),
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
     ),
     Twin(
@@ -149,7 +123,7 @@ permute_and_flip = Entry(
         title="Flip without permute: always from the first candidate to the last",
         reason="where the first candidate is the best its coin shows heads, and no other can ever be reported",
         formula="as permute-and-flip, in the order of the candidates",
-        code=Code(_no_permutation, _no_permutation_runs, _no_permutation_loss),
+        code=Code(_no_permutation, _no_permutation_runs, compared(of_answers(flip_in_order, rate(0.5)))),
         default_pair=([1, 0, 0], [0, 1, 0]),
     ),
     Twin(
@@ -158,7 +132,7 @@ permute_and_flip = Entry(
         reason="all that lie behind win or lose together, however many: a leader that falls back among them "
         "loses its lead, and shares with all of them what is left",
         formula="as permute-and-flip, with one uniform draw compared with every candidate's probability",
-        code=Code(_one_coin, _one_coin_runs, _one_coin_loss),
+        code=Code(_one_coin, _one_coin_runs, compared(of_answers(flip_one_coin, rate(0.5)))),
         default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
     ),
     Twin(
@@ -166,7 +140,7 @@ permute_and_flip = Entry(
         title="Permute-and-flip that puts refused candidates back",
         reason="candidates drawn with replacement until one is accepted are the exponential mechanism",
         formula="a candidate drawn uniformly, with replacement, until its coin shows heads",
-        code=Code(_drawn_again, _drawn_again_runs, _drawn_again_loss),
+        code=by_law(_drawn_again, of_answers(exponential, rate(0.5))),
         broken=False,
     ),
 )

@@ -11,9 +11,8 @@ from dpaudit.arrays import Masked, Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.selection.draws import chosen, with_values
+from dpaudit.catalogue.selection.draws import by_law, chosen, compared, pick, with_values
 from dpaudit.catalogue.selection.races import ROOM
-from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential
 
 Records = list[int]
@@ -43,20 +42,11 @@ def _average(data: Records, hypothesis: int) -> float:
 
 
 def _learning(data: Records, rng: Rng, epsilon: float) -> int:
-    weights = [math.exp(-epsilon * len(data) * _average(data, h) / 2.0) for h in HYPOTHESES]
-    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
+    return pick([-epsilon * len(data) * _average(data, h) / 2.0 for h in HYPOTHESES], rng)
 
 
 def _law(data: Records, epsilon: float) -> Reals:
     return exponential(-average_losses(data), epsilon * len(data) / 2.0)
-
-
-def _runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Places:
-    return chosen(_law(data, epsilon), runs, rng)
-
-
-def _loss(first: Records, second: Records, epsilon: float) -> float:
-    return largest_log_ratio(_law(first, epsilon), _law(second, epsilon))
 
 
 # --- the exponent is wrong ----------------------------------------------------------------------------------------
@@ -64,55 +54,26 @@ def _loss(first: Records, second: Records, epsilon: float) -> float:
 
 def _sum_for_average(data: Records, rng: Rng, epsilon: float) -> int:
     totals = [sum(LOSSES[kind][h] for kind in data) for h in HYPOTHESES]
-    weights = [math.exp(-epsilon * len(data) * total / 2.0) for total in totals]
-    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
-
-
-def _sum_for_average_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Places:
-    return _runs(data, runs, rng, epsilon * len(data))
-
-
-def _sum_for_average_loss(first: Records, second: Records, epsilon: float) -> float:
-    return _loss(first, second, epsilon * len(first))
+    return pick([-epsilon * len(data) * total / 2.0 for total in totals], rng)
 
 
 def _n_left_out(data: Records, rng: Rng, epsilon: float) -> int:
-    weights = [math.exp(-epsilon * _average(data, h) / 2.0) for h in HYPOTHESES]
-    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
-
-
-def _n_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Places:
-    return _runs(data, runs, rng, epsilon / len(data))
-
-
-def _n_left_out_loss(first: Records, second: Records, epsilon: float) -> float:
-    return _loss(first, second, epsilon / len(first))
+    return pick([-epsilon * _average(data, h) / 2.0 for h in HYPOTHESES], rng)
 
 
 def _regularised(data: Records, rng: Rng, epsilon: float, penalty: float) -> int:
-    objective = [_average(data, h) + penalty * h for h in HYPOTHESES]
-    weights = [math.exp(-epsilon * len(data) * value / 2.0) for value in objective]
-    return int(rng.choice(len(weights), p=[weight / sum(weights) for weight in weights]))
+    return pick([-epsilon * len(data) * (_average(data, h) + penalty * h) / 2.0 for h in HYPOTHESES], rng)
 
 
 def _regularised_law(data: Records, epsilon: float, penalty: float) -> Reals:
     return exponential(-average_losses(data) - penalty * np.arange(3.0), epsilon * len(data) / 2.0)
 
 
-def _regularised_runs(data: Records, runs: int, rng: Rng, epsilon: float, penalty: float) -> Places:
-    return chosen(_regularised_law(data, epsilon, penalty), runs, rng)
-
-
-def _regularised_loss(first: Records, second: Records, epsilon: float, penalty: float) -> float:
-    return largest_log_ratio(*(_regularised_law(data, epsilon, penalty) for data in (first, second)))
-
-
 # --- the draw is not one from that law ----------------------------------------------------------------------------
 
 
 def _minimiser(data: Records, rng: Rng, epsilon: float) -> int:
-    averages = [_average(data, h) for h in HYPOTHESES]
-    best = [h for h in HYPOTHESES if averages[h] == min(averages)]
+    best = _best(data)
     return best[int(rng.integers(len(best)))]
 
 
@@ -137,13 +98,13 @@ def _loss_released(data: Records, rng: Rng, epsilon: float) -> dict[int, float]:
 
 
 def _loss_released_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Masked:
-    winner = _runs(data, runs, rng, epsilon)
+    winner = chosen(_law(data, epsilon), runs, rng)
     return with_values(winner, average_losses(data)[winner], 3)
 
 
 def _loss_released_loss(first: Records, second: Records, epsilon: float) -> float:
     same = np.allclose(average_losses(first), average_losses(second), atol=1e-12)
-    return _loss(first, second, epsilon) if same else math.inf
+    return compared(_law)(first, second, epsilon=epsilon) if same else math.inf
 
 
 exponential_mechanism_learning = Entry(
@@ -156,7 +117,7 @@ exponential_mechanism_learning = Entry(
     ),
     formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), -u(h) its average loss in [0, 1]",
     neighbours="lists of n records, one of them replaced",
-    code=Code(_learning, _runs, _loss),
+    code=by_law(_learning, _law),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
     default_pair=([2, 3, 3, 3, 3], [3, 3, 3, 3, 3]),
@@ -166,7 +127,7 @@ exponential_mechanism_learning = Entry(
         title="Learning by the exponential mechanism, with the sum of losses in the place of the average",
         reason="n times the sum is n^2 averages: one record moves it by n, as if its sensitivity were n times smaller",
         formula="hypothesis h with probability proportional to e^(-epsilon n (sum of losses of h) / 2)",
-        code=Code(_sum_for_average, _sum_for_average_runs, _sum_for_average_loss),
+        code=by_law(_sum_for_average, lambda data, epsilon: _law(data, epsilon * len(data))),
         default_pair=([0, 0, 0, 1, 1], [1, 0, 0, 1, 1]),
     ),
     Twin(
@@ -189,7 +150,7 @@ exponential_mechanism_learning = Entry(
         title="Learning by the exponential mechanism with a penalty on hypotheses",
         reason="the penalty R does not depend on the records, so it moves no utility",
         formula="hypothesis h with probability proportional to e^(-epsilon n (average loss + R(h)) / 2)",
-        code=Code(_regularised, _regularised_runs, _regularised_loss),
+        code=by_law(_regularised, _regularised_law),
         parameters=(PENALTY,),
         broken=False,
     ),
@@ -198,7 +159,7 @@ exponential_mechanism_learning = Entry(
         title="Learning by the exponential mechanism without the factor n",
         reason="the utilities then move by 1 / n only, and the loss is epsilon / n",
         formula="hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss",
-        code=Code(_n_left_out, _n_left_out_runs, _n_left_out_loss),
+        code=by_law(_n_left_out, lambda data, epsilon: _law(data, epsilon / len(data))),
         default_pair=([0, 2], [0, 3]),
         broken=False,
     ),

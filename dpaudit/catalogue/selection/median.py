@@ -9,14 +9,13 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Places, Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
-from dpaudit.catalogue.selection.draws import chosen
+from dpaudit.catalogue.selection.draws import by_law, pick
 from dpaudit.catalogue.selection.races import ROOM
 from dpaudit.catalogue.selection.utilities import CHEEMA
-from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential
 
 Records = list[int]
@@ -30,40 +29,25 @@ def _imbalance(data: Records, value: int) -> int:
     return abs(sum(record < value for record in data) - sum(record > value for record in data))
 
 
+def _median(data: Records) -> int:
+    return sorted(data)[(len(data) - 1) // 2]
+
+
 def _private_median(data: Records, rng: Rng, epsilon: float, top: int) -> int:
-    weights = [math.exp(-epsilon * _imbalance(data, value) / 2.0) for value in range(top + 1)]
-    return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
+    return pick([-epsilon * _imbalance(data, value) / 2.0 for value in range(top + 1)], rng)
 
 
 def _law(data: Records, epsilon: float, top: int) -> Reals:
     return exponential(-np.array([float(_imbalance(data, value)) for value in range(top + 1)]), epsilon / 2.0)
 
 
-def _runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
-    return chosen(_law(data, epsilon, top), runs, rng)
-
-
-def _loss(first: Records, second: Records, epsilon: float, top: int) -> float:
-    return largest_log_ratio(_law(first, epsilon, top), _law(second, epsilon, top))
-
-
 def _share_sensitivity(data: Records, rng: Rng, epsilon: float, top: int) -> int:
-    weights = [math.exp(-epsilon * len(data) * _imbalance(data, value) / 2.0) for value in range(top + 1)]
-    return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
-
-
-def _share_sensitivity_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
-    return _runs(data, runs, rng, epsilon * len(data), top)
-
-
-def _share_sensitivity_loss(first: Records, second: Records, epsilon: float, top: int) -> float:
-    return largest_log_ratio(_law(first, epsilon * len(first), top), _law(second, epsilon * len(second), top))
+    return pick([-epsilon * len(data) * _imbalance(data, value) / 2.0 for value in range(top + 1)], rng)
 
 
 def _range_from_data(data: Records, rng: Rng, epsilon: float, top: int) -> int:
     values = range(min(data), max(data) + 1)
-    weights = [math.exp(-epsilon * _imbalance(data, value) / 2.0) for value in values]
-    return values[int(rng.choice(len(values), p=[weight / sum(weights) for weight in weights]))]
+    return values[pick([-epsilon * _imbalance(data, value) / 2.0 for value in values], rng)]
 
 
 def _inner_law(data: Records, epsilon: float, top: int) -> Reals:
@@ -72,35 +56,16 @@ def _inner_law(data: Records, epsilon: float, top: int) -> Reals:
     return np.asarray(law / law.sum())
 
 
-def _range_from_data_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
-    return chosen(_inner_law(data, epsilon, top), runs, rng)
-
-
-def _range_from_data_loss(first: Records, second: Records, epsilon: float, top: int) -> float:
-    return largest_log_ratio(_inner_law(first, epsilon, top), _inner_law(second, epsilon, top))
-
-
 def _distance_to_median(data: Records, rng: Rng, epsilon: float, top: int) -> int:
-    median = sorted(data)[(len(data) - 1) // 2]
-    weights = [math.exp(-epsilon * abs(value - median) / 2.0) for value in range(top + 1)]
-    return int(rng.choice(top + 1, p=[weight / sum(weights) for weight in weights]))
+    return pick([-epsilon * abs(value - _median(data)) / 2.0 for value in range(top + 1)], rng)
 
 
 def _distance_law(data: Records, epsilon: float, top: int) -> Reals:
-    median = sorted(data)[(len(data) - 1) // 2]
-    return exponential(-np.abs(np.arange(top + 1.0) - median), epsilon / 2.0)
-
-
-def _distance_to_median_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int) -> Places:
-    return chosen(_distance_law(data, epsilon, top), runs, rng)
-
-
-def _distance_to_median_loss(first: Records, second: Records, epsilon: float, top: int) -> float:
-    return largest_log_ratio(_distance_law(first, epsilon, top), _distance_law(second, epsilon, top))
+    return exponential(-np.abs(np.arange(top + 1.0) - _median(data)), epsilon / 2.0)
 
 
 def _unmixed_chain(data: Records, rng: Rng, epsilon: float, top: int, steps: int) -> int:
-    here = sorted(data)[(len(data) - 1) // 2]
+    here = _median(data)
     for _ in range(steps):
         there = min(max(here + (1 if rng.random() < 0.5 else -1), 0), top)
         better = _imbalance(data, here) - _imbalance(data, there)
@@ -117,15 +82,7 @@ def _chain_law(data: Records, epsilon: float, top: int, steps: int) -> Reals:
         if abs(here - there) == 1:
             step[here, there] = 0.5 * min(1.0, math.exp(epsilon * (imbalance[here] - imbalance[there]) / 2.0))
     np.fill_diagonal(step, 1.0 - step.sum(axis=1))
-    return np.asarray(np.linalg.matrix_power(step, steps)[sorted(data)[(len(data) - 1) // 2]])
-
-
-def _unmixed_chain_runs(data: Records, runs: int, rng: Rng, epsilon: float, top: int, steps: int) -> Places:
-    return chosen(_chain_law(data, epsilon, top, steps), runs, rng)
-
-
-def _unmixed_chain_loss(first: Records, second: Records, epsilon: float, top: int, steps: int) -> float:
-    return largest_log_ratio(_chain_law(first, epsilon, top, steps), _chain_law(second, epsilon, top, steps))
+    return np.asarray(np.linalg.matrix_power(step, steps)[_median(data)])
 
 
 private_median = Entry(
@@ -139,7 +96,7 @@ private_median = Entry(
         "value v in 0, ..., top with probability proportional to e^(-epsilon |records below v - records above v| / 2)"
     ),
     neighbours="lists of whole numbers from 0 to `top`, one record more or less",
-    code=Code(_private_median, _runs, _loss),
+    code=by_law(_private_median, _law),
     parameters=(EPSILON, TOP),
     promise=pure_if_added_or_removed,
     default_pair=([2, 3, 3, 4, 7], [2, 3, 3, 4, 7, 9]),
@@ -149,7 +106,7 @@ private_median = Entry(
         title="A private median with the sensitivity of shares and the utility in records",
         reason="a share of n records moves by 1 / n, their number by 1: the sensitivity is taken n times too small",
         formula="value v with probability proportional to e^(-epsilon n |records below v - records above v| / 2)",
-        code=Code(_share_sensitivity, _share_sensitivity_runs, _share_sensitivity_loss),
+        code=by_law(_share_sensitivity, lambda data, epsilon, top: _law(data, epsilon * len(data), top)),
         default_pair=([0, 0, 1, 1], [0, 0, 1, 1, 9]),
     ),
     Twin(
@@ -157,14 +114,14 @@ private_median = Entry(
         title="A private median, chosen between the least and the largest record",
         reason="values beyond the largest record are never reported: a person who lies there shows",
         formula="as the private median, among the values from the least record to the largest",
-        code=Code(_range_from_data, _range_from_data_runs, _range_from_data_loss),
+        code=by_law(_range_from_data, _inner_law),
     ),
     Twin(
         name="distance_to_median",
         title="A private median with the distance to the median as utility",
         reason="one record can move the median across the whole range, and the exponent allows for 1",
         formula="value v with probability proportional to e^(-epsilon |v - median| / 2)",
-        code=Code(_distance_to_median, _distance_to_median_runs, _distance_to_median_loss),
+        code=by_law(_distance_to_median, _distance_law),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),
     Twin(
@@ -172,7 +129,7 @@ private_median = Entry(
         title="A private median by a Markov chain that is stopped too early",
         reason="after a few steps the law still depends on the start, and the start is the exact median",
         formula="`steps` Metropolis steps of +1 or -1 towards the private median, from the exact one",
-        code=Code(_unmixed_chain, _unmixed_chain_runs, _unmixed_chain_loss),
+        code=by_law(_unmixed_chain, _chain_law),
         parameters=(STEPS,),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),

@@ -6,16 +6,14 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.arrays import Masked, Places
+from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import pure
-from dpaudit.catalogue.selection.draws import race, with_values
+from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced
 from dpaudit.losses.comparisons import below, winning
-from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import releasing
 
 HEAD_START = Parameter("head_start", 1.0, "counts", "what the first count is given, known to all", validate.real)
@@ -29,12 +27,11 @@ def _report_noisy_max(data: list[float], rng: Rng, epsilon: float) -> int:
     return noisy.index(max(noisy))
 
 
-def _report_noisy_max_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
-    return race(data, runs, partial(laplace, rng, 1.0 / epsilon))[0]
+def _scale(epsilon: float) -> float:
+    return 1.0 / epsilon
 
 
-def _report_noisy_max_loss(first: list[float], second: list[float], epsilon: float) -> float:
-    return largest_log_ratio(*(winning(np.asarray(answers, float), 1.0 / epsilon) for answers in (first, second)))
+_INDEX = raced(laplace, _scale)
 
 
 # --- noise of the wrong size, or in the wrong place ---------------------------------------------------------------
@@ -43,14 +40,6 @@ def _report_noisy_max_loss(first: list[float], second: list[float], epsilon: flo
 def _half_noise(data: list[float], rng: Rng, epsilon: float) -> int:
     noisy = [answer + rng.laplace(scale=1.0 / (2.0 * epsilon)) for answer in data]
     return noisy.index(max(noisy))
-
-
-def _half_noise_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
-    return _report_noisy_max_runs(data, runs, rng, 2.0 * epsilon)
-
-
-def _half_noise_loss(first: list[float], second: list[float], epsilon: float) -> float:
-    return _report_noisy_max_loss(first, second, 2.0 * epsilon)
 
 
 def _recycled_noise(data: list[float], rng: Rng, epsilon: float) -> int:
@@ -66,16 +55,13 @@ def _best_of_each_draw(data: list[float]) -> list[int]:
 
 def _recycled_noise_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
     places = _best_of_each_draw(data)
-    return np.array(places)[_report_noisy_max_runs([data[place] for place in places], runs, rng, epsilon)]
+    return np.array(places)[_INDEX([data[place] for place in places], runs, rng, epsilon=epsilon)]
 
 
-def _recycled_noise_loss(first: list[float], second: list[float], epsilon: float) -> float:
-    def law(data: list[float]) -> npt.NDArray[np.float64]:
-        places, chances = _best_of_each_draw(data), np.zeros(len(data))
-        chances[places] = winning(np.array([float(data[place]) for place in places]), 1.0 / epsilon)
-        return chances
-
-    return largest_log_ratio(law(first), law(second))
+def _recycled_noise_law(data: list[float], epsilon: float) -> Reals:
+    places, chances = _best_of_each_draw(data), np.zeros(len(data))
+    chances[places] = winning(np.array([float(data[place]) for place in places]), 1.0 / epsilon)
+    return chances
 
 
 def _noise_on_the_leader(data: list[float], rng: Rng, epsilon: float) -> int:
@@ -95,15 +81,12 @@ def _noise_on_the_leader_runs(data: list[float], runs: int, rng: Rng, epsilon: f
     return np.where(data[leader] + laplace(rng, 1.0 / epsilon, runs) > data[runner_up], leader, runner_up)
 
 
-def _noise_on_the_leader_loss(first: list[float], second: list[float], epsilon: float) -> float:
-    def law(data: list[float]) -> npt.NDArray[np.float64]:
-        leader, runner_up = _leader_and_runner_up(data)
-        falls = float(below(float(data[runner_up] - data[leader]), 1.0 / epsilon))
-        chances = np.zeros(len(data))
-        chances[leader], chances[runner_up] = 1.0 - falls, falls
-        return chances
-
-    return largest_log_ratio(law(first), law(second))
+def _noise_on_the_leader_law(data: list[float], epsilon: float) -> Reals:
+    leader, runner_up = _leader_and_runner_up(data)
+    falls = float(below(float(data[runner_up] - data[leader]), 1.0 / epsilon))
+    chances = np.zeros(len(data))
+    chances[leader], chances[runner_up] = 1.0 - falls, falls
+    return chances
 
 
 # --- more than the index ------------------------------------------------------------------------------------------
@@ -112,14 +95,6 @@ def _noise_on_the_leader_loss(first: list[float], second: list[float], epsilon: 
 def _value_released(data: list[float], rng: Rng, epsilon: float) -> dict[int, float]:
     noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
     return {noisy.index(max(noisy)): max(noisy)}
-
-
-def _value_released_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Masked:
-    return with_values(*race(data, runs, partial(laplace, rng, 1.0 / epsilon)), len(data))
-
-
-def _value_released_loss(first: list[float], second: list[float], epsilon: float) -> float:
-    return releasing(np.asarray(first, float), np.asarray(second, float), 1.0 / epsilon, index=True)
 
 
 # --- mistakes that are none ---------------------------------------------------------------------------------------
@@ -131,32 +106,15 @@ def _grouped(data: list[float], rng: Rng, epsilon: float) -> int:
 
 
 def _grouped_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
-    return _report_noisy_max_runs(data, runs, rng, epsilon) // 2
+    return np.asarray(_INDEX(data, runs, rng, epsilon=epsilon) // 2)
 
 
-def _grouped_loss(first: list[float], second: list[float], epsilon: float) -> float:
-    def law(data: list[float]) -> npt.NDArray[np.float64]:
-        return np.add.reduceat(winning(np.asarray(data, float), 1.0 / epsilon), np.arange(0, len(data), 2))
-
-    return largest_log_ratio(law(first), law(second))
+def _grouped_law(data: list[float], epsilon: float) -> Reals:
+    return np.add.reduceat(winning(np.asarray(data, float), 1.0 / epsilon), np.arange(0, len(data), 2))
 
 
-def _head_start(data: list[float], rng: Rng, epsilon: float, head_start: float) -> int:
-    noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
-    noisy[0] += head_start
-    return noisy.index(max(noisy))
-
-
-def _ahead(data: list[float], head_start: float) -> list[float]:
+def _ahead(data: list[float], head_start: float, **_: float) -> list[float]:
     return [data[0] + head_start, *data[1:]]
-
-
-def _head_start_runs(data: list[float], runs: int, rng: Rng, epsilon: float, head_start: float) -> Places:
-    return _report_noisy_max_runs(_ahead(data, head_start), runs, rng, epsilon)
-
-
-def _head_start_loss(first: list[float], second: list[float], epsilon: float, head_start: float) -> float:
-    return _report_noisy_max_loss(_ahead(first, head_start), _ahead(second, head_start), epsilon)
 
 
 report_noisy_max = Entry(
@@ -169,7 +127,7 @@ report_noisy_max = Entry(
     formula="the index of the largest answer after each got its own draw of Lap(1 / epsilon)",
     neighbours="counts that one person raises, or lowers, by at most 1 each: all in the same direction",
     adjacency=("up", "down"),
-    code=Code(_report_noisy_max, _report_noisy_max_runs, _report_noisy_max_loss),
+    code=Code(_report_noisy_max, _INDEX, compared(of_answers(winning, _scale))),
     parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
     promise=pure,
     default_pair=([1, 1, 1, 1, 0], [0, 0, 0, 0, 0]),
@@ -179,7 +137,8 @@ report_noisy_max = Entry(
         title="Report Noisy Max with noise of half the scale",
         reason="with Lap(1 / (2 epsilon)) a margin of 1 between two answers is worth 2 epsilon, not epsilon",
         formula="the index of the largest answer after each got its own draw of Lap(1 / (2 epsilon))",
-        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
+        code=Code(_half_noise),
+        at=lambda epsilon: {"epsilon": 2.0 * epsilon},
     ),
     Twin(
         name="replace_one",
@@ -194,7 +153,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max that gives away the noisy count with the index",
         reason="a low value says that all noisy counts were low: each of them costs epsilon, as if all were released",
         formula="the index of the largest noisy answer, and that noisy answer",
-        code=Code(_value_released, _value_released_runs, _value_released_loss),
+        code=Code(_value_released, raced(laplace, _scale, "both"), between(partial(releasing, index=True), _scale)),
         default_pair=([0, 0, 0, 0], [1, 1, 1, 1]),
     ),
     Twin(
@@ -202,7 +161,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max that uses two draws of noise over and over",
         reason="counts that share a draw are compared exactly: only the largest of them can win",
         formula="the index of the largest answer after they got, in turn, one of two draws of Lap(1 / epsilon)",
-        code=Code(_recycled_noise, _recycled_noise_runs, _recycled_noise_loss),
+        code=Code(_recycled_noise, _recycled_noise_runs, compared(_recycled_noise_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
     Twin(
@@ -210,7 +169,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max with noise on the largest count only",
         reason="only the exact leader and the exact runner-up can be reported: the others never",
         formula="the index of the largest answer after the largest alone got a draw of Lap(1 / epsilon)",
-        code=Code(_noise_on_the_leader, _noise_on_the_leader_runs, _noise_on_the_leader_loss),
+        code=Code(_noise_on_the_leader, _noise_on_the_leader_runs, compared(_noise_on_the_leader_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
     Twin(
@@ -218,7 +177,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max that says only in which pair of counts the winner is",
         reason="the group is computed from the index, and post-processing costs nothing",
         formula="half the index, rounded down, of the largest answer after each got its own draw of Lap(1 / epsilon)",
-        code=Code(_grouped, _grouped_runs, _grouped_loss),
+        code=Code(_grouped, _grouped_runs, compared(_grouped_law)),
         broken=False,
     ),
     Twin(
@@ -226,7 +185,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max with a head start for the first count",
         reason="the head start does not depend on the data, so every count still moves by at most 1",
         formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",
-        code=Code(_head_start, _head_start_runs, _head_start_loss),
+        on=_ahead,
         parameters=(HEAD_START,),
         broken=False,
     ),

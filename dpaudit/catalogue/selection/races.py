@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.arrays import Masked, Places
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
-from dpaudit.catalogue.selection.draws import race, with_values
+from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced, scale, with_values
 from dpaudit.losses.comparisons import winning
-from dpaudit.losses.discrete import largest_log_ratio, log_ratios
+from dpaudit.losses.discrete import log_ratios
 from dpaudit.losses.selecting import releasing, top_two
 
 Answers = list[float]
@@ -31,15 +31,7 @@ def _general(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int
     return noisy.index(max(noisy))
 
 
-def _laplace_runs(
-    data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 2.0
-) -> Places:
-    return race(data, runs, partial(laplace, rng, units * sensitivity / epsilon))[0]
-
-
-def _laplace_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float, *, units: float = 2.0) -> float:
-    scale = units * sensitivity / epsilon
-    return largest_log_ratio(*(winning(np.asarray(answers, float), scale) for answers in (first, second)))
+_INDEX = raced(laplace, scale(2.0))
 
 
 def _counts_noise(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
@@ -49,15 +41,6 @@ def _counts_noise(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -
 
 def _value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> float:
     return max(answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data)
-
-
-def _value_only_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    return race(data, runs, partial(laplace, rng, 2.0 * sensitivity / epsilon))[1]
-
-
-def _value_only_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    before, after = np.asarray(first, float), np.asarray(second, float)
-    return releasing(before, after, 2.0 * sensitivity / epsilon, index=False)
 
 
 def _top_two(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[int, ...]:
@@ -74,11 +57,6 @@ def _top_two_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivit
     return np.stack([best, np.argmax(noisy, axis=0)], axis=1)
 
 
-def _top_two_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    scale = 2.0 * sensitivity / epsilon
-    return largest_log_ratio(*(top_two(np.asarray(answers, float), scale) for answers in (first, second)))
-
-
 def _unpaid_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
     noisy = [answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data]
     winner = noisy.index(max(noisy))
@@ -86,7 +64,7 @@ def _unpaid_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -
 
 
 def _unpaid_value_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
-    winner = _laplace_runs(data, runs, rng, epsilon, sensitivity)
+    winner = _INDEX(data, runs, rng, epsilon=epsilon, sensitivity=sensitivity)
     values = laplace(rng, sensitivity / epsilon, runs) + np.asarray(data, float)[winner]
     return with_values(winner, values, len(data))
 
@@ -108,7 +86,7 @@ report_noisy_max_general = Entry(
     formula="the index of the largest answer after each got its own draw of Lap(2 sensitivity / epsilon)",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_general, _laplace_runs, _laplace_loss),
+    code=Code(_general, _INDEX, compared(of_answers(winning, scale(2.0)))),
     parameters=(EPSILON, SENSITIVITY),
     promise=pure,
     default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
@@ -118,7 +96,7 @@ report_noisy_max_general = Entry(
         title="Report Noisy Max over any queries with the noise for counts",
         reason="answers that move in opposite directions change a margin by 2: with the noise for counts 2 epsilon",
         formula="the index of the largest answer after each got its own draw of Lap(sensitivity / epsilon)",
-        code=Code(_counts_noise, partial(_laplace_runs, units=1.0), partial(_laplace_loss, units=1.0)),
+        code=Code(_counts_noise, raced(laplace, scale(1.0)), compared(of_answers(winning, scale(1.0)))),
         default_pair=([-1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
     ),
     Twin(
@@ -126,7 +104,9 @@ report_noisy_max_general = Entry(
         title="The noisy maximum itself in the place of its index",
         reason="a low maximum says that all noisy answers were low: each costs epsilon / 2, so n answers n epsilon / 2",
         formula="the largest answer after each got its own draw of Lap(2 sensitivity / epsilon), without its index",
-        code=Code(_value_only, _value_only_runs, _value_only_loss),
+        code=Code(
+            _value_only, raced(laplace, scale(2.0), "value"), between(partial(releasing, index=False), scale(2.0))
+        ),
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
     Twin(
@@ -134,7 +114,7 @@ report_noisy_max_general = Entry(
         title="Report Noisy Max that names the second as well",
         reason="one draw of noise pays for one name: two names can cost 2 epsilon",
         formula="the indices of the two largest after each answer got one draw of Lap(2 sensitivity / epsilon)",
-        code=Code(_top_two, _top_two_runs, _top_two_loss),
+        code=Code(_top_two, _top_two_runs, compared(of_answers(top_two, scale(2.0)))),
         default_pair=([0, 0, 0, 0, 0, 0], [-1, -1, 1, 1, 1, 1]),
     ),
     Twin(

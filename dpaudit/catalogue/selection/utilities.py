@@ -8,13 +8,12 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
-from dpaudit.catalogue.selection.draws import chosen, with_values
+from dpaudit.catalogue.selection.draws import by_law, chosen, of_answers, pick, rate, with_values
 from dpaudit.catalogue.selection.races import ROOM
-from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.selecting import exponential
 
 Utilities = list[float]
@@ -33,22 +32,14 @@ LIMIT = Parameter(
 
 
 def _exponential(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    weights = [math.exp(epsilon * utility / (2.0 * sensitivity)) for utility in data]
-    return int(rng.choice(len(data), p=[weight / sum(weights) for weight in weights]))
+    return pick([epsilon * utility / (2.0 * sensitivity) for utility in data], rng)
 
 
-def _runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, *, units: float = 0.5) -> Places:
-    return chosen(exponential(np.asarray(data, float), units * epsilon / sensitivity), runs, rng)
-
-
-def _loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float, *, units: float = 0.5) -> float:
-    rate = units * epsilon / sensitivity
-    return largest_log_ratio(*(exponential(np.asarray(data, float), rate) for data in (first, second)))
+_LAW = of_answers(exponential, rate(0.5))
 
 
 def _factor_two_missing(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    weights = [math.exp(epsilon * utility / sensitivity) for utility in data]
-    return int(rng.choice(len(data), p=[weight / sum(weights) for weight in weights]))
+    return pick([epsilon * utility / sensitivity for utility in data], rng)
 
 
 def _utility_released(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
@@ -57,7 +48,7 @@ def _utility_released(data: Utilities, rng: Rng, epsilon: float, sensitivity: fl
 
 
 def _utility_released_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Masked:
-    winner = _runs(data, runs, rng, epsilon, sensitivity)
+    winner = chosen(_LAW(data, epsilon=epsilon, sensitivity=sensitivity), runs, rng)
     return with_values(winner, np.asarray(data, float)[winner], len(data))
 
 
@@ -66,24 +57,11 @@ def _utility_released_loss(first: Utilities, second: Utilities, epsilon: float, 
 
 
 def _powers_of_two(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    weights = [2.0 ** (epsilon * utility / (2.0 * sensitivity)) for utility in data]
-    return int(rng.choice(len(data), p=[weight / sum(weights) for weight in weights]))
+    return pick([math.log(2.0) * epsilon * utility / (2.0 * sensitivity) for utility in data], rng)
 
 
-def _cut_off(data: Utilities, rng: Rng, epsilon: float, sensitivity: float, limit: float) -> int:
-    return _exponential([min(max(utility, -limit), limit) for utility in data], rng, epsilon, sensitivity)
-
-
-def _cut(data: Utilities, limit: float) -> Utilities:
+def _cut(data: Utilities, limit: float, **_: float) -> Utilities:
     return [min(max(utility, -limit), limit) for utility in data]
-
-
-def _cut_off_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float, limit: float) -> Places:
-    return _runs(_cut(data, limit), runs, rng, epsilon, sensitivity)
-
-
-def _cut_off_loss(first: Utilities, second: Utilities, epsilon: float, sensitivity: float, limit: float) -> float:
-    return _loss(_cut(first, limit), _cut(second, limit), epsilon, sensitivity)
 
 
 exponential_mechanism = Entry(
@@ -94,7 +72,7 @@ exponential_mechanism = Entry(
     formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity))",
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
     adjacency=("all-differ",),
-    code=Code(_exponential, _runs, _loss),
+    code=by_law(_exponential, _LAW),
     parameters=(EPSILON, UTILITY),
     promise=pure,
     default_pair=([0, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]),
@@ -104,7 +82,7 @@ exponential_mechanism = Entry(
         title="The exponential mechanism without the 2 in the exponent",
         reason="a weight moves by e^epsilon and the sum of weights by e^epsilon the other way: 2 epsilon together",
         formula="candidate r with probability proportional to e^(epsilon u(r) / sensitivity)",
-        code=Code(_factor_two_missing, partial(_runs, units=1.0), partial(_loss, units=1.0)),
+        code=by_law(_factor_two_missing, of_answers(exponential, rate(1.0))),
     ),
     Twin(
         name="utility_released",
@@ -119,7 +97,7 @@ exponential_mechanism = Entry(
         title="The exponential mechanism with powers of two",
         reason="2^x = e^(x ln 2) only lowers epsilon, to 0.69 of the claim",
         formula="candidate r with probability proportional to 2^(epsilon u(r) / (2 sensitivity))",
-        code=Code(_powers_of_two, partial(_runs, units=0.5 * math.log(2.0)), partial(_loss, units=0.5 * math.log(2.0))),
+        code=by_law(_powers_of_two, of_answers(exponential, rate(0.5 * math.log(2.0)))),
         broken=False,
     ),
     Twin(
@@ -127,7 +105,7 @@ exponential_mechanism = Entry(
         title="The exponential mechanism with utilities cut off",
         reason="cutting off at limits known to all never moves two utilities further apart",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit",
-        code=Code(_cut_off, _cut_off_runs, _cut_off_loss),
+        on=_cut,
         parameters=(LIMIT,),
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
         broken=False,
@@ -142,26 +120,20 @@ Votes = list[int]
 
 
 def _most_common(data: Votes, rng: Rng, epsilon: float, candidates: int) -> int:
-    weights = [math.exp(epsilon * data.count(value)) for value in range(candidates)]
-    return int(rng.choice(candidates, p=[weight / sum(weights) for weight in weights]))
+    return pick([epsilon * data.count(value) for value in range(candidates)], rng)
 
 
 def _counts(data: Votes, candidates: int) -> Reals:
     return np.array([float(data.count(value)) for value in range(candidates)])
 
 
-def _most_common_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Places:
-    return chosen(exponential(_counts(data, candidates), epsilon), runs, rng)
-
-
-def _most_common_loss(first: Votes, second: Votes, epsilon: float, candidates: int) -> float:
-    return largest_log_ratio(*(exponential(_counts(data, candidates), epsilon) for data in (first, second)))
+def _law_of_counts(data: Votes, epsilon: float, candidates: int) -> Reals:
+    return exponential(_counts(data, candidates), epsilon)
 
 
 def _unseen_dropped(data: Votes, rng: Rng, epsilon: float, candidates: int) -> int:
     seen = sorted(set(data))
-    weights = [math.exp(epsilon * data.count(value)) for value in seen]
-    return seen[int(rng.choice(len(seen), p=[weight / sum(weights) for weight in weights]))]
+    return seen[pick([epsilon * data.count(value) for value in seen], rng)]
 
 
 def _seen_law(data: Votes, epsilon: float, candidates: int) -> Reals:
@@ -169,33 +141,11 @@ def _seen_law(data: Votes, epsilon: float, candidates: int) -> Reals:
     return exponential(np.where(counts > 0.0, counts, -np.inf), epsilon)
 
 
-def _unseen_dropped_runs(data: Votes, runs: int, rng: Rng, epsilon: float, candidates: int) -> Places:
-    return chosen(_seen_law(data, epsilon, candidates), runs, rng)
-
-
-def _unseen_dropped_loss(first: Votes, second: Votes, epsilon: float, candidates: int) -> float:
-    return largest_log_ratio(*(_seen_law(data, epsilon, candidates) for data in (first, second)))
-
-
 Ballots = list[tuple[int, int]]
 
 
-def _weighted_votes(data: Ballots, rng: Rng, epsilon: float, candidates: int) -> int:
-    counts = [sum(times for vote, times in data if vote == value) for value in range(candidates)]
-    weights = [math.exp(epsilon * count) for count in counts]
-    return int(rng.choice(candidates, p=[weight / sum(weights) for weight in weights]))
-
-
-def _unfolded(data: Ballots) -> Votes:
+def _unfolded(data: Ballots, **_: float) -> Votes:
     return [vote for vote, times in data for _ in range(times)]
-
-
-def _weighted_votes_runs(data: Ballots, runs: int, rng: Rng, epsilon: float, candidates: int) -> Places:
-    return _most_common_runs(_unfolded(data), runs, rng, epsilon, candidates)
-
-
-def _weighted_votes_loss(first: Ballots, second: Ballots, epsilon: float, candidates: int) -> float:
-    return _most_common_loss(_unfolded(first), _unfolded(second), epsilon, candidates)
 
 
 most_common = Entry(
@@ -205,7 +155,7 @@ most_common = Entry(
     source=Source(CHEEMA, f"{MCSHERRY}; Dwork & Roth 2014 (utilities that all move one way)"),
     formula="value v with probability proportional to e^(epsilon count(v)): one more record raises counts, lowers none",
     neighbours="lists of values, one record more or less",
-    code=Code(_most_common, _most_common_runs, _most_common_loss),
+    code=by_law(_most_common, _law_of_counts),
     parameters=(EPSILON, VALUES),
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),
@@ -215,14 +165,14 @@ most_common = Entry(
         title="The most common value, chosen among the values that occur",
         reason="a value that nobody has is never reported: the one person who has it shows",
         formula="value v with probability proportional to e^(epsilon count(v)), among the values in the data",
-        code=Code(_unseen_dropped, _unseen_dropped_runs, _unseen_dropped_loss),
+        code=by_law(_unseen_dropped, _seen_law),
     ),
     Twin(
         name="weighted_votes",
         title="The most common value, where a record may count several times",
         reason="a record that counts three times moves a count by 3, and the exponent allows for 1",
         formula="value v with probability proportional to e^(epsilon times(v)), times(v) as the records say",
-        code=Code(_weighted_votes, _weighted_votes_runs, _weighted_votes_loss),
+        on=_unfolded,
         default_pair=([[0, 1], [0, 1], [1, 1], [2, 1]], [[0, 1], [0, 1], [1, 1], [2, 1], [3, 3]]),
         neighbours="lists of records, each a value and how often it counts, one record more or less",
     ),

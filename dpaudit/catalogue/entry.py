@@ -69,9 +69,10 @@ class Twin:
     """What a twin changes in its parent; all else is the parent's. `reason` says in one sentence why that breaks it.
 
     A harmless mistake is a twin with `broken=False`, and `reason` says why it is none. `promise` and `neighbours` are
-    for a claim that is stated too widely. A twin may be its parent at other parameters, or on other data: `at` makes
-    some of the parent's parameters of the twin's, `on` makes the data. What its `code` leaves out is the parent's; but
-    one with a program or a sampler of its own, and neither of those, does not inherit the loss: none is known.
+    for a claim that is stated too widely. A twin may be its parent at other parameters or on other data: `at` makes
+    some of the parent's parameters, from the data (a pair's first) and the twin's parameters, `on` makes the data.
+    What its `code` leaves out is the parent's; but one with a program or a sampler of its own, and neither of those,
+    does not inherit the loss: none is known.
     """
 
     name: str
@@ -235,7 +236,7 @@ class Entry:
         @functools.wraps(written(call))
         def changed(*given: Any, **parameters: Any) -> Any:
             data = [one if on is None else on(one, **parameters) for one in given[:datasets]]
-            values = parameters if at is None else {**parameters, **at(**parameters)}
+            values = parameters if at is None else {**parameters, **at(given[0], **parameters)}
             return call(*data, *given[datasets:], **{name: values[name] for name in own})
 
         return changed

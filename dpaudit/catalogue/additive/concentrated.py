@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.normal import Width, normal_runs
+from dpaudit.catalogue.additive.normal import Width, normal, normal_runs
 from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
@@ -28,15 +28,6 @@ def _zcdp_variance(rho: float, sensitivity: float) -> float:
     return sensitivity * sensitivity / (2.0 * rho)
 
 
-def _zcdp(data: float, rng: Rng, rho: float, sensitivity: float) -> float:
-    return data + rng.normal(scale=sensitivity / math.sqrt(2.0 * rho))
-
-
-def _variance_as_sigma(data: float, rng: Rng, rho: float, sensitivity: float) -> float:
-    variance = sensitivity**2 / (2.0 * rho)
-    return data + rng.normal(scale=variance)
-
-
 def _rho_loss(first: float, second: float, *, width: Width, **parameters: float) -> float:
     return (first - second) ** 2 / (2.0 * width(**parameters) ** 2)
 
@@ -55,7 +46,7 @@ gaussian_zcdp = Entry(
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma^2 = sensitivity^2 / (2 rho)",
     neighbours="answers at most `sensitivity` apart",
-    code=Code(_zcdp, partial(normal_runs, width=_zcdp_sigma), partial(_rho_loss, width=_zcdp_sigma)),
+    code=normal(_zcdp_sigma, loss=_rho_loss),
     parameters=(RHO, SENSITIVITY),
     promise=_rho,
     default_pair=(10, 9),
@@ -65,9 +56,7 @@ gaussian_zcdp = Entry(
         title="Gaussian noise with sigma^2 passed as the standard deviation",
         reason="the variance is below 1 here, and its square far below: rho is 1 / sigma^2 times too large",
         formula="the answer plus one draw of N(0, sigma^4), sigma^2 = sensitivity^2 / (2 rho)",
-        code=Code(
-            _variance_as_sigma, partial(normal_runs, width=_zcdp_variance), partial(_rho_loss, width=_zcdp_variance)
-        ),
+        code=normal(_zcdp_variance, loss=_rho_loss),
     ),
 )
 

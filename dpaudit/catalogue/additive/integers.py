@@ -12,7 +12,7 @@ from dpaudit.arrays import Integers
 from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY, unbounded
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.promises import EPSILON, doubled, pure
 
 GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
 
@@ -26,6 +26,10 @@ def _two_sided(data: int, stop: float, runs: int, rng: Rng) -> Integers:
     noisy -= rng.geometric(stop, runs)
     noisy += data
     return noisy
+
+
+def _noisy(data: int, stop: float, rng: Rng) -> int:
+    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
 
 
 # --- on all integers ------------------------------------------------------------------------------------------
@@ -44,22 +48,8 @@ def _geometric_loss(first: int, second: int, epsilon: float, sensitivity: float)
     return epsilon * abs(first - second) / sensitivity
 
 
-def _half_noise(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    stop = -math.expm1(-2.0 * epsilon / sensitivity)
-    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
-
-
-def _half_noise_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
-    return _geometric_runs(data, runs, rng, 2.0 * epsilon, sensitivity)
-
-
-def _half_noise_loss(first: int, second: int, epsilon: float, sensitivity: float) -> float:
-    return _geometric_loss(first, second, 2.0 * epsilon, sensitivity)
-
-
 def _first_order(data: int, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    stop = min(1.0, epsilon / sensitivity)
-    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+    return _noisy(data, min(1.0, epsilon / sensitivity), rng)
 
 
 def _first_order_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Integers:
@@ -112,7 +102,7 @@ geometric = Entry(
         title="Geometric noise with the exponent doubled",
         reason="the parameter counts e^-epsilon for each of the two sides: a step costs 2 epsilon",
         formula="the answer plus z with probability proportional to e^(-2 epsilon |z| / sensitivity)",
-        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
+        at=doubled,
     ),
     Twin(
         name="first_order",
@@ -143,9 +133,7 @@ geometric = Entry(
 
 
 def _clamped(data: int, rng: Rng, epsilon: float, largest: int) -> int:
-    stop = -math.expm1(-epsilon)
-    noisy = data + int(rng.geometric(stop)) - int(rng.geometric(stop))
-    return max(0, min(largest, noisy))
+    return max(0, min(largest, _noisy(data, -math.expm1(-epsilon), rng)))
 
 
 def _clamped_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
@@ -160,9 +148,7 @@ def _clamped_loss(first: int, second: int, epsilon: float, largest: int) -> floa
 
 
 def _own_bound(data: int, rng: Rng, epsilon: float, largest: int) -> int:
-    stop = -math.expm1(-epsilon)
-    noisy = data + int(rng.geometric(stop)) - int(rng.geometric(stop))
-    return max(0, min(2 * data, noisy))
+    return max(0, min(2 * data, _noisy(data, -math.expm1(-epsilon), rng)))
 
 
 def _own_bound_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:
@@ -170,9 +156,7 @@ def _own_bound_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int
 
 
 def _wrapped(data: int, rng: Rng, epsilon: float, largest: int) -> int:
-    stop = -math.expm1(-epsilon)
-    noisy = data + int(rng.geometric(stop)) - int(rng.geometric(stop))
-    return noisy % (largest + 1)
+    return _noisy(data, -math.expm1(-epsilon), rng) % (largest + 1)
 
 
 def _wrapped_runs(data: int, runs: int, rng: Rng, epsilon: float, largest: int) -> Integers:

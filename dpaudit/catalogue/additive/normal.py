@@ -9,7 +9,7 @@ from functools import partial
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY, approximate, unbounded
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
@@ -57,6 +57,15 @@ def _epsilon_loss(first: float, second: float, *, width: Width, **parameters: fl
     return gaussian_epsilon(parameters["delta"], abs(first - second) / width(**parameters))
 
 
+def normal(width: Width, program: Program | None = None, loss: Callable[..., float] = _epsilon_loss) -> Code:
+    """Normal noise around one number: sigma is made from the parameters."""
+
+    def run(data: float, rng: Rng, **parameters: float) -> float:
+        return data + rng.normal(scale=width(**parameters))
+
+    return Code(program or run, partial(normal_runs, width=width), partial(loss, width=width))
+
+
 # --- the classic calibration --------------------------------------------------------------------------------------
 
 
@@ -69,18 +78,8 @@ def classic_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
 
 
-def _gaussian(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
-    sigma = sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
-    return data + rng.normal(scale=sigma)
-
-
 def _variance(epsilon: float, delta: float, sensitivity: float) -> float:
     return math.sqrt(classic_sigma(epsilon, delta, sensitivity))
-
-
-def _sigma_as_variance(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
-    variance = sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
-    return data + rng.normal(scale=math.sqrt(variance))
 
 
 def _scale_of_laplace(epsilon: float, delta: float, sensitivity: float) -> float:
@@ -100,7 +99,7 @@ gaussian = Entry(
     ),
     formula="the answer plus one draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
     neighbours="answers at most `sensitivity` apart",
-    code=Code(_gaussian, partial(normal_runs, width=classic_sigma), partial(_epsilon_loss, width=classic_sigma)),
+    code=normal(classic_sigma),
     parameters=(SMALL_EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
     default_pair=(10, 9),
@@ -110,18 +109,14 @@ gaussian = Entry(
         title="Gaussian noise whose variance is what sigma should be",
         reason="the standard deviation is sqrt(sigma), and sigma is above 1: too little noise",
         formula="the answer plus one draw of N(0, sigma), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
-        code=Code(_sigma_as_variance, partial(normal_runs, width=_variance), partial(_epsilon_loss, width=_variance)),
+        code=normal(_variance),
     ),
     Twin(
         name="laplace_scale",
         title="Gaussian noise with the scale of Laplace noise",
         reason="normal tails fall faster than those of Lap(b), so sigma = b leaves more than delta beyond epsilon",
         formula="the answer plus one draw of N(0, (sensitivity / epsilon)^2)",
-        code=Code(
-            _laplace_scale,
-            partial(normal_runs, width=_scale_of_laplace),
-            partial(_epsilon_loss, width=_scale_of_laplace),
-        ),
+        code=normal(_scale_of_laplace, _laplace_scale),
     ),
     Twin(
         name="without_delta",
@@ -156,18 +151,6 @@ def halved_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity * (c + math.sqrt(c * c + epsilon)) / (epsilon * math.sqrt(2.0))
 
 
-def _version_2(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
-    c = math.sqrt(2.0 * math.log(2.0 / (math.sqrt(16.0 * delta + 1.0) - 1.0)))
-    sigma = (c + math.sqrt(c * c + epsilon)) * sensitivity / (epsilon * math.sqrt(2.0))
-    return data + rng.normal(scale=sigma)
-
-
-def _version_2_halved(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
-    c = math.sqrt(math.log(2.0 / (math.sqrt(16.0 * delta + 1.0) - 1.0)))
-    sigma = (c + math.sqrt(c * c + epsilon)) * sensitivity / (epsilon * math.sqrt(2.0))
-    return data + rng.normal(scale=sigma)
-
-
 gaussian_version_2 = Entry(
     module=ROOM,
     name="gaussian_version_2",
@@ -179,7 +162,7 @@ gaussian_version_2 = Entry(
     formula="the answer plus one draw of N(0, sigma^2), "
     "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1))",
     neighbours="answers at most `sensitivity` apart",
-    code=Code(_version_2, partial(normal_runs, width=printed_sigma), partial(_epsilon_loss, width=printed_sigma)),
+    code=normal(printed_sigma),
     parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
     promise=approximate,
     default_pair=(10, 9),
@@ -196,7 +179,7 @@ gaussian_version_2_corrected = Entry(
     formula="the answer plus one draw of N(0, sigma^2), "
     "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = ln(2 / (sqrt(16 delta + 1) - 1))",
     neighbours="answers at most `sensitivity` apart",
-    code=Code(_version_2_halved, partial(normal_runs, width=halved_sigma), partial(_epsilon_loss, width=halved_sigma)),
+    code=normal(halved_sigma),
     parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
     promise=approximate,
     default_pair=(10, 9),
@@ -224,14 +207,6 @@ def tail_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity / gaussian_mu_of_tail(epsilon, delta)
 
 
-def _analytic(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
-    return data + rng.normal(scale=sensitivity / gaussian_mu(epsilon, delta))
-
-
-def _tail_only(data: float, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> float:
-    return data + rng.normal(scale=sensitivity / gaussian_mu_of_tail(epsilon, delta))
-
-
 gaussian_analytic = Entry(
     module=ROOM,
     name="gaussian_analytic",
@@ -240,7 +215,7 @@ gaussian_analytic = Entry(
     formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
     "Phi(D / (2 sigma) - epsilon sigma / D) - e^epsilon Phi(-D / (2 sigma) - epsilon sigma / D) <= delta",
     neighbours="answers at most `sensitivity` apart",
-    code=Code(_analytic, partial(normal_runs, width=analytic_sigma), partial(_epsilon_loss, width=analytic_sigma)),
+    code=normal(analytic_sigma),
     parameters=(EPSILON, DELTA, SENSITIVITY),
     promise=approximate,
     default_pair=(10, 9),
@@ -251,7 +226,7 @@ gaussian_analytic = Entry(
         reason="notes 004 define delta-approximate DP by this tail, which is more than (epsilon, delta)-DP asks for",
         formula="the answer plus one draw of N(0, sigma^2), sigma the least for which, with D the sensitivity, "
         "Phi(D / (2 sigma) - epsilon sigma / D) <= delta",
-        code=Code(_tail_only, partial(normal_runs, width=tail_sigma), partial(_epsilon_loss, width=tail_sigma)),
+        code=normal(tail_sigma),
         broken=False,
     ),
 )

@@ -48,29 +48,25 @@ def _in_linf_ball(dimensions: int, rng: Rng) -> list[float]:
     return [rng.uniform(-1.0, 1.0) for _ in range(dimensions)]
 
 
-def _norm_l1(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    radius = rng.gamma(len(data) + 1, 2.0 * sensitivity / epsilon)
-    return tuple(answer + radius * z for answer, z in zip(data, _in_l1_ball(len(data), rng), strict=True))
+def _run(
+    data: Vector,
+    rng: Rng,
+    epsilon: float,
+    sensitivity: float,
+    *,
+    ball: Callable[[int, Rng], list[float]],
+    factor: float,
+) -> tuple[float, ...]:
+    radius = rng.gamma(len(data) + 1, factor * sensitivity / epsilon)
+    return tuple(answer + radius * z for answer, z in zip(data, ball(len(data), rng), strict=True))
 
 
-def _norm_l2(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    radius = rng.gamma(len(data) + 1, 2.0 * sensitivity / epsilon)
-    return tuple(answer + radius * z for answer, z in zip(data, _in_l2_ball(len(data), rng), strict=True))
-
-
-def _norm_linf(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    radius = rng.gamma(len(data) + 1, 2.0 * sensitivity / epsilon)
-    return tuple(answer + radius * z for answer, z in zip(data, _in_linf_ball(len(data), rng), strict=True))
-
-
-def _k_norm_l2(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    radius = rng.gamma(len(data) + 1, sensitivity / epsilon)
-    return tuple(answer + radius * z for answer, z in zip(data, _in_l2_ball(len(data), rng), strict=True))
-
-
-def _k_norm_linf(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    radius = rng.gamma(len(data) + 1, sensitivity / epsilon)
-    return tuple(answer + radius * z for answer, z in zip(data, _in_linf_ball(len(data), rng), strict=True))
+def _code(norm: Norm, factor: float) -> Code:
+    return Code(
+        partial(_run, ball=BALLS[norm], factor=factor),
+        partial(_runs, noise=NOISES[norm], factor=factor),
+        partial(_loss, norm=norm, factor=factor),
+    )
 
 
 # --- many runs, by other ways to the same law -----------------------------------------------------------------------
@@ -132,7 +128,11 @@ def _loss(first: Vector, second: Vector, epsilon: float, sensitivity: float, *, 
     return epsilon * move / (factor * sensitivity)
 
 
-def _printed(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise, pair: tuple[Vector, Vector]) -> Entry:
+BALLS = {"l1": _in_l1_ball, "l2": _in_l2_ball, "linf": _in_linf_ball}
+NOISES: dict[str, Noise] = {"l1": _l1_noise, "l2": _l2_noise, "linf": _linf_noise}
+
+
+def _printed(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
     return Entry(
         module=ROOM,
         name=f"norm_{norm}",
@@ -141,14 +141,14 @@ def _printed(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise
         formula="the vector plus z of density proportional to e^(-epsilon |z| / (2 sensitivity)), |z| the "
         f"{norm} norm; the true loss is epsilon / 2",
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
-        code=Code(program, partial(_runs, noise=noise, factor=2.0), partial(_loss, norm=norm, factor=2.0)),
+        code=_code(norm, 2.0),
         parameters=(EPSILON, NORM),
         promise=pure,
         default_pair=pair,
     )
 
 
-def _tight(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise, pair: tuple[Vector, Vector]) -> Entry:
+def _tight(norm: Norm, pair: tuple[Vector, Vector]) -> Entry:
     return Entry(
         module=ROOM,
         name=f"k_norm_{norm}",
@@ -157,7 +157,7 @@ def _tight(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise, 
         formula=f"the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the {norm} norm: a "
         "radius of Gamma(m + 1, sensitivity / epsilon) times a uniform point of the unit ball",
         neighbours=f"vectors at most `sensitivity` apart in the {norm} norm, the {WORDS[norm]}",
-        code=Code(program, partial(_runs, noise=noise, factor=1.0), partial(_loss, norm=norm, factor=1.0)),
+        code=_code(norm, 1.0),
         parameters=(EPSILON, NORM),
         promise=pure,
         default_pair=pair,
@@ -167,16 +167,17 @@ def _tight(norm: Norm, program: Callable[..., tuple[float, ...]], noise: Noise, 
 # --- radii that are not those of the norm ----------------------------------------------------------------------
 
 
-def _exponential_radius(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    radius = rng.exponential(sensitivity / epsilon)
+def _outwards(data: Vector, rng: Rng, radius: float) -> tuple[float, ...]:
     direction = rng.normal(size=len(data))
     return tuple(answer + radius * z / math.hypot(*direction) for answer, z in zip(data, direction, strict=True))
+
+
+def _exponential_radius(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
+    return _outwards(data, rng, rng.exponential(sensitivity / epsilon))
 
 
 def _constant_length(data: Vector, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    radius = len(data) * sensitivity / epsilon
-    direction = rng.normal(size=len(data))
-    return tuple(answer + radius * z / math.hypot(*direction) for answer, z in zip(data, direction, strict=True))
+    return _outwards(data, rng, len(data) * sensitivity / epsilon)
 
 
 def _exponential_loss(first: Vector, second: Vector, epsilon: float, sensitivity: float) -> float:
@@ -186,10 +187,10 @@ def _exponential_loss(first: Vector, second: Vector, epsilon: float, sensitivity
     return epsilon * abs(first[0] - second[0]) / sensitivity
 
 
-norm_l1 = _printed("l1", _norm_l1, _l1_noise, ([0.0, 0.0], [0.75, 0.25]))
-norm_l2 = _printed("l2", _norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8]))
-norm_linf = _printed("linf", _norm_linf, _linf_noise, ([0.0, 0.0], [1.0, 1.0]))
-k_norm_l2 = _tight("l2", _k_norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8])).with_twins(
+norm_l1 = _printed("l1", ([0.0, 0.0], [0.75, 0.25]))
+norm_l2 = _printed("l2", ([0.0, 0.0], [0.6, 0.8]))
+norm_linf = _printed("linf", ([0.0, 0.0], [1.0, 1.0]))
+k_norm_l2 = _tight("l2", ([0.0, 0.0], [0.6, 0.8])).with_twins(
     Twin(
         name="exponential_radius",
         title="A random direction with a length from the exponential law",
@@ -210,12 +211,11 @@ k_norm_l2 = _tight("l2", _k_norm_l2, _l2_noise, ([0.0, 0.0], [0.6, 0.8])).with_t
         title="Noise for the Euclidean norm, claimed for the largest difference",
         reason="vectors whose m coordinates all move by the sensitivity are sqrt(m) sensitivities apart",
         formula="the vector plus z of density proportional to e^(-epsilon |z| / sensitivity), |z| the l2 norm",
-        code=Code(_k_norm_l2, partial(_runs, noise=_l2_noise, factor=1.0), partial(_loss, norm="l2", factor=1.0)),
         neighbours="vectors whose coordinates each move by at most `sensitivity`",
         default_pair=([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]),
     ),
 )
-k_norm_linf = _tight("linf", _k_norm_linf, _linf_noise, ([0.0, 0.0], [1.0, 1.0]))
+k_norm_linf = _tight("linf", ([0.0, 0.0], [1.0, 1.0]))
 
 
 # --- normal noise on each coordinate --------------------------------------------------------------------------------
@@ -239,21 +239,6 @@ def _gaussian_vector_loss(first: Vector, second: Vector, epsilon: float, delta: 
     return gaussian_epsilon(delta, move / classic_sigma(epsilon, delta, sensitivity))
 
 
-def _of_one(data: Vector, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> tuple[float, ...]:
-    of_one_answer = sensitivity / math.sqrt(len(data))
-    sigma = of_one_answer * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
-    return tuple(answer + rng.normal(scale=sigma) for answer in data)
-
-
-def _of_one_runs(data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> Reals:
-    return _gaussian_vector_runs(data, runs, rng, epsilon, delta, sensitivity / math.sqrt(len(data)))
-
-
-def _of_one_loss(first: Vector, second: Vector, epsilon: float, delta: float, sensitivity: float) -> float:
-    move = float(np.linalg.norm(np.subtract(first, second)))
-    return gaussian_epsilon(delta, move / classic_sigma(epsilon, delta, sensitivity / math.sqrt(len(first))))
-
-
 gaussian_vector = Entry(
     module=ROOM,
     name="gaussian_vector",
@@ -271,7 +256,7 @@ gaussian_vector = Entry(
         title="m answers with the sigma that one of them would need",
         reason="m answers that all move together are sqrt(m) times as far apart as one of them",
         formula="every answer plus its own draw of N(0, sigma^2), sigma made with sensitivity / sqrt(m)",
-        code=Code(_of_one, _of_one_runs, _of_one_loss),
+        at=lambda data, sensitivity, **_: {"sensitivity": sensitivity / math.sqrt(len(data))},
         default_pair=([0.0] * 16, [0.25] * 16),
     ),
 )

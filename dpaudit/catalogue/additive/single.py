@@ -13,7 +13,7 @@ from dpaudit.catalogue.additive.shared import BASSI, DMNS, HAGHTALAB, ROOM, SARK
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.noise import laplace as laplace_noise
-from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.promises import EPSILON, doubled, pure
 from dpaudit.losses.laplace import centred_loss, clamped_loss
 
 SEEDS = 64  # of the generator that has too few of them
@@ -41,27 +41,6 @@ def _laplace_loss(first: float, second: float, epsilon: float, sensitivity: floa
 
 def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
     return data + rng.laplace(scale=sensitivity / (2.0 * epsilon))
-
-
-def _half_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    return _laplace_runs(data, runs, rng, 2.0 * epsilon, sensitivity)
-
-
-def _half_noise_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
-    return _laplace_loss(first, second, 2.0 * epsilon, sensitivity)
-
-
-def _deviation_as_scale(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
-    deviation = sensitivity / epsilon
-    return data + rng.laplace(scale=deviation / math.sqrt(2.0))
-
-
-def _deviation_as_scale_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    return _laplace_runs(data, runs, rng, math.sqrt(2.0) * epsilon, sensitivity)
-
-
-def _deviation_as_scale_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
-    return _laplace_loss(first, second, math.sqrt(2.0) * epsilon, sensitivity)
 
 
 def _relative_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -121,19 +100,6 @@ def _few_seeds_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivit
 
 
 # --- rounding -------------------------------------------------------------------------------------------------
-
-
-def _rounded_first(data: float, rng: Rng, epsilon: float, sensitivity: float, step: float) -> float:
-    rounded = step * round(data / step)
-    return rounded + rng.laplace(scale=sensitivity / epsilon)
-
-
-def _rounded_first_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, step: float) -> Reals:
-    return _laplace_runs(step * round(data / step), runs, rng, epsilon, sensitivity)
-
-
-def _rounded_first_loss(first: float, second: float, epsilon: float, sensitivity: float, step: float) -> float:
-    return _laplace_loss(step * round(first / step), step * round(second / step), epsilon, sensitivity)
 
 
 def _rounded_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -196,7 +162,8 @@ laplace = Entry(
         title="Laplace noise of half the scale",
         reason="Lap(sensitivity / (2 epsilon)) has a density that falls by e^(2 epsilon) over one sensitivity",
         formula="the answer plus one draw of Lap(sensitivity / (2 epsilon))",
-        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
+        code=Code(_half_noise),
+        at=doubled,
     ),
     Twin(
         name="uniform_noise",
@@ -211,7 +178,7 @@ laplace = Entry(
         title="Laplace noise whose standard deviation is sensitivity / epsilon",
         reason="Lap(b) has the standard deviation b sqrt(2), so the scale is too small by sqrt(2)",
         formula="the answer plus one draw of Lap(b), b = sensitivity / (epsilon sqrt(2)), of variance 2 b^2",
-        code=Code(_deviation_as_scale, _deviation_as_scale_runs, _deviation_as_scale_loss),
+        at=lambda data, epsilon, **_: {"epsilon": math.sqrt(2.0) * epsilon},
     ),
     Twin(
         name="relative_noise",
@@ -241,7 +208,7 @@ laplace = Entry(
         title="The answer rounded to multiples of a step before the noise",
         reason="rounding can put neighbours a whole step apart, farther than the `sensitivity` that the noise is for",
         formula="the multiple of `step` nearest to the answer, plus one draw of Lap(sensitivity / epsilon)",
-        code=Code(_rounded_first, _rounded_first_runs, _rounded_first_loss),
+        on=lambda data, step, **_: step * round(data / step),
         parameters=(STEP,),
         default_pair=(10, 11),
     ),

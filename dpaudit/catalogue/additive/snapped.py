@@ -12,7 +12,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.claims import PureDP
 from dpaudit.losses.laplace import clamped_loss
 
@@ -66,18 +66,6 @@ def _promise(epsilon: float, sensitivity: float, bound: float, **_: Any) -> Pure
     return PureDP(epsilon * (1.0 + LOST * bound / sensitivity))
 
 
-def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> float:
-    return _snapping(data, rng, 2.0 * epsilon, sensitivity, bound)
-
-
-def _half_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, bound: float) -> Reals:
-    return _snapping_runs(data, runs, rng, 2.0 * epsilon, sensitivity, bound)
-
-
-def _half_noise_loss(first: float, second: float, epsilon: float, sensitivity: float, bound: float) -> float:
-    return _snapping_loss(first, second, 2.0 * epsilon, sensitivity, bound)
-
-
 snapping = Entry(
     module=ROOM,
     name="snapping",
@@ -101,6 +89,6 @@ snapping = Entry(
         title="The same with noise of half the scale",
         reason="noise of scale sensitivity / (2 epsilon) has the loss 2 epsilon, and rounding takes none of it off",
         formula="as the snapping mechanism, with sensitivity / (2 epsilon) in the place of sensitivity / epsilon",
-        code=Code(_half_noise, _half_noise_runs, _half_noise_loss),
+        at=doubled,
     ),
 )

@@ -9,11 +9,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, DMNS, ROOM, around_each
+from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, DMNS, ROOM, centred_each
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
-from dpaudit.losses.laplace import vector_loss
 
 Answers = list[float]
 Rows = list[list[int]]
@@ -33,37 +32,12 @@ def _laplace_vector(data: Answers, rng: Rng, epsilon: float, sensitivity: float)
     return tuple(answer + rng.laplace(scale=sensitivity / epsilon) for answer in data)
 
 
-def _laplace_vector_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    return around_each(np.asarray(data, float), sensitivity / epsilon, runs, rng)
-
-
-def _laplace_vector_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    return vector_loss(np.asarray(first), np.asarray(second), sensitivity / epsilon)
-
-
-def _sensitivity_of_one(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    of_one_answer = sensitivity / len(data)
-    return tuple(answer + rng.laplace(scale=of_one_answer / epsilon) for answer in data)
-
-
-def _sensitivity_of_one_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    return _laplace_vector_runs(data, runs, rng, epsilon, sensitivity / len(data))
-
-
-def _sensitivity_of_one_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    return _laplace_vector_loss(first, second, epsilon, sensitivity / len(first))
+def _answers(data: Answers, **_: float) -> Reals:
+    return np.asarray(data, float)
 
 
 def _inverted_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
     return tuple(answer + rng.laplace(scale=epsilon / sensitivity) for answer in data)
-
-
-def _inverted_scale_runs(data: Answers, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    return _laplace_vector_runs(data, runs, rng, sensitivity, epsilon)
-
-
-def _inverted_scale_loss(first: Answers, second: Answers, epsilon: float, sensitivity: float) -> float:
-    return _laplace_vector_loss(first, second, sensitivity, epsilon)
 
 
 laplace_vector = Entry(
@@ -73,7 +47,7 @@ laplace_vector = Entry(
     source=Source(f"{BASSI}, 'Laplace mechanism (cont.)'; {CHEEMA}, 'The Laplace mechanism'", DMNS),
     formula="every answer plus its own draw of Lap(sensitivity / epsilon)",
     neighbours="vectors at most `sensitivity` apart in the sum of absolute differences",
-    code=Code(_laplace_vector, _laplace_vector_runs, _laplace_vector_loss),
+    code=centred_each(_answers, lambda data, epsilon, sensitivity: sensitivity / epsilon, _laplace_vector),
     parameters=(EPSILON, TOGETHER),
     promise=pure,
     default_pair=([0] * 10, [1] * 10),
@@ -83,14 +57,15 @@ laplace_vector = Entry(
         title="m answers with the noise that one of them would need",
         reason="one person can move all m answers, and each move costs epsilon: m epsilon in all",
         formula="every answer plus its own draw of Lap(sensitivity / (m epsilon))",
-        code=Code(_sensitivity_of_one, _sensitivity_of_one_runs, _sensitivity_of_one_loss),
+        at=lambda data, sensitivity, **_: {"sensitivity": sensitivity / len(data)},
     ),
     Twin(
         name="inverted_scale",
         title="Laplace noise of the inverse scale on each of m answers",
         reason="the fraction is turned over: the smaller epsilon is, the less noise there is",
         formula="every answer plus its own draw of Lap(epsilon / sensitivity)",
-        code=Code(_inverted_scale, _inverted_scale_runs, _inverted_scale_loss),
+        code=Code(_inverted_scale),
+        at=lambda data, epsilon, sensitivity: {"epsilon": sensitivity, "sensitivity": epsilon},
     ),
 )
 
@@ -103,29 +78,8 @@ def _counting_queries(data: Rows, rng: Rng, epsilon: float, queries: int) -> tup
     return tuple(count + rng.laplace(scale=queries / epsilon) for count in counts)
 
 
-def _counted(data: Rows, queries: int) -> Reals:
+def _counted(data: Rows, queries: int, **_: float) -> Reals:
     return np.array([sum(row[j] for row in data) for j in range(queries)], float)
-
-
-def _counting_queries_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
-    return around_each(_counted(data, queries), queries / epsilon, runs, rng)
-
-
-def _counting_queries_loss(first: Rows, second: Rows, epsilon: float, queries: int) -> float:
-    return vector_loss(_counted(first, queries), _counted(second, queries), queries / epsilon)
-
-
-def _l2_sensitivity(data: Rows, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
-    counts = [sum(row[j] for row in data) for j in range(queries)]
-    return tuple(count + rng.laplace(scale=math.sqrt(queries) / epsilon) for count in counts)
-
-
-def _l2_sensitivity_runs(data: Rows, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
-    return around_each(_counted(data, queries), math.sqrt(queries) / epsilon, runs, rng)
-
-
-def _l2_sensitivity_loss(first: Rows, second: Rows, epsilon: float, queries: int) -> float:
-    return vector_loss(_counted(first, queries), _counted(second, queries), math.sqrt(queries) / epsilon)
 
 
 counting_queries = Entry(
@@ -135,7 +89,7 @@ counting_queries = Entry(
     source=Source(f"{BASSI}, 'Accuracy of queries under the Laplace mechanism'", DMNS),
     formula="for each of the m questions the number of records that say yes, plus its own draw of Lap(m / epsilon)",
     neighbours="one record more or less; a record is a list of m zeros and ones",
-    code=Code(_counting_queries, _counting_queries_runs, _counting_queries_loss),
+    code=centred_each(_counted, lambda data, epsilon, queries: queries / epsilon, _counting_queries),
     parameters=(EPSILON, QUERIES),
     promise=pure_if_added_or_removed,
     default_pair=([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]]),
@@ -145,7 +99,7 @@ counting_queries = Entry(
         title="Laplace noise for the Euclidean distance of the counts",
         reason="Laplace noise pays for the sum of the moves, m, and not for their Euclidean length, sqrt(m)",
         formula="each count plus its own draw of Lap(sqrt(m) / epsilon)",
-        code=Code(_l2_sensitivity, _l2_sensitivity_runs, _l2_sensitivity_loss),
+        code=centred_each(_counted, lambda data, epsilon, queries: math.sqrt(queries) / epsilon),
     ),
 )
 
@@ -157,16 +111,8 @@ def _histogram(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[flo
     return tuple(data.count(cell) + rng.laplace(scale=1.0 / epsilon) for cell in range(cells))
 
 
-def _counts(data: Records, cells: int) -> Reals:
+def _counts(data: Records, cells: int, **_: float) -> Reals:
     return np.array([data.count(cell) for cell in range(cells)], float)
-
-
-def _histogram_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Reals:
-    return around_each(_counts(data, cells), 1.0 / epsilon, runs, rng)
-
-
-def _histogram_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
-    return vector_loss(_counts(first, cells), _counts(second, cells), 1.0 / epsilon)
 
 
 def _shared_noise(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
@@ -185,18 +131,6 @@ def _shared_noise_loss(first: Records, second: Records, epsilon: float, cells: i
     return epsilon * abs(float(moves[0])) if len(moves) == 1 else math.inf
 
 
-def _sensitivity_of_m(data: Records, rng: Rng, epsilon: float, cells: int) -> tuple[float, ...]:
-    return tuple(data.count(cell) + rng.laplace(scale=cells / epsilon) for cell in range(cells))
-
-
-def _sensitivity_of_m_runs(data: Records, runs: int, rng: Rng, epsilon: float, cells: int) -> Reals:
-    return _histogram_runs(data, runs, rng, epsilon / cells, cells)
-
-
-def _sensitivity_of_m_loss(first: Records, second: Records, epsilon: float, cells: int) -> float:
-    return _histogram_loss(first, second, epsilon / cells, cells)
-
-
 histogram = Entry(
     module=ROOM,
     name="histogram",
@@ -204,7 +138,7 @@ histogram = Entry(
     source=Source(f"{BASSI}, 'Preliminaries (cont.)' (disjoint counting queries)", DMNS),
     formula="for each cell the number of records in it, plus its own draw of Lap(1 / epsilon)",
     neighbours="one record more or less; a record is the number of its cell",
-    code=Code(_histogram, _histogram_runs, _histogram_loss),
+    code=centred_each(_counts, lambda data, epsilon, cells: 1.0 / epsilon, _histogram),
     parameters=(EPSILON, CELLS),
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 0, 1], [0, 0, 0]),
@@ -221,7 +155,7 @@ histogram = Entry(
         title="Disjoint cells with the noise of m overlapping queries",
         reason="a record is in one cell only, so the noise is m times more than needed",
         formula="for each cell the number of records in it, plus its own draw of Lap(m / epsilon)",
-        code=Code(_sensitivity_of_m, _sensitivity_of_m_runs, _sensitivity_of_m_loss),
+        at=lambda data, epsilon, cells: {"epsilon": epsilon / cells},
         broken=False,
     ),
 )

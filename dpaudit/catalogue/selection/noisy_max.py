@@ -11,7 +11,7 @@ from dpaudit import validate
 from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import pure
+from dpaudit.catalogue.promises import doubled, pure
 from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced
 from dpaudit.losses.comparisons import below, winning
 from dpaudit.losses.selecting import releasing
@@ -138,7 +138,7 @@ report_noisy_max = Entry(
         reason="with Lap(1 / (2 epsilon)) a margin of 1 between two answers is worth 2 epsilon, not epsilon",
         formula="the index of the largest answer after each got its own draw of Lap(1 / (2 epsilon))",
         code=Code(_half_noise),
-        at=lambda epsilon: {"epsilon": 2.0 * epsilon},
+        at=doubled,
     ),
     Twin(
         name="replace_one",

@@ -9,9 +9,9 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, DMNS, HAGHTALAB, ROOM, SARKAR, SENSITIVITY, around, unbounded
+from dpaudit.catalogue.additive.shared import BASSI, DMNS, HAGHTALAB, ROOM, SARKAR, SENSITIVITY, unbounded
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
 from dpaudit.catalogue.promises import EPSILON, doubled, pure
 from dpaudit.losses.laplace import centred_loss, clamped_loss

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, centred, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.catalogue.releases.fixed import exact
 
 Values = Sequence[float]
 
@@ -44,14 +43,6 @@ def _count_and_average_loss(first: Values, second: Values, epsilon: float, cap: 
 
 def _total(data: Values, cap: float) -> float:
     return float(sum(min(value, cap) for value in data))
-
-
-def _exact_both(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
-    return float(len(data)), sum(data) / len(data)
-
-
-def _average_alone(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
-    return sum(data) / len(data)
 
 
 def _exact_count(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
@@ -96,16 +87,14 @@ noisy_count_and_average = Entry(
         title="The exact count and the exact average",
         reason="count times average is the sum, and two sums differ by the value of the one who is missing",
         formula="how many there are, and the sum divided by that",
-        code=Code(_exact_both, partial(every_run, program=_exact_both), partial(told_apart, program=_exact_both)),
+        code=exact(lambda data, **_: (float(len(data)), sum(data) / len(data))),
     ),
     Twin(
         name="average_alone",
         title="The exact average, and no count",
         reason="the average moves whenever somebody joins who is not average",
         formula="the sum divided by how many there are",
-        code=Code(
-            _average_alone, partial(every_run, program=_average_alone), partial(told_apart, program=_average_alone)
-        ),
+        code=exact(lambda data, **_: sum(data) / len(data)),
     ),
     Twin(
         name="exact_count",
@@ -125,31 +114,17 @@ def _average(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
     return sum(clipped) / len(data) + rng.laplace(scale=cap / (len(data) * epsilon))
 
 
-def _average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
-    noisy = laplace(rng, cap / (len(data) * epsilon), runs)
-    noisy += np.clip(data, 0.0, cap).mean()
-    return noisy
+def _mean(data: Values, epsilon: float, cap: float) -> float:
+    return float(np.clip(data, 0.0, cap).mean())
+
+
+def _scale(data: Values, epsilon: float, cap: float) -> float:
+    return cap / (len(data) * epsilon)
 
 
 def _average_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
     before, after = (float(np.clip(data, 0.0, cap).sum()) for data in (first, second))
     return epsilon * abs(before - after) / cap
-
-
-def _exact_average(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
-    return sum(data) / len(data)
-
-
-def _one_decimal(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
-    return round(sum(data) / len(data), 1)
-
-
-def _median(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
-    return float(np.median(data))
-
-
-def _best(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
-    return float(max(data))
 
 
 _GRADES = [10, 4, 5, 5, 6, 6, 7, 7, 8, 9]
@@ -161,7 +136,7 @@ noisy_average = Entry(
     source=Source("Haghtalab 2020, notes 000, 'Motivating Example' and section 2.1", DMNS),
     formula="the average of the m grades, each cut to [0, cap], plus a draw of Lap(cap / (m epsilon)); m is public",
     neighbours="lists of m grades with one of them replaced",
-    code=Code(_average, _average_runs, _average_loss),
+    code=centred(_mean, _scale, _average, _average_loss),
     parameters=(EPSILON, Parameter("cap", 10.0, "points", "the best grade; the worst is 0", validate.positive)),
     promise=pure_if_replaced,
     default_pair=(_GRADES, [2, *_GRADES[1:]]),
@@ -171,16 +146,14 @@ noisy_average = Entry(
         title="The exact average grade",
         reason="m times the average, less the other grades, is the grade of the one who is left",
         formula="the average of the m grades",
-        code=Code(
-            _exact_average, partial(every_run, program=_exact_average), partial(told_apart, program=_exact_average)
-        ),
+        code=exact(lambda data, **_: sum(data) / len(data)),
     ),
     Twin(
         name="one_decimal",
         title="The average grade, rounded to one decimal",
         reason="one of m grades moves the average by up to cap / m, far more than what the rounding hides",
         formula="the average of the m grades, rounded to a tenth of a point",
-        code=Code(_one_decimal, partial(every_run, program=_one_decimal), partial(told_apart, program=_one_decimal)),
+        code=exact(lambda data, **_: round(sum(data) / len(data), 1)),
         default_pair=(_GRADES, [9, *_GRADES[1:]]),
     ),
     Twin(
@@ -188,13 +161,13 @@ noisy_average = Entry(
         title="The exact median grade",
         reason="most grades never move a median, but the ones in the middle do, in every run",
         formula="the middle grade, or half of the sum of the two in the middle",
-        code=Code(_median, partial(every_run, program=_median), partial(told_apart, program=_median)),
+        code=exact(lambda data, **_: float(np.median(data))),
     ),
     Twin(
         name="exact_best",
         title="The exact best grade",
         reason="the largest value is the value of one person",
         formula="the largest of the m grades",
-        code=Code(_best, partial(every_run, program=_best), partial(told_apart, program=_best)),
+        code=exact(lambda data, **_: float(max(data))),
     ),
 )

@@ -11,10 +11,10 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Integers, Masked, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, around_each, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.releases.counts_exact import random_rounding_loss, rounded_noise_loss
-from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
+from dpaudit.catalogue.releases.fixed import exact
 
 Records = Sequence[Sequence[str]]  # (area, health)
 
@@ -22,7 +22,7 @@ AREAS, HEALTH = ("north", "east", "south"), ("ill", "well")
 CELLS = [(area, health) for area in AREAS for health in HEALTH]
 
 
-def _counts(data: Records) -> list[int]:
+def _counts(data: Records, **_: float) -> list[int]:
     """How many in each cell; the cells are fixed beforehand."""
     seen = Counter(tuple(record) for record in data)
     return [seen[cell] for cell in CELLS]
@@ -31,19 +31,15 @@ def _counts(data: Records) -> list[int]:
 # --- noise in every cell --------------------------------------------------------------------------------------
 
 
-def _noisy_counts(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in _counts(data))
-
-
-def _noisy_counts_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
-    exact = np.array(_counts(data), float)
-    noisy = laplace(rng, 1.0 / epsilon, len(exact) * runs).reshape(len(exact), runs)
-    noisy += exact[:, None]
-    return noisy.T
-
-
 def _noisy_counts_loss(first: Records, second: Records, epsilon: float) -> float:
     return epsilon * float(np.abs(np.subtract(_counts(first), _counts(second))).sum())
+
+
+def _noisy(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
+    return around_each(np.array(_counts(data), float), 1.0 / epsilon, runs, rng)
+
+
+_NOISY = centred_each(_counts, lambda data, epsilon: 1.0 / epsilon, loss=_noisy_counts_loss)
 
 
 def _rounded_noise(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[int, ...]:
@@ -52,7 +48,7 @@ def _rounded_noise(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[
 
 
 def _rounded_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, base: int) -> Integers:
-    whole = np.floor(_noisy_counts_runs(data, runs, rng, epsilon) / base + 0.5).astype(np.int64)
+    whole = np.floor(_noisy(data, runs, rng, epsilon) / base + 0.5).astype(np.int64)
     return np.maximum(0, base * whole)
 
 
@@ -67,9 +63,7 @@ def _empty_left_out(data: Records, rng: Rng, epsilon: float) -> dict[int, float]
 
 def _empty_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Masked:
     hidden = np.array(_counts(data)) == 0
-    return np.ma.MaskedArray(
-        _noisy_counts_runs(data, runs, rng, epsilon), mask=np.broadcast_to(hidden, (runs, len(CELLS)))
-    )
+    return np.ma.MaskedArray(_noisy(data, runs, rng, epsilon), mask=np.broadcast_to(hidden, (runs, len(CELLS))))
 
 
 def _empty_left_out_loss(first: Records, second: Records, epsilon: float) -> float:
@@ -80,19 +74,19 @@ def _empty_left_out_loss(first: Records, second: Records, epsilon: float) -> flo
 # --- without noise, or with too little of it ------------------------------------------------------------------
 
 
-def _exact(data: Records, rng: Rng, epsilon: float) -> tuple[int, ...]:
+def _exact(data: Records, **_: float) -> tuple[int, ...]:
     return tuple(_counts(data))
 
 
-def _rounded(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[int, ...]:
+def _rounded(data: Records, base: int, **_: float) -> tuple[int, ...]:
     return tuple(base * ((2 * count + base) // (2 * base)) for count in _counts(data))
 
 
-def _small_cells_left_out(data: Records, rng: Rng, epsilon: float, least: int) -> dict[int, float]:
+def _small_cells_left_out(data: Records, least: int, **_: float) -> dict[int, float]:
     return {place: float(count) for place, count in enumerate(_counts(data)) if count >= least}
 
 
-def _small_groups_left_out(data: Records, rng: Rng, epsilon: float, least: int) -> dict[int, float]:
+def _small_groups_left_out(data: Records, least: int, **_: float) -> dict[int, float]:
     size = Counter(area for area, _ in data)
     cells = zip(CELLS, _counts(data), strict=True)
     return {place: float(count) for place, ((area, _), count) in enumerate(cells) if size[area] >= least}
@@ -124,10 +118,6 @@ def _bounded_noise_runs(data: Records, runs: int, rng: Rng, epsilon: float, most
     return np.array(_counts(data)) + rng.integers(-most, most + 1, (runs, len(CELLS)), dtype=np.int8)
 
 
-def _bounded_noise_loss(first: Records, second: Records, epsilon: float, most: int) -> float:
-    return told_apart(first, second, program=_exact, epsilon=epsilon)
-
-
 def _swapped(data: Records, rng: Rng, epsilon: float, rate: float) -> tuple[int, ...]:
     health = [state for _, state in data]
     chosen = [row for row in range(len(data)) if rng.random() < rate]
@@ -149,9 +139,7 @@ def _swapped_runs(data: Records, runs: int, rng: Rng, epsilon: float, rate: floa
     return np.stack([np.count_nonzero(each == (h == 0), axis=1) for each in states for h in (0, 1)], axis=1)
 
 
-def _swapped_loss(first: Records, second: Records, epsilon: float, rate: float) -> float:
-    """Neighbours differ in the total of an area, and swapping keeps it."""
-    return told_apart(first, second, program=_exact, epsilon=epsilon)
+_EXACT = exact(_exact)
 
 
 def _people(*sizes: int) -> list[tuple[str, str]]:
@@ -171,7 +159,7 @@ noisy_counts = Entry(
     ),
     formula="for each area, how many are ill and how many are well, each plus a draw of Lap(1 / epsilon)",
     neighbours="lists of records (area, health) of which one is added or removed: one cell moves by 1",
-    code=Code(_noisy_counts, _noisy_counts_runs, _noisy_counts_loss),
+    code=_NOISY,
     parameters=(EPSILON,),
     promise=pure_if_added_or_removed,
     default_pair=(_ALL, _people(2, 6, 5, 4, 1, 4)),
@@ -181,14 +169,14 @@ noisy_counts = Entry(
         title="Exact counts",
         reason="the counts are a function of the data: with and without one person they differ in every run",
         formula="for each area, how many are ill and how many are well",
-        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
+        code=_EXACT,
     ),
     Twin(
         name="rounded",
         title="Counts rounded to the nearest multiple of 5",
         reason="at the edge between two multiples one person moves the rounded count, in every run",
         formula="every count rounded to the nearest multiple of `base`",
-        code=Code(_rounded, partial(every_run, program=_rounded), partial(told_apart, program=_rounded)),
+        code=exact(_rounded),
         parameters=(Parameter("base", 5, "people", "counts are published as its multiples", _BASE),),
     ),
     Twin(
@@ -204,11 +192,7 @@ noisy_counts = Entry(
         title="Exact counts, those below 5 left out",
         reason="the counts shown are exact, and a count of 5 disappears when one person leaves",
         formula="every count of at least `least`; nothing for the others",
-        code=Code(
-            _small_cells_left_out,
-            partial(every_run_with_gaps, program=_small_cells_left_out, places=len(CELLS)),
-            partial(told_apart, program=_small_cells_left_out),
-        ),
+        code=exact(_small_cells_left_out, places=len(CELLS)),
         parameters=(
             Parameter("least", 5, "people", "the smallest count that is shown", partial(validate.whole, least=1)),
         ),
@@ -219,11 +203,7 @@ noisy_counts = Entry(
         title="A k-anonymous table of counts: areas of fewer than k people left out",
         reason="a group of k people disappears when one of them leaves, and the groups shown are exact",
         formula="the exact counts of every area that has at least `least` people",
-        code=Code(
-            _small_groups_left_out,
-            partial(every_run_with_gaps, program=_small_groups_left_out, places=len(CELLS)),
-            partial(told_apart, program=_small_groups_left_out),
-        ),
+        code=exact(_small_groups_left_out, places=len(CELLS)),
         parameters=(Parameter("least", 5, "people", "k, the smallest group", partial(validate.whole, least=1)),),
         default_pair=(_ALL, _people(3, 6, 5, 4, 1, 3)),
     ),
@@ -232,7 +212,7 @@ noisy_counts = Entry(
         title="Counts with whole noise from -2 to 2",
         reason="the noise ends: a fifth of the outputs of one dataset cannot come from the other",
         formula="every count plus a whole number drawn uniformly from -most, ..., most",
-        code=Code(_bounded_noise, _bounded_noise_runs, _bounded_noise_loss),
+        code=Code(_bounded_noise, _bounded_noise_runs, _EXACT.loss),
         parameters=(Parameter("most", 2, "people", "the largest noise", partial(validate.whole, least=1)),),
     ),
     Twin(
@@ -240,7 +220,9 @@ noisy_counts = Entry(
         title="Counts after random swapping of records between areas",
         reason="swapping keeps the number of people in every area, so that number is published exactly",
         formula="each record is chosen with probability `rate`; the chosen exchange health at random; then counts",
-        code=Code(_swapped, _swapped_runs, _swapped_loss),
+        code=Code(
+            _swapped, _swapped_runs, _EXACT.loss
+        ),  # neighbours differ in the total of an area, and swapping keeps it
         parameters=(Parameter("rate", 0.1, "probability", "of a record to be swapped", validate.probability),),
     ),
     Twin(

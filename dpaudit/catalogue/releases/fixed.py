@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Masked
+from dpaudit.catalogue.entry import Code
+from dpaudit.catalogue.noise import Rng
 
 Program = Callable[..., Any]
 
@@ -40,3 +43,13 @@ def told_apart(first: Any, second: Any, *, program: Program, **parameters: Any) 
     """
     rng = np.random.default_rng(0)  # the programs take one and draw nothing
     return 0.0 if program(first, rng, **parameters) == program(second, rng, **parameters) else math.inf
+
+
+def exact(publishes: Callable[..., Any], places: int = 0) -> Code:
+    """A release without noise, `publishes(data, **parameters)`; with `places`, one that may leave some of them out."""
+
+    def program(data: Any, rng: Rng, **parameters: Any) -> Any:
+        return publishes(data, **parameters)
+
+    sampler = partial(every_run_with_gaps, places=places) if places else every_run
+    return Code(program, partial(sampler, program=program), partial(told_apart, program=program))

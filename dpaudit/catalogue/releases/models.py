@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from dpaudit import validate
-from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import centred
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.catalogue.releases.fixed import exact
 from dpaudit.errors import InvalidSpec
 
 Points = Sequence[Sequence[float]]  # (x, y), both cut to [-1, 1]
@@ -47,32 +45,17 @@ def sensitivity(people: int, penalty: float) -> float:
     return 2.0 / (people * penalty)
 
 
-def _noisy(data: Points, rng: Rng, epsilon: float, penalty: float) -> float:
-    return slope(data, penalty) + rng.laplace(scale=sensitivity(len(data), penalty) / epsilon)
+def _slope(data: Points, epsilon: float, penalty: float) -> float:
+    return slope(data, penalty)
 
 
-def _noisy_runs(data: Points, runs: int, rng: Rng, epsilon: float, penalty: float) -> Reals:
-    noisy = laplace(rng, sensitivity(len(data), penalty) / epsilon, runs)
-    noisy += slope(data, penalty)
-    return noisy
+def _scale(data: Points, epsilon: float, penalty: float) -> float:
+    return sensitivity(len(data), penalty) / epsilon
 
 
 def _noisy_loss(first: Points, second: Points, epsilon: float, penalty: float) -> float:
     moved = abs(slope(first, penalty) - slope(second, penalty))
     return epsilon * moved / sensitivity(len(first), penalty)
-
-
-def _exact(data: Points, rng: Rng, epsilon: float, penalty: float) -> float:
-    return slope(data, penalty)
-
-
-def _two_digits(data: Points, rng: Rng, epsilon: float, penalty: float) -> float:
-    return round(slope(data, penalty), 2)
-
-
-def _labels(data: Points, rng: Rng, epsilon: float, penalty: float) -> tuple[bool, ...]:
-    w = slope(data, penalty)
-    return tuple(w * x > y for x, y in _QUESTIONS)
 
 
 _QUESTIONS = tuple((1.0, step / 20.0) for step in range(-10, 11))  # is the line above this point?
@@ -91,7 +74,7 @@ noisy_slope = Entry(
         "plus a draw of Lap(2 / (n penalty epsilon))"
     ),
     neighbours="lists of n points (x, y) with one of them replaced",
-    code=Code(_noisy, _noisy_runs, _noisy_loss),
+    code=centred(_slope, _scale, loss=_noisy_loss),
     parameters=(EPSILON, PENALTY),
     promise=pure_if_replaced,
     default_pair=([(1.0, 1.0), *_OTHERS], [(1.0, -1.0), *_OTHERS]),
@@ -101,20 +84,20 @@ noisy_slope = Entry(
         title="The exact slope of a regression line",
         reason="the slope is a function of the data, and every record off the line moves it",
         formula="w = argmin of the average of (y - w x)^2 plus penalty * w^2",
-        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
+        code=exact(_slope),
     ),
     Twin(
         name="two_digits",
         title="The slope, printed with two digits after the point",
         reason="one of n records moves the slope by about 1 / n, which two digits show for any n below a hundred",
         formula="the exact slope, rounded to a hundredth",
-        code=Code(_two_digits, partial(every_run, program=_two_digits), partial(told_apart, program=_two_digits)),
+        code=exact(lambda data, **given: round(_slope(data, **given), 2)),
     ),
     Twin(
         name="labels_only",
         title="A model that answers only yes or no, to 21 questions",
         reason="the answers bracket the slope, so a record that moves it across a bracket is seen",
         formula="for y from -1/2 to 1/2 in steps of 1/20: whether w * 1 > y, with the exact slope w",
-        code=Code(_labels, partial(every_run, program=_labels), partial(told_apart, program=_labels)),
+        code=exact(lambda data, **given: tuple(_slope(data, **given) * x > y for x, y in _QUESTIONS)),
     ),
 )

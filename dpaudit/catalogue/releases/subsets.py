@@ -11,9 +11,9 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.catalogue.releases.fixed import exact
 
 Bits = Sequence[int]
 
@@ -50,11 +50,8 @@ def _noisy(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[float, .
     return tuple(sum(bit for bit, c in zip(data, row, strict=True) if c) + rng.laplace(scale=scale) for row in chosen)
 
 
-def _noisy_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
-    scale = most_queries_of_one(len(data), queries) / epsilon
-    noisy = laplace(rng, scale, queries * runs).reshape(queries, runs)
-    noisy += _counts(data, queries)[:, None]
-    return noisy.T
+def _scale(data: Bits, epsilon: float, queries: int) -> float:
+    return most_queries_of_one(len(data), queries) / epsilon
 
 
 def _noisy_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> float:
@@ -62,12 +59,8 @@ def _noisy_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> floa
     return epsilon * float(moved) / most_queries_of_one(len(first), queries)
 
 
-def _counts(data: Bits, queries: int) -> Reals:
+def _counts(data: Bits, queries: int, **_: float) -> Reals:
     return np.asarray(subsets(len(data), queries) @ np.asarray(data), float)
-
-
-def _exact(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[int, ...]:
-    return tuple(sum(bit for bit, c in zip(data, row, strict=True) if c) for row in subsets(len(data), queries))
 
 
 def _bounded(data: Bits, rng: Rng, epsilon: float, queries: int, error: float) -> tuple[float, ...]:
@@ -81,16 +74,6 @@ def _bounded_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int,
 def _bounded_loss(first: Bits, second: Bits, epsilon: float, queries: int, error: float) -> float:
     """Intervals of one length that do not coincide: some outputs belong to one dataset only."""
     return 0.0 if np.array_equal(_counts(first, queries), _counts(second, queries)) else math.inf
-
-
-def _noise_of_one(data: Bits, rng: Rng, epsilon: float, queries: int) -> tuple[float, ...]:
-    return tuple(float(count + rng.laplace(scale=1.0 / epsilon)) for count in _counts(data, queries))
-
-
-def _noise_of_one_runs(data: Bits, runs: int, rng: Rng, epsilon: float, queries: int) -> Reals:
-    noisy = laplace(rng, 1.0 / epsilon, queries * runs).reshape(queries, runs)
-    noisy += _counts(data, queries)[:, None]
-    return noisy.T
 
 
 def _noise_of_one_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> float:
@@ -112,7 +95,7 @@ noisy_subset_counts = Entry(
     source=Source("Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)", DINUR),
     formula="for each public subset: how many in it have the bit, plus Lap(s / epsilon); nobody is in more than s",
     neighbours="lists of bits, one a person in a public order, with one of them replaced",
-    code=Code(_noisy, _noisy_runs, _noisy_loss),
+    code=centred_each(_counts, _scale, _noisy, _noisy_loss),
     parameters=(EPSILON, QUERIES),
     promise=pure_if_replaced,
     default_pair=(_BITS, _flipped(_BITS, 6)),
@@ -122,7 +105,7 @@ noisy_subset_counts = Entry(
         title="Exact counts over many subsets",
         reason="as many counts as people are linear equations for all the bits",
         formula="for each public subset: how many in it have the bit",
-        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
+        code=exact(lambda data, epsilon, queries: tuple(map(int, _counts(data, queries)))),
     ),
     Twin(
         name="bounded_noise",
@@ -137,6 +120,6 @@ noisy_subset_counts = Entry(
         title="Counts over many subsets, each with the noise that one alone would need",
         reason="every count is epsilon-DP by itself, and a person in five of them pays five times",
         formula="for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)",
-        code=Code(_noise_of_one, _noise_of_one_runs, _noise_of_one_loss),
+        code=centred_each(_counts, lambda data, epsilon, queries: 1.0 / epsilon, loss=_noise_of_one_loss),
     ),
 )

@@ -11,9 +11,9 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Masked, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, around, centred, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import every_run, every_run_with_gaps, told_apart
+from dpaudit.catalogue.releases.fixed import exact
 
 Values = Sequence[float]
 
@@ -28,28 +28,19 @@ def _sum(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
     return sum(min(value, cap) for value in data) + rng.laplace(scale=cap / epsilon)
 
 
-def _sum_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
-    noisy = laplace(rng, cap / epsilon, runs)
-    noisy += _total(data, cap)
-    return noisy
-
-
 def _sum_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
     return epsilon * abs(_total(first, cap) - _total(second, cap)) / cap
 
 
-def _total(data: Values, cap: float) -> float:
+def _total(data: Values, cap: float, **_: float) -> float:
     return float(sum(min(value, cap) for value in data))
 
 
-def _unclipped(data: Values, rng: Rng, epsilon: float, cap: float) -> float:
-    return sum(data) + rng.laplace(scale=cap / epsilon)
+def _scale(data: Values, epsilon: float, cap: float) -> float:
+    return cap / epsilon
 
 
-def _unclipped_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
-    noisy = laplace(rng, cap / epsilon, runs)
-    noisy += sum(data)
-    return noisy
+_NOISY = centred(_total, _scale, _sum, _sum_loss)
 
 
 def _unclipped_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
@@ -62,14 +53,14 @@ def _asked_again(data: Values, rng: Rng, epsilon: float, cap: float, times: int)
 
 
 def _asked_again_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float, times: int) -> Reals:
-    return _sum_runs(data, times * runs, rng, epsilon, cap).reshape(times, runs).T
+    return around(_total(data, cap), cap / epsilon, times * runs, rng).reshape(times, runs).T
 
 
 def _asked_again_loss(first: Values, second: Values, epsilon: float, cap: float, times: int) -> float:
     return times * _sum_loss(first, second, epsilon, cap)
 
 
-def _refused(data: Values, rng: Rng, epsilon: float, cap: float, least: int) -> dict[int, float]:
+def _refused(data: Values, least: int, **_: float) -> dict[int, float]:
     return {0: float(sum(data))} if len(data) >= least else {}
 
 
@@ -78,7 +69,7 @@ def _refused_noisy(data: Values, rng: Rng, epsilon: float, cap: float, least: in
 
 
 def _refused_noisy_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float, least: int) -> Masked:
-    noisy = _sum_runs(data, runs, rng, epsilon, cap)[:, None]
+    noisy = around(_total(data, cap), cap / epsilon, runs, rng)[:, None]
     return np.ma.MaskedArray(noisy, mask=np.full(noisy.shape, len(data) < least))
 
 
@@ -99,7 +90,7 @@ noisy_sum = Entry(
     source=Source("Sarkar, notes 003, 'Aggregate functions' (sum)", DMNS),
     formula="the sum, each value at most `cap`, plus a draw of Lap(cap / epsilon)",
     neighbours="lists of values of at least 0, of which one is added or removed",
-    code=Code(_sum, _sum_runs, _sum_loss),
+    code=_NOISY,
     parameters=(EPSILON, CAP),
     promise=pure_if_added_or_removed,
     default_pair=(_SALARIES, _SALARIES[:4]),
@@ -109,9 +100,7 @@ noisy_sum = Entry(
         title="The exact sum, refused where fewer than 5 are selected",
         reason="the refusal tells that there are fewer than 5, and an answer is exact",
         formula="the sum where at least `least` people are selected; nothing otherwise",
-        code=Code(
-            _refused, partial(every_run_with_gaps, program=_refused, places=1), partial(told_apart, program=_refused)
-        ),
+        code=exact(_refused, places=1),
         parameters=(_LEAST,),
     ),
     Twin(
@@ -127,7 +116,7 @@ noisy_sum = Entry(
         title="A noisy sum whose values are not cut at the cap",
         reason="the noise is for values up to the cap, and a value of three times the cap costs 3 epsilon",
         formula="the sum of the values as they are, plus a draw of Lap(cap / epsilon)",
-        code=Code(_unclipped, _unclipped_runs, _unclipped_loss),
+        code=centred(lambda data, **_: sum(data), _scale, loss=_unclipped_loss),
         default_pair=([*_SALARIES[:4], 30], _SALARIES[:4]),
     ),
     Twin(
@@ -144,34 +133,17 @@ noisy_sum = Entry(
 # --- largest values, of all and of all but one ----------------------------------------------------------------
 
 
-def _maxima(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
-    values = [min(max(value, 0.0), cap) for value in data]
-    return max(values) + rng.laplace(scale=2.0 * cap / epsilon), max(values[:-1]) + rng.laplace(
-        scale=2.0 * cap / epsilon
-    )
-
-
-def _maxima_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
-    noisy = laplace(rng, 2.0 * cap / epsilon, 2 * runs).reshape(2, runs)
-    noisy += np.array(_largest(data, cap))[:, None]
-    return noisy.T
-
-
 def _maxima_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
     moved = np.abs(np.subtract(_largest(first, cap), _largest(second, cap)))
     return epsilon * float(moved.sum()) / (2.0 * cap)
 
 
-def _largest(data: Values, cap: float) -> tuple[float, float]:
+def _largest(data: Values, cap: float, **_: float) -> tuple[float, float]:
     values = [min(max(value, 0.0), cap) for value in data]
     return max(values), max(values[:-1])
 
 
-def _exact_maxima(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
-    return float(max(data)), float(max(data[:-1]))
-
-
-def _query_auditing(data: Values, rng: Rng, epsilon: float, cap: float) -> dict[int, float]:
+def _query_auditing(data: Values, **_: float) -> dict[int, float]:
     of_all, of_others = float(max(data)), float(max(data[:-1]))
     if of_others < of_all:  # both answers together would give the last person's value
         return {0: of_all}
@@ -185,7 +157,7 @@ noisy_maxima = Entry(
     source=Source(f"{CHEEMA}, as a release with DP", DMNS),
     formula="the largest value, and the largest but for the last person's, each in [0, cap], plus Lap(2 cap / epsilon)",
     neighbours="lists of values, in one order of the people, with one of them replaced: both answers move by up to cap",
-    code=Code(_maxima, _maxima_runs, _maxima_loss),
+    code=centred_each(_largest, lambda data, epsilon, cap: 2.0 * cap / epsilon, loss=_maxima_loss),
     parameters=(EPSILON, CAP),
     promise=pure_if_replaced,
     default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),
@@ -195,18 +167,14 @@ noisy_maxima = Entry(
         title="The exact largest value of all, and of all but one",
         reason="a largest value is the value of one person",
         formula="the largest value, and the largest but for the last person's",
-        code=Code(_exact_maxima, partial(every_run, program=_exact_maxima), partial(told_apart, program=_exact_maxima)),
+        code=exact(lambda data, **_: (float(max(data)), float(max(data[:-1])))),
     ),
     Twin(
         name="query_auditing",
         title="Exact largest values, the second refused where both would give a value away",
         reason="the refusal itself says that the last person has the largest value, which the first answer gives",
         formula="the largest value; then the largest but for the last person's, unless that is smaller",
-        code=Code(
-            _query_auditing,
-            partial(every_run_with_gaps, program=_query_auditing, places=2),
-            partial(told_apart, program=_query_auditing),
-        ),
+        code=exact(_query_auditing, places=2),
         default_pair=([3, 9, 2, 9], [3, 7, 2, 9]),
     ),
 )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
-from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.catalogue.releases.fixed import exact, told_apart
 from dpaudit.catalogue.releases.hospital import (
     DECADES,
     HALVES,
@@ -37,22 +35,12 @@ DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity i
 # --- one table ------------------------------------------------------------------------------------------------
 
 
-def _noisy_table(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    return tuple(count + rng.laplace(scale=2.0 / epsilon) for count in counts(data, decade, DECADES))
-
-
-def _noisy_table_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
-    return _noisy(counts(data, decade, DECADES), 2.0 / epsilon, runs, rng)
+def _table(data: Records, **_: float) -> list[int]:
+    return counts(data, decade, DECADES)
 
 
 def _noisy_table_loss(first: Records, second: Records, epsilon: float) -> float:
-    return epsilon / 2.0 * _moved(*(counts(records, decade, DECADES) for records in (first, second)))
-
-
-def _noisy(exact: Sequence[int], scale: float, runs: int, rng: Rng) -> Reals:
-    noisy = laplace(rng, scale, len(exact) * runs).reshape(len(exact), runs)
-    noisy += np.asarray(exact, float)[:, None]
-    return noisy.T
+    return epsilon / 2.0 * _moved(_table(first), _table(second))
 
 
 def _moved(before: Sequence[int], after: Sequence[int]) -> float:
@@ -82,15 +70,7 @@ def _without_name(record: Record) -> str:
     return " | ".join(map(str, record))
 
 
-def _four_anonymous(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
-    return k_anonymous(data, 4, decade)
-
-
-def _six_anonymous(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
-    return k_anonymous(data, 6, half)
-
-
-def _generalised(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
+def _generalised(data: Records, **_: float) -> tuple[str, ...]:
     return tuple(
         f"{zip_code[:3]}** | {age // 10}* | {nationality} | {condition}"
         for zip_code, age, nationality, condition in data
@@ -104,7 +84,7 @@ noisy_table = Entry(
     source=Source(f"{SARKAR}, 'K-anonymity', as a release with DP", DMNS),
     formula="for each age group and each condition of a fixed list: how many, plus a draw of Lap(2 / epsilon)",
     neighbours="lists of records (zip code, age, nationality, condition) with one replaced: two cells move by 1",
-    code=Code(_noisy_table, _noisy_table_runs, _noisy_table_loss),
+    code=centred_each(_table, lambda data, epsilon: 2.0 / epsilon, loss=_noisy_table_loss),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
     default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
@@ -121,9 +101,7 @@ noisy_table = Entry(
         title="The 4-anonymous table of the notes",
         reason="the conditions of a group are exact: where all four share one, each of them is known to have it",
         formula="zip code 130**, age as <30, 3* or ≥40, no nationality, condition exact; groups below 4 left out",
-        code=Code(
-            _four_anonymous, partial(every_run, program=_four_anonymous), partial(told_apart, program=_four_anonymous)
-        ),
+        code=exact(lambda data, epsilon: k_anonymous(data, 4, decade)),
         default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 8, "Flu")),
     ),
     Twin(
@@ -131,9 +109,7 @@ noisy_table = Entry(
         title="The 6-anonymous table of the notes",
         reason="the conditions of a group are exact: who can rule out the others' rows reads the one that is left",
         formula="zip code 130**, age as <35 or ≥35, no nationality, condition exact; groups below 6 left out",
-        code=Code(
-            _six_anonymous, partial(every_run, program=_six_anonymous), partial(told_apart, program=_six_anonymous)
-        ),
+        code=exact(lambda data, epsilon: k_anonymous(data, 6, half)),
         default_pair=(HOSPITAL_B, changed(HOSPITAL_B, 6, "Heart Disease")),
     ),
     Twin(
@@ -141,7 +117,7 @@ noisy_table = Entry(
         title="A table made coarse, with no look at the size of the groups",
         reason="a coarse zip code and age with the nationality still leave people alone in their group",
         formula="zip code cut to three digits, age to its decade; nationality and condition exact",
-        code=Code(_generalised, partial(every_run, program=_generalised), partial(told_apart, program=_generalised)),
+        code=exact(_generalised),
     ),
 )
 
@@ -149,20 +125,11 @@ noisy_table = Entry(
 # --- two tables, by two hospitals that share patients ---------------------------------------------------------
 
 
-def _noisy_tables(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    exact = counts(_seen_at(data, "A"), decade, DECADES) + counts(_seen_at(data, "B"), half, HALVES)
-    return tuple(count + rng.laplace(scale=4.0 / epsilon) for count in exact)
-
-
-def _noisy_tables_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
-    return _noisy(_both(data), 4.0 / epsilon, runs, rng)
-
-
 def _noisy_tables_loss(first: Records, second: Records, epsilon: float) -> float:
     return epsilon / 4.0 * _moved(_both(first), _both(second))
 
 
-def _both(data: Records) -> list[int]:
+def _both(data: Records, **_: float) -> list[int]:
     return counts(_seen_at(data, "A"), decade, DECADES) + counts(_seen_at(data, "B"), half, HALVES)
 
 
@@ -170,7 +137,7 @@ def _seen_at(data: Records, hospital: str) -> list[Record]:
     return [record[1:] for record in data if hospital in record[0]]
 
 
-def _both_k_anonymous(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
+def _both_k_anonymous(data: Records, **_: float) -> tuple[str, ...]:
     tables = k_anonymous(_seen_at(data, "A"), 4, decade), k_anonymous(_seen_at(data, "B"), 6, half)
     return tuple(f"{name}: {row}" for name, table in zip("AB", tables, strict=True) for row in table)
 
@@ -191,7 +158,7 @@ two_noisy_tables = Entry(
         "lists of records (hospitals A, B or AB, zip code, age, nationality, condition) with one of them replaced: "
         "four cells move by 1"
     ),
-    code=Code(_noisy_tables, _noisy_tables_runs, _noisy_tables_loss),
+    code=centred_each(_both, lambda data, epsilon: 4.0 / epsilon, loss=_noisy_tables_loss),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
     default_pair=(_seen("AIDS"), _seen("Flu")),
@@ -201,10 +168,6 @@ two_noisy_tables = Entry(
         title="The 4-anonymous and the 6-anonymous table of the notes, together",
         reason="a patient of both hospitals has one of the conditions that both groups hold, and that may be only one",
         formula="the 4-anonymous table of hospital A, then the 6-anonymous table of hospital B",
-        code=Code(
-            _both_k_anonymous,
-            partial(every_run, program=_both_k_anonymous),
-            partial(told_apart, program=_both_k_anonymous),
-        ),
+        code=exact(_both_k_anonymous),
     ),
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
-from dpaudit.catalogue.releases.fixed import every_run, told_apart
+from dpaudit.catalogue.releases.fixed import exact
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
 
@@ -57,45 +57,24 @@ def _average(data: Rows) -> Reals:
     return np.asarray(np.clip(np.asarray(data, float), -1.0, 1.0).mean(axis=0))
 
 
-def _noisy(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
-    people, attributes = len(data), len(data[0])
-    sigma = 2.0 * math.sqrt(attributes) / (people * widest_shift(epsilon, delta))
-    columns = ([min(max(row[j], -1.0), 1.0) for row in data] for j in range(attributes))
-    return tuple(sum(column) / people + rng.normal(scale=sigma) for column in columns)
+def _normal(sigma_of: Callable[..., float]) -> Code:
+    """The average of the rows with normal noise, sigma made from the data and the claim."""
 
+    def program(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
+        sigma = sigma_of(data, epsilon, delta)
+        return tuple(float(each + rng.normal(scale=sigma)) for each in _average(data))
 
-def _noisy_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Reals:
-    return _shifted(_average(data), noise_of(len(data), len(data[0]), epsilon, delta), runs, rng)
+    def sampler(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Reals:
+        noisy = rng.standard_normal((len(data[0]), runs))
+        noisy *= sigma_of(data, epsilon, delta)
+        noisy += _average(data)[:, None]
+        return noisy.T
 
+    def loss(first: Rows, second: Rows, epsilon: float, delta: float) -> float:
+        shift = float(np.linalg.norm(_average(first) - _average(second)))
+        return gaussian_epsilon(delta, shift / sigma_of(first, epsilon, delta))
 
-def _noisy_loss(first: Rows, second: Rows, epsilon: float, delta: float) -> float:
-    shift = float(np.linalg.norm(_average(first) - _average(second)))
-    return gaussian_epsilon(delta, shift / noise_of(len(first), len(first[0]), epsilon, delta))
-
-
-def _shifted(exact: Reals, sigma: float, runs: int, rng: Rng) -> Reals:
-    noisy = rng.standard_normal((len(exact), runs))
-    noisy *= sigma
-    noisy += exact[:, None]
-    return noisy.T
-
-
-def _exact(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
-    return tuple(map(float, _average(data)))
-
-
-def _noise_of_one(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
-    sigma = 2.0 / (len(data) * widest_shift(epsilon, delta))
-    return tuple(float(each + rng.normal(scale=sigma)) for each in _average(data))
-
-
-def _noise_of_one_runs(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Reals:
-    return _shifted(_average(data), noise_of(len(data), 1, epsilon, delta), runs, rng)
-
-
-def _noise_of_one_loss(first: Rows, second: Rows, epsilon: float, delta: float) -> float:
-    shift = float(np.linalg.norm(_average(first) - _average(second)))
-    return gaussian_epsilon(delta, shift / noise_of(len(first), 1, epsilon, delta))
+    return Code(program, sampler, loss)
 
 
 _OTHERS = [[1, -1, 1, 1, -1, 1], [-1, -1, 1, -1, 1, 1], [1, 1, -1, -1, -1, 1], [-1, 1, 1, 1, 1, -1]]
@@ -110,7 +89,7 @@ noisy_mean_vector = Entry(
         "sigma is the least that hides a shift of 2 sqrt(d) / n at (epsilon, delta)"
     ),
     neighbours="lists of n rows of d attributes with one row replaced",
-    code=Code(_noisy, _noisy_runs, _noisy_loss),
+    code=_normal(lambda data, epsilon, delta: noise_of(len(data), len(data[0]), epsilon, delta)),
     parameters=(EPSILON, DELTA),
     promise=_approximate,
     default_pair=([[1] * 6, *_OTHERS], [[-1] * 6, *_OTHERS]),
@@ -120,13 +99,13 @@ noisy_mean_vector = Entry(
         title="The exact average of many attributes",
         reason="every attribute leans a little towards a member's, and many attributes add up to certainty",
         formula="the average of the n rows, every attribute cut to [-1, 1]",
-        code=Code(_exact, partial(every_run, program=_exact), partial(told_apart, program=_exact)),
+        code=exact(lambda data, **_: tuple(map(float, _average(data)))),
     ),
     Twin(
         name="noise_of_one_attribute",
         title="The average of many attributes, each with the noise that one alone would need",
         reason="a person moves all d attributes at once: sqrt(d) times as far as the noise is for",
         formula="the average of the n rows, plus N(0, sigma^2) in each attribute; sigma hides a shift of 2 / n only",
-        code=Code(_noise_of_one, _noise_of_one_runs, _noise_of_one_loss),
+        code=_normal(lambda data, epsilon, delta: noise_of(len(data), 1, epsilon, delta)),
     ),
 )

@@ -60,6 +60,10 @@ class Code(NamedTuple):
     sampler: Sampler | None = None
     loss: Loss | None = None
 
+    def given(self, **parts: Any) -> Code:
+        """The same with parts of all three bound, as where a mistake changes them alike."""
+        return Code(*(None if part is None else functools.partial(part, **parts) for part in self))
+
 
 NOTHING = Code()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -55,43 +56,29 @@ def _slopes(cells: int) -> list[float]:
     return [-1.0 + 2.0 * i / (cells - 1) for i in range(cells)]
 
 
-def _fit(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
-    records, slopes = _clip(data), _slopes(cells)
-    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
-    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
-
-
-def _sum_for_average(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
-    records, slopes = _clip(data), _slopes(cells)
-    risks = [sum((y - t * x) ** 2 for x, y in records) - weight * t * t for t in slopes]
-    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
-
-
-def _labels_not_clipped(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
-    records, slopes = _clip_features(data), _slopes(cells)
-    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
-    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
-
-
-def _grid_from_data(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
-    records = _clip(data)
-    best = sum(x * y for x, y in records) / (sum(x * x for x, _ in records) + len(data) * weight)
-    slopes = [_clipped(best + t) for t in _slopes(cells)]
-    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
-    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
-
-
-def _risk_released(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> tuple[float, float]:
-    records, slopes = _clip(data), _slopes(cells)
-    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
+def _fit(
+    data: Data,
+    rng: Rng,
+    epsilon: float,
+    weight: float,
+    cells: int,
+    *,
+    clip: Callable[[Data], Data] = _clip,
+    sign: float = 1.0,
+    over: Callable[[Data], int] = len,
+    centre: Callable[[Data, float], float] = lambda records, weight: 0.0,
+    told: bool = False,
+) -> float | tuple[float, float]:
+    """`over` is what the sum of losses is divided by, `centre` the middle of the grid; `told`: with the risk."""
+    records = clip(data)
+    slopes = [_clipped(centre(records, weight) + t) for t in _slopes(cells)]
+    risks = [sum((y - t * x) ** 2 for x, y in records) / over(data) + sign * weight * t * t for t in slopes]
     slope = _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
-    return slope, risks[slopes.index(slope)]
+    return (slope, risks[slopes.index(slope)]) if told else slope
 
 
-def _sign_turned(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
-    records, slopes = _clip(data), _slopes(cells)
-    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) - weight * t * t for t in slopes]
-    return _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
+def _best(records: Data, weight: float) -> float:
+    return sum(x * y for x, y in records) / (sum(x * x for x, _ in records) + len(records) * weight)
 
 
 # --- many runs, and the law: slopes with the risks that the mechanism gives them ---------------------------------
@@ -160,7 +147,9 @@ def _loss(
     return largest_log_ratio(*(np.array([table.get(key, 0.0) for key in keys]) for table in outcomes))
 
 
-_BY_TOTAL, _BY_LABELS, _TURNED = _total, partial(_average, clip=_clip_features), partial(_average, sign=-1.0)
+def _with(program: Callable[..., Any], law: Any) -> Code:
+    return Code(program, partial(_runs, law=law), partial(_loss, law=law))
+
 
 exponential_fit = Entry(
     module=ROOM,
@@ -189,7 +178,7 @@ exponential_fit = Entry(
         title="Regression by the exponential mechanism, with the sum where the average belongs",
         reason="the exponent epsilon n / (2 D) is for the average; beside a sum one record moves it n times too far",
         formula="theta with probability proportional to e^(-(epsilon n / (2 D)) (sum loss - lambda theta^2))",
-        code=Code(_sum_for_average, partial(_runs, law=_BY_TOTAL), partial(_loss, law=_BY_TOTAL)),
+        code=_with(partial(_fit, over=lambda data: 1, sign=-1.0), _total),
         default_pair=([*_FEW, [1.0, 1.0]], [*_FEW, [1.0, -1.0]]),
     ),
     Twin(
@@ -197,7 +186,7 @@ exponential_fit = Entry(
         title="Regression by the exponential mechanism on labels of any size",
         reason="D = 4 bounds the loss of a record with |y| <= 1; a larger label makes a larger loss",
         formula="as the regression, with the labels as they come",
-        code=Code(_labels_not_clipped, partial(_runs, law=_BY_LABELS), partial(_loss, law=_BY_LABELS)),
+        code=_with(partial(_fit, clip=_clip_features), partial(_average, clip=_clip_features)),
         default_pair=([*_OTHERS, [1.0, 4.0]], [*_OTHERS, [1.0, -4.0]]),
     ),
     Twin(
@@ -205,21 +194,21 @@ exponential_fit = Entry(
         title="Regression by the exponential mechanism on a grid around the exact fit",
         reason="the slopes that can come out depend on the data: those of one grid are not on the other",
         formula="as the regression, with the grid centred at the ridge optimum of the data",
-        code=Code(_grid_from_data, partial(_runs, law=_around_the_best), partial(_loss, law=_around_the_best)),
+        code=_with(partial(_fit, centre=_best), _around_the_best),
     ),
     Twin(
         name="risk_released",
         title="Regression by the exponential mechanism that tells how well it fits",
         reason="the loss of the chosen slope on the private data is an exact statistic of them",
         formula="as the regression, and beside the slope its L(theta)",
-        code=Code(_risk_released, _risk_runs, partial(_loss, told=True)),
+        code=Code(partial(_fit, told=True), _risk_runs, partial(_loss, told=True)),
     ),
     Twin(
         name="sign_turned",
         title="Regression by the exponential mechanism with the regulariser's sign turned",
         reason="the regulariser does not look at the data: large slopes are favoured, at no cost in privacy",
         formula="theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))",
-        code=Code(_sign_turned, partial(_runs, law=_TURNED), partial(_loss, law=_TURNED)),
+        code=_with(partial(_fit, sign=-1.0), partial(_average, sign=-1.0)),
         broken=False,
     ),
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -78,28 +77,6 @@ def _minimiser(data: Data, steepness: float, noise: float, edge: float = math.in
     return w
 
 
-def _objective(data: Data, rng: Rng, epsilon: float, weight: float) -> float:
-    left, added = corrected(epsilon, len(data), weight)
-    noise = rng.laplace(scale=2.0 / left)
-    return _minimiser(data, len(data) * (weight + added), noise)
-
-
-def _no_correction(data: Data, rng: Rng, epsilon: float, weight: float) -> float:
-    noise = rng.laplace(scale=2.0 / epsilon)
-    return _minimiser(data, len(data) * weight, noise)
-
-
-def _no_regulariser(data: Data, rng: Rng, epsilon: float, weight: float) -> float:
-    noise = rng.laplace(scale=2.0 / epsilon)
-    return _minimiser(data, 0.0, noise, EDGE)
-
-
-def _divided_twice(data: Data, rng: Rng, epsilon: float, weight: float) -> float:
-    left, added = corrected(epsilon, len(data), weight)
-    noise = rng.laplace(scale=2.0 / (len(data) * left))
-    return _minimiser(data, len(data) * (weight + added), noise)
-
-
 # --- the same for many runs, and the law ------------------------------------------------------------------------
 
 
@@ -119,6 +96,11 @@ def _terms_no_regulariser(records: int, epsilon: float, weight: float) -> Terms:
 def _terms_divided_twice(records: int, epsilon: float, weight: float) -> Terms:
     left, added = corrected(epsilon, records, weight)
     return Terms(records * (weight + added), records * left / 2.0)
+
+
+def _objective(data: Data, rng: Rng, epsilon: float, weight: float, *, terms: Callable[..., Terms] = _terms) -> float:
+    added = terms(len(data), epsilon, weight)
+    return _minimiser(data, added.steepness, rng.laplace(scale=1.0 / added.rate), added.edge)
 
 
 def _slopes(data: Data, steepness: float, w: Reals) -> tuple[Reals, Reals]:
@@ -177,6 +159,8 @@ def _loss(first: Data, second: Data, epsilon: float, weight: float, *, terms: Ca
     return float(max(ratio, np.abs(_log_tails(first, added) - _log_tails(second, added)).max()))
 
 
+_CODE = Code(_objective, _runs, _loss)
+
 objective_perturbation = Entry(
     module=ROOM,
     name="objective_perturbation",
@@ -191,7 +175,7 @@ objective_perturbation = Entry(
         "else epsilon' = epsilon / 2, Delta = c / (n (e^(epsilon / 4) - 1)) - lambda; c = 1/4"
     ),
     neighbours=LABELLED,
-    code=Code(_objective, _runs, _loss),
+    code=_CODE,
     parameters=(
         EPSILON,
         Parameter("weight", 0.005, "loss per squared unit of w", "lambda, of the regulariser", validate.positive),
@@ -204,27 +188,21 @@ objective_perturbation = Entry(
         title="Objective perturbation with all of epsilon for the noise",
         reason="a record that bends the objective also changes |db / dw|, by up to 1 + c / (n lambda), for free",
         formula="argmin (1/n) sum loss + (lambda / 2) w^2 + b w / n, b from Lap(2 / epsilon)",
-        code=Code(
-            _no_correction, partial(_runs, terms=_terms_no_correction), partial(_loss, terms=_terms_no_correction)
-        ),
+        code=_CODE.given(terms=_terms_no_correction),
     ),
     Twin(
         name="no_regulariser",
         title="Objective perturbation with the noise as the only regulariser",
         reason="without a quadratic term the curvature comes from the records alone, and one record can be most of it",
         formula="argmin over |w| <= 10 of (1/n) sum loss + b w / n, b from Lap(2 / epsilon)",
-        code=Code(
-            _no_regulariser, partial(_runs, terms=_terms_no_regulariser), partial(_loss, terms=_terms_no_regulariser)
-        ),
+        code=_CODE.given(terms=_terms_no_regulariser),
     ),
     Twin(
         name="divided_twice",
         title="Objective perturbation with the noise divided by n twice",
         reason="b w / n already stands beside an average; noise for a sensitivity of 2 / n is n times too little there",
         formula="as objective perturbation with b from Lap(2 / (n epsilon'))",
-        code=Code(
-            _divided_twice, partial(_runs, terms=_terms_divided_twice), partial(_loss, terms=_terms_divided_twice)
-        ),
+        code=_CODE.given(terms=_terms_divided_twice),
     ),
 )
 

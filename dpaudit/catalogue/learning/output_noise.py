@@ -7,6 +7,7 @@ one of n records moves the optimum by at most 2 / (n lambda).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,6 +23,8 @@ from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
 
 Data = list[list[float]]
+Fit = Callable[[Data, float], Reals]
+Rate = Callable[[Data, float, float], float]
 
 ROOM = "dpaudit.catalogue.learning"
 WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the regulariser", validate.positive)
@@ -69,47 +72,6 @@ def _direction(dimensions: int, rng: Rng) -> Reals:
     return np.asarray(z / np.linalg.norm(z))
 
 
-def _output(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
-    optimum = _fit(data, weight)
-    rate = epsilon * len(data) * weight / 2.0
-    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
-    return tuple((optimum + noise).tolist())
-
-
-def _half_sensitivity(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
-    optimum = _fit(data, weight)
-    rate = epsilon * len(data) * weight
-    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
-    return tuple((optimum + noise).tolist())
-
-
-def _weight_left_out(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
-    optimum = _fit(data, weight)
-    rate = epsilon * len(data) / 2.0
-    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
-    return tuple((optimum + noise).tolist())
-
-
-def _features_not_scaled(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
-    optimum = _fit_unscaled(data, weight)
-    rate = epsilon * len(data) * weight / 2.0
-    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
-    return tuple((optimum + noise).tolist())
-
-
-def _exponential_radius(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
-    optimum = _fit(data, weight)
-    rate = epsilon * len(data) * weight / 2.0
-    noise = rng.exponential(1.0 / rate) * _direction(len(optimum), rng)
-    return tuple((optimum + noise).tolist())
-
-
-def _laplace_per_coordinate(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
-    optimum = _fit(data, weight)
-    rate = epsilon * len(data) * weight / 2.0
-    return tuple(coordinate + rng.laplace(scale=1.0 / rate) for coordinate in optimum.tolist())
-
-
 def _rate(data: Data, epsilon: float, weight: float) -> float:
     """Noise of density e^(-rate ||z||) makes epsilon where the optimum moves by 2 / (n lambda)."""
     return epsilon * len(data) * weight / 2.0
@@ -123,6 +85,27 @@ def _double_rate(data: Data, epsilon: float, weight: float) -> float:
     return epsilon * len(data) * weight
 
 
+def _output(
+    data: Data,
+    rng: Rng,
+    epsilon: float,
+    weight: float,
+    *,
+    fit: Fit = _fit,
+    rate: Rate = _rate,
+    radius: Callable[[Rng, int, float], float] = lambda rng, dimensions, scale: rng.gamma(dimensions, scale),
+) -> tuple[float, ...]:
+    optimum = fit(data, weight)
+    scale = 1.0 / rate(data, epsilon, weight)
+    noise = radius(rng, len(optimum), scale) * _direction(len(optimum), rng)
+    return tuple((optimum + noise).tolist())
+
+
+def _laplace_per_coordinate(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
+    scale = 1.0 / _rate(data, epsilon, weight)
+    return tuple(coordinate + rng.laplace(scale=scale) for coordinate in _fit(data, weight).tolist())
+
+
 def _output_runs(
     data: Data,
     runs: int,
@@ -130,8 +113,8 @@ def _output_runs(
     epsilon: float,
     weight: float,
     *,
-    fit: Any = _fit,
-    rate: Any = _rate,
+    fit: Fit = _fit,
+    rate: Rate = _rate,
     shape: float | None = None,
 ) -> Reals:
     """The direction is that of a normal draw, the length a gamma draw; `shape` is the number of dimensions."""
@@ -153,7 +136,7 @@ def _laplace_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float
 
 
 def _loss(
-    first: Data, second: Data, epsilon: float, weight: float, *, fit: Any = _fit, rate: Any = _rate, norm: int = 2
+    first: Data, second: Data, epsilon: float, weight: float, *, fit: Fit = _fit, rate: Rate = _rate, norm: int = 2
 ) -> float:
     """Far out along the line through both optima the densities differ by e^(rate * distance), and nowhere by more."""
     moved = float(np.linalg.norm(fit(first, weight) - fit(second, weight), norm))
@@ -167,6 +150,8 @@ def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> fl
     return math.inf
 
 
+_CODE = Code(_output, _output_runs, _loss)
+
 output_perturbation = Entry(
     module=ROOM,
     name="output_perturbation",
@@ -177,7 +162,7 @@ output_perturbation = Entry(
         "z of density proportional to e^(-epsilon n lambda ||z|| / 2); huber is the hinge with its corner rounded"
     ),
     neighbours=LABELLED,
-    code=Code(_output, _output_runs, _loss),
+    code=_CODE,
     parameters=(EPSILON, WEIGHT),
     promise=pure_if_replaced,
     default_pair=_PAIR,
@@ -187,21 +172,21 @@ output_perturbation = Entry(
         title="Output perturbation for the sensitivity 1 / (n lambda)",
         reason="replacing a record takes one gradient out and puts another in: the optimum moves by 2 / (n lambda)",
         formula="w* + z, z of density proportional to e^(-epsilon n lambda ||z||)",
-        code=Code(_half_sensitivity, partial(_output_runs, rate=_double_rate), partial(_loss, rate=_double_rate)),
+        code=_CODE.given(rate=_double_rate),
     ),
     Twin(
         name="weight_left_out",
         title="Output perturbation with the regulariser left out of the sensitivity",
         reason="the loss moves by 2 / n, but the optimum by 1 / lambda times as much: a flat objective moves further",
         formula="w* + z, z of density proportional to e^(-epsilon n ||z|| / 2)",
-        code=Code(_weight_left_out, partial(_output_runs, rate=_bare_rate), partial(_loss, rate=_bare_rate)),
+        code=_CODE.given(rate=_bare_rate),
     ),
     Twin(
         name="features_not_scaled",
         title="Output perturbation of features of any length",
         reason="a record with ||x|| = 5 has a gradient of length 5, and moves the optimum up to five times too far",
         formula="as output perturbation, with the features as they come",
-        code=Code(_features_not_scaled, partial(_output_runs, fit=_fit_unscaled), partial(_loss, fit=_fit_unscaled)),
+        code=_CODE.given(fit=_fit_unscaled),
         default_pair=_LONG,
     ),
     Twin(
@@ -209,7 +194,11 @@ output_perturbation = Entry(
         title="Output perturbation with a radius from the exponential distribution",
         reason="the radius of that density is Gamma(d); an exponential one heaps the noise up at the optimum itself",
         formula="w* + r u with u uniform on the sphere and r exponential with mean 2 / (epsilon n lambda)",
-        code=Code(_exponential_radius, partial(_output_runs, shape=1.0), _radius_loss),
+        code=Code(
+            partial(_output, radius=lambda rng, dimensions, scale: rng.exponential(scale)),
+            partial(_output_runs, shape=1.0),
+            _radius_loss,
+        ),
     ),
     Twin(
         name="laplace_per_coordinate",
@@ -229,21 +218,6 @@ def _fit_logistic(data: Data, weight: float) -> Reals:
     return classifier([in_unit_ball(record) for record in data], weight, LOGISTIC)
 
 
-def _gaussian(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
-    sigma = 2.0 / (len(data) * weight * mu)
-    return tuple(coordinate + rng.normal(scale=sigma) for coordinate in _fit_logistic(data, weight).tolist())
-
-
-def _variance_for_deviation(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
-    variance = (2.0 / (len(data) * weight * mu)) ** 2
-    return tuple(coordinate + rng.normal(scale=variance) for coordinate in _fit_logistic(data, weight).tolist())
-
-
-def _one_draw(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
-    noise = rng.normal(scale=2.0 / (len(data) * weight * mu))
-    return tuple(coordinate + noise for coordinate in _fit_logistic(data, weight).tolist())
-
-
 def _sigma(data: Data, mu: float, weight: float) -> float:
     return 2.0 / (len(data) * weight * mu)
 
@@ -252,8 +226,18 @@ def _squared_sigma(data: Data, mu: float, weight: float) -> float:
     return _sigma(data, mu, weight) ** 2
 
 
+def _gaussian(data: Data, rng: Rng, mu: float, weight: float, *, sigma: Rate = _sigma) -> tuple[float, ...]:
+    scale = sigma(data, mu, weight)
+    return tuple(coordinate + rng.normal(scale=scale) for coordinate in _fit_logistic(data, weight).tolist())
+
+
+def _one_draw(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
+    noise = rng.normal(scale=_sigma(data, mu, weight))
+    return tuple(coordinate + noise for coordinate in _fit_logistic(data, weight).tolist())
+
+
 def _gaussian_runs(
-    data: Data, runs: int, rng: Rng, mu: float, weight: float, *, sigma: Any = _sigma, shared: bool = False
+    data: Data, runs: int, rng: Rng, mu: float, weight: float, *, sigma: Rate = _sigma, shared: bool = False
 ) -> Reals:
     optimum = _fit_logistic(data, weight)
     noise = rng.standard_normal((1 if shared else len(optimum), runs))
@@ -261,7 +245,7 @@ def _gaussian_runs(
     return np.asarray((noise + optimum[:, None]).T)
 
 
-def _gaussian_loss(first: Data, second: Data, mu: float, weight: float, *, sigma: Any = _sigma) -> float:
+def _gaussian_loss(first: Data, second: Data, mu: float, weight: float, *, sigma: Rate = _sigma) -> float:
     moved = float(np.linalg.norm(_fit_logistic(first, weight) - _fit_logistic(second, weight)))
     return moved / float(sigma(first, mu, weight))
 
@@ -301,11 +285,7 @@ gaussian_output_perturbation = Entry(
         title="Logistic regression with sigma^2 passed for sigma",
         reason="samplers take the standard deviation: with sigma = 0.2 the noise is five times too little",
         formula="w* plus normal noise with the standard deviation (2 / (n lambda mu))^2 in each coordinate",
-        code=Code(
-            _variance_for_deviation,
-            partial(_gaussian_runs, sigma=_squared_sigma),
-            partial(_gaussian_loss, sigma=_squared_sigma),
-        ),
+        code=Code(_gaussian, _gaussian_runs, _gaussian_loss).given(sigma=_squared_sigma),
     ),
     Twin(
         name="one_draw",

@@ -61,13 +61,10 @@ def _thresholds(bits: int) -> range:
     return range(1, 2**bits)
 
 
-def _answers(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
+def _answers(data: Data, rng: Rng, epsilon: float, bits: int, *, divided: bool = True) -> tuple[float, ...]:
     asked = _thresholds(bits)
-    return tuple(share(data, t) + rng.laplace(scale=len(asked) / (epsilon * len(data))) for t in asked)
-
-
-def _budget_not_divided(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
-    return tuple(share(data, t) + rng.laplace(scale=1.0 / (epsilon * len(data))) for t in _thresholds(bits))
+    scale = (len(asked) if divided else 1) / (epsilon * len(data))
+    return tuple(share(data, t) + rng.laplace(scale=scale) for t in asked)
 
 
 def _redrawn(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
@@ -165,7 +162,7 @@ statistical_queries = Entry(
         title="Statistical queries with all of epsilon for each",
         reason="one record can count in every query, so K answers at epsilon each are K epsilon together",
         formula="each share plus Lap(1 / (epsilon m))",
-        code=Code(_budget_not_divided, partial(_answer_runs, divided=False), partial(_answer_loss, divided=False)),
+        code=Code(_answers, _answer_runs, _answer_loss).given(divided=False),
     ),
     Twin(
         name="redrawn",

@@ -45,21 +45,12 @@ def _clipped(value: float, bound: float) -> float:
     return max(-bound, min(bound, value))
 
 
-def _ridge(data: Data, rng: Rng, epsilon: float, weight: float, bound: float) -> float:
-    clipped = [(_clipped(x, 1.0), _clipped(y, bound)) for x, y in data]
-    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + len(data) * weight)
-    return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
-
-
-def _labels_not_clipped(data: Data, rng: Rng, epsilon: float, weight: float, bound: float) -> float:
-    clipped = [(_clipped(x, 1.0), y) for x, y in data]
-    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + len(data) * weight)
-    return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
-
-
-def _sum_for_average(data: Data, rng: Rng, epsilon: float, weight: float, bound: float) -> float:
-    clipped = [(_clipped(x, 1.0), _clipped(y, bound)) for x, y in data]
-    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + weight)
+def _ridge(
+    data: Data, rng: Rng, epsilon: float, weight: float, bound: float, *, clip: bool = True, average: bool = True
+) -> float:
+    clipped = [(_clipped(x, 1.0), _clipped(y, bound) if clip else y) for x, y in data]
+    flat = len(data) * weight if average else weight
+    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + flat)
     return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
 
 
@@ -80,7 +71,10 @@ def _loss(first: Data, second: Data, epsilon: float, weight: float, bound: float
     return float(epsilon * moved / sensitivity(len(first), weight, bound))
 
 
-_UNCLIPPED, _SUM = partial(_fit, clip=False), partial(_fit, average=False)
+def _changed(*, clip: bool = True, average: bool = True) -> Code:
+    fit = partial(_fit, clip=clip, average=average)
+    return Code(partial(_ridge, clip=clip, average=average), partial(_runs, fit=fit), partial(_loss, fit=fit))
+
 
 ridge_output_perturbation = Entry(
     module=ROOM,
@@ -109,7 +103,7 @@ ridge_output_perturbation = Entry(
         title="Ridge regression on labels of any size",
         reason="the gradient of a squared loss grows with the label, and the move of the optimum with it",
         formula="as ridge regression with noise, with the labels as they come",
-        code=Code(_labels_not_clipped, partial(_runs, fit=_UNCLIPPED), partial(_loss, fit=_UNCLIPPED)),
+        code=_changed(clip=False),
         default_pair=([*_OTHERS, [1.0, 8.0]], [*_OTHERS, [1.0, -1.0]]),
     ),
     Twin(
@@ -117,7 +111,7 @@ ridge_output_perturbation = Entry(
         title="Ridge regression of the sum, with noise for the average",
         reason="lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further",
         formula="w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2",
-        code=Code(_sum_for_average, partial(_runs, fit=_SUM), partial(_loss, fit=_SUM)),
+        code=_changed(average=False),
     ),
 )
 

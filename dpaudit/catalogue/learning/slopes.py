@@ -42,32 +42,17 @@ def _moments(data: Data) -> tuple[float, float, float, float]:
     return x, y, sum((a - x) * (b - y) for a, b in pairs), sum((a - x) ** 2 for a, _ in pairs)
 
 
-def _noisy_stats(data: Data, rng: Rng, epsilon: float) -> dict[int, float]:
+def _noisy_stats(
+    data: Data, rng: Rng, epsilon: float, *, exact: bool = False, widened: bool = True
+) -> dict[int, float]:
     n, (x, y, covariance, variance) = len(data), _moments(data)
     scale = PARTS * (1.0 - 1.0 / n) / epsilon
-    variance += rng.laplace(scale=scale)
+    variance += 0.0 if exact else rng.laplace(scale=scale)
     if variance <= 0.0:
         return {}
     slope = (covariance + rng.laplace(scale=scale)) / variance
-    return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS * (1.0 + abs(slope)) / (n * epsilon))}
-
-
-def _exact_variance(data: Data, rng: Rng, epsilon: float) -> dict[int, float]:
-    n, (x, y, covariance, variance) = len(data), _moments(data)
-    if variance <= 0.0:
-        return {}
-    slope = (covariance + rng.laplace(scale=PARTS * (1.0 - 1.0 / n) / epsilon)) / variance
-    return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS * (1.0 + abs(slope)) / (n * epsilon))}
-
-
-def _mean_of_y_only(data: Data, rng: Rng, epsilon: float) -> dict[int, float]:
-    n, (x, y, covariance, variance) = len(data), _moments(data)
-    scale = PARTS * (1.0 - 1.0 / n) / epsilon
-    variance += rng.laplace(scale=scale)
-    if variance <= 0.0:
-        return {}
-    slope = (covariance + rng.laplace(scale=scale)) / variance
-    return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS / (n * epsilon))}
+    wide = 1.0 + abs(slope) if widened else 1.0
+    return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS * wide / (n * epsilon))}
 
 
 # --- many runs --------------------------------------------------------------------------------------------------
@@ -190,7 +175,7 @@ noisy_stats = Entry(
         title="NoisyStats that divides by the exact variance",
         reason="the scale of the slope is then a function of the data: where all x are alike it scatters far",
         formula="slope = (n cov + Lap(s)) / (n var), and the rest as in NoisyStats",
-        code=Code(_exact_variance, partial(_runs, exact=True), _exact_variance_loss),
+        code=Code(partial(_noisy_stats, exact=True), partial(_runs, exact=True), _exact_variance_loss),
         default_pair=([*_CLOSE, [1.0, 0.5]], [*_CLOSE, [0.5, 0.5]]),
     ),
     Twin(
@@ -198,7 +183,7 @@ noisy_stats = Entry(
         title="NoisyStats with intercept noise for the mean of y alone",
         reason="the intercept holds slope * mean x too, which one record moves by |slope| / n",
         formula="as NoisyStats with Lap(3 / (n epsilon)) on the intercept",
-        code=Code(_mean_of_y_only, partial(_runs, widened=False), partial(_loss, widened=False)),
+        code=Code(_noisy_stats, _runs, _loss).given(widened=False),
         default_pair=([*_AT_ONE, [0.0, 0.0]], [*_AT_ONE, [1.0, 0.0]]),
     ),
 )

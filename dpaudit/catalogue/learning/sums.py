@@ -53,39 +53,6 @@ def _exact(records: Data) -> list[float]:
     ]
 
 
-def _sums(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
-    return tuple(value + rng.laplace(scale=SUMS / epsilon) for value in sums)
-
-
-def _exact_squares(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    *sums, squares = _exact([[_clipped(x), _clipped(y)] for x, y in data])
-    return (*(value + rng.laplace(scale=SUMS / epsilon) for value in sums), squares)
-
-
-def _exact_count(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    count, *sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
-    return (count, *(value + rng.laplace(scale=SUMS / epsilon) for value in sums))
-
-
-def _one_draw(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    noise = rng.laplace(scale=SUMS / epsilon)
-    return tuple(value + noise for value in _exact([[_clipped(x), _clipped(y)] for x, y in data]))
-
-
-def _budget_not_split(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
-    return tuple(value + rng.laplace(scale=1.0 / epsilon) for value in sums)
-
-
-def _bounds_from_data(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    bound = max(abs(value) for record in data for value in record)
-    largest = (1.0, bound, bound, bound * bound, bound * bound)
-    return tuple(
-        value + rng.laplace(scale=SUMS * each / epsilon) for value, each in zip(_exact(data), largest, strict=True)
-    )
-
-
 # --- many runs, and the law: the sums of a dataset and the scales of their noise ---------------------------------
 
 Law = tuple[Reals, Reals]
@@ -99,6 +66,18 @@ def _law(data: Data, epsilon: float, *, scales: tuple[float, ...] = (SUMS,) * SU
 def _law_of_data(data: Data, epsilon: float) -> Law:
     bound = float(np.abs(np.asarray(data)).max())
     return np.array(_exact(data)), SUMS * np.array([1.0, bound, bound, bound**2, bound**2]) / epsilon
+
+
+def _sums(data: Data, rng: Rng, epsilon: float, *, law: Any = _law) -> tuple[float, ...]:
+    sums, scales = law(data, epsilon)
+    return tuple(
+        value + (rng.laplace(scale=scale) if scale else 0.0) for value, scale in zip(sums, scales, strict=True)
+    )
+
+
+def _one_draw(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    noise = rng.laplace(scale=SUMS / epsilon)
+    return tuple(value + noise for value in _law(data, epsilon)[0])
 
 
 def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, law: Any = _law, shared: bool = False) -> Reals:
@@ -126,9 +105,7 @@ def _one_draw_loss(first: Data, second: Data, epsilon: float) -> float:
     return math.inf if np.ptp(moved) > _SAME else float(abs(moved[0]) / scales[0])
 
 
-_NO_SQUARES = partial(_law, scales=(SUMS, SUMS, SUMS, SUMS, 0))
-_NO_COUNT = partial(_law, scales=(0, SUMS, SUMS, SUMS, SUMS))
-_FULL = partial(_law, scales=(1,) * SUMS)
+_CODE = Code(_sums, _runs, _loss)
 
 regression_from_sums = Entry(
     module=ROOM,
@@ -143,7 +120,7 @@ regression_from_sums = Entry(
         "slope and intercept are computed from the five"
     ),
     neighbours="datasets of which one has a record more",
-    code=Code(_sums, _runs, _loss),
+    code=_CODE,
     parameters=(EPSILON,),
     promise=pure_if_added_or_removed,
     default_pair=_PAIR,
@@ -153,14 +130,14 @@ regression_from_sums = Entry(
         title="Regression from sums, with noise on all but the sum of squares",
         reason="the sum of squares of x is a statistic of the data as well: released exactly it tells who is there",
         formula="n, sum x, sum y and sum xy, each plus Lap(5 / epsilon), and the exact sum x^2",
-        code=Code(_exact_squares, partial(_runs, law=_NO_SQUARES), partial(_loss, law=_NO_SQUARES)),
+        code=_CODE.given(law=partial(_law, scales=(SUMS, SUMS, SUMS, SUMS, 0))),
     ),
     Twin(
         name="exact_count",
         title="Regression from sums, with the exact number of records",
         reason="where neighbours differ by a record the number of records is private too",
         formula="the exact n, and sum x, sum y, sum xy and sum x^2, each plus Lap(5 / epsilon)",
-        code=Code(_exact_count, partial(_runs, law=_NO_COUNT), partial(_loss, law=_NO_COUNT)),
+        code=_CODE.given(law=partial(_law, scales=(0, SUMS, SUMS, SUMS, SUMS))),
         default_pair=([*_OTHERS, [0.0, 0.0]], [*_OTHERS]),
     ),
     Twin(
@@ -176,14 +153,14 @@ regression_from_sums = Entry(
         title="Regression from sums, all of epsilon for each",
         reason="five releases at epsilon each are 5 epsilon together, and one record moves all five",
         formula="n, sum x, sum y, sum xy, sum x^2, each plus its own draw of Lap(1 / epsilon)",
-        code=Code(_budget_not_split, partial(_runs, law=_FULL), partial(_loss, law=_FULL)),
+        code=_CODE.given(law=partial(_law, scales=(1,) * SUMS)),
     ),
     Twin(
         name="bounds_from_data",
         title="Regression from sums, clipped to the largest value in the data",
         reason="one far record widens the noise of all sums: how far they scatter tells whether it is there",
         formula="the five sums unclipped, with noise for |x|, |y| <= the largest |x| or |y| in the data",
-        code=Code(_bounds_from_data, partial(_runs, law=_law_of_data), partial(_loss, law=_law_of_data)),
+        code=_CODE.given(law=_law_of_data),
         default_pair=_WIDE,
     ),
 )

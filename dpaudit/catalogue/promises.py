@@ -1,7 +1,8 @@
-"""What many entries promise, and the parameter they promise it by."""
+"""What many entries share: their promise and its parameter, a change of it, and a loss without bound."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dpaudit import validate
@@ -29,3 +30,8 @@ def pure_if_replaced(epsilon: float, **_: Any) -> PureDP:
 def doubled(data: Any, epsilon: float, **_: Any) -> dict[str, float]:
     """Twice the epsilon, as where the noise is half of what it should be."""
     return {"epsilon": 2.0 * epsilon}
+
+
+def unbounded(first: Any, second: Any, **_: Any) -> float:
+    """The loss where any change of the data makes outputs that could not come from the other dataset."""
+    return math.inf if first != second else 0.0

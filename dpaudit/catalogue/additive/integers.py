@@ -9,10 +9,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
-from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY, unbounded
+from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, doubled, pure
+from dpaudit.catalogue.promises import EPSILON, doubled, pure, unbounded
 
 GRS = "Ghosh, Roughgarden & Sundararajan 2009, Universally utility-maximizing privacy mechanisms"
 

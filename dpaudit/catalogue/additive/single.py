@@ -9,11 +9,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, DMNS, HAGHTALAB, ROOM, SARKAR, SENSITIVITY, unbounded
+from dpaudit.catalogue.additive.shared import BASSI, DMNS, HAGHTALAB, ROOM, SARKAR, SENSITIVITY
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
-from dpaudit.catalogue.promises import EPSILON, doubled, pure
+from dpaudit.catalogue.promises import EPSILON, doubled, pure, unbounded
 from dpaudit.losses.laplace import centred_loss, clamped_loss
 
 SEEDS = 64  # of the generator that has too few of them

@@ -22,23 +22,15 @@ def _lead(data: Values, middle: int) -> int:
     return sum(1 if value < middle else -1 for value in data)
 
 
-def _noisy_bisection(data: Values, rng: Rng, epsilon: float, steps: int) -> tuple[float, ...]:
-    low, high, answers = 0, 2**steps, []
-    for _ in range(steps):
-        middle = (low + high) // 2
-        answer = _lead(data, middle) + rng.laplace(scale=steps / epsilon)
-        answers.append(answer)
-        low, high = (low, middle) if answer > 0.0 else (middle, high)
-    return tuple(answers)
-
-
-def _turn_by_truth(data: Values, rng: Rng, epsilon: float, steps: int) -> tuple[float, ...]:
+def _noisy_bisection(
+    data: Values, rng: Rng, epsilon: float, steps: int, *, by_truth: bool = False
+) -> tuple[float, ...]:
     low, high, answers = 0, 2**steps, []
     for _ in range(steps):
         middle = (low + high) // 2
         lead = _lead(data, middle)
         answers.append(lead + rng.laplace(scale=steps / epsilon))
-        low, high = (low, middle) if lead > 0 else (middle, high)
+        low, high = (low, middle) if (lead if by_truth else answers[-1]) > 0.0 else (middle, high)
     return tuple(answers)
 
 
@@ -167,7 +159,9 @@ noisy_bisection = Entry(
         title="Bisection that turns by the answer without noise",
         reason="the next question gives away an exact comparison: the answers that follow are to other questions",
         formula="as the bisection, but the true answer decides which half is kept; the noisy answers are published",
-        code=Code(_turn_by_truth, partial(_bisection_runs, by_truth=True), _turn_by_truth_loss),
+        code=Code(
+            partial(_noisy_bisection, by_truth=True), partial(_bisection_runs, by_truth=True), _turn_by_truth_loss
+        ),
         default_pair=([3, 4], [0, 3, 4]),
     ),
     Twin(

@@ -10,10 +10,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.additive.shared import approximate
+from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import pure
-from dpaudit.claims import ApproximateDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
 
@@ -35,21 +35,21 @@ def _noisy(data: Counts, runs: int, rng: Rng, scales: list[float]) -> Reals:
     return noisy.T
 
 
+def _scaled(scales: Callable[..., list[float]], loss: Loss) -> Code:
+    """Noise on every count, with a scale of its own."""
+
+    def program(data: Counts, rng: Rng, **given: float) -> tuple[float, ...]:
+        return tuple(count + rng.laplace(scale=scale) for count, scale in zip(data, scales(data, **given), strict=True))
+
+    return Code(program, lambda data, runs, rng, **given: _noisy(data, runs, rng, scales(data, **given)), loss)
+
+
 # --- the budget divided by the number of counts ---------------------------------------------------------------
-
-
-def _composed_counts(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    each = epsilon / len(data)
-    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
 
 
 def _noise_reused(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
     noise = rng.laplace(scale=len(data) / epsilon)
     return tuple(count + noise for count in data)
-
-
-def _composed_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Reals:
-    return _noisy(data, runs, rng, [len(data) / epsilon] * len(data))
 
 
 def _noise_reused_runs(data: Counts, runs: int, rng: Rng, epsilon: float) -> Reals:
@@ -75,7 +75,7 @@ composed_counts = Entry(
     ),
     formula="each of the k counts plus its own draw of Lap(k / epsilon)",
     neighbours=NEIGHBOURS,
-    code=Code(_composed_counts, _composed_runs, _composed_loss),
+    code=_scaled(lambda data, epsilon: [len(data) / epsilon] * len(data), _composed_loss),
     parameters=(EPSILON,),
     promise=pure,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
@@ -94,22 +94,8 @@ composed_counts = Entry(
 # --- the same with a delta: the budget divided by about the root of k -----------------------------------------
 
 
-def _advanced_counts(data: Counts, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
-    each = epsilon / math.sqrt(2.0 * len(data) * math.log(1.0 / delta))
-    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
-
-
-def _logarithm_left_out(data: Counts, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
-    each = epsilon / math.sqrt(len(data))
-    return tuple(count + rng.laplace(scale=1.0 / each) for count in data)
-
-
 def _each(k: int, epsilon: float, delta: float, logarithm: bool) -> float:
     return epsilon / math.sqrt(2.0 * k * math.log(1.0 / delta) if logarithm else k)
-
-
-def _advanced_runs(data: Counts, runs: int, rng: Rng, epsilon: float, delta: float, *, logarithm: bool = True) -> Reals:
-    return _noisy(data, runs, rng, [1.0 / _each(len(data), epsilon, delta, logarithm)] * len(data))
 
 
 def _advanced_loss(first: Counts, second: Counts, epsilon: float, delta: float, *, logarithm: bool = True) -> float:
@@ -123,8 +109,11 @@ def _advanced_loss(first: Counts, second: Counts, epsilon: float, delta: float, 
     return laplace_epsilon(int(np.count_nonzero(moves)), each, delta)
 
 
-def _approximate(epsilon: float, delta: float) -> ApproximateDP:
-    return ApproximateDP(epsilon, delta)
+def _advanced(*, logarithm: bool) -> Code:
+    def scales(data: Counts, epsilon: float, delta: float) -> list[float]:
+        return [1.0 / _each(len(data), epsilon, delta, logarithm)] * len(data)
+
+    return _scaled(scales, partial(_advanced_loss, logarithm=logarithm))
 
 
 def _moderate(name: str, value: object, *, most: float) -> float:
@@ -145,12 +134,12 @@ advanced_counts = Entry(
     ),
     formula="each of the k counts plus its own draw of Lap(sqrt(2 k ln(1 / delta)) / epsilon)",
     neighbours=NEIGHBOURS,
-    code=Code(_advanced_counts, _advanced_runs, _advanced_loss),
+    code=_advanced(logarithm=True),
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim; the rule is true of moderate ones", partial(_moderate, most=5.0)),
         Parameter("delta", 0.01, "probability", "the additive part of the claim", partial(_moderate, most=0.1)),
     ),
-    promise=_approximate,
+    promise=approximate,
     default_pair=([10] * 8, [9] * 8),
 ).with_twins(
     Twin(
@@ -161,22 +150,12 @@ advanced_counts = Entry(
             "0.01 and 5 at 1e-6"
         ),
         formula="each of the k counts plus its own draw of Lap(sqrt(k) / epsilon), claimed with the delta",
-        code=Code(
-            _logarithm_left_out, partial(_advanced_runs, logarithm=False), partial(_advanced_loss, logarithm=False)
-        ),
+        code=_advanced(logarithm=False),
     ),
 )
 
 
 # --- shares of different size, for releases whose number is not known beforehand -------------------------------
-
-
-def _halving_budget(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    return tuple(count + rng.laplace(scale=2.0**i / epsilon) for i, count in enumerate(data, start=1))
-
-
-def _harmonic_shares(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    return tuple(count + rng.laplace(scale=(i + 1) / epsilon) for i, count in enumerate(data, start=1))
 
 
 def _halves(release: int) -> float:
@@ -187,13 +166,16 @@ def _harmonic(release: int) -> float:
     return 1.0 / (release + 2)
 
 
-def _shared_runs(data: Counts, runs: int, rng: Rng, epsilon: float, *, share: Shares = _halves) -> Reals:
-    return _noisy(data, runs, rng, [1.0 / (epsilon * share(i)) for i in range(len(data))])
-
-
 def _shared_loss(first: Counts, second: Counts, epsilon: float, *, share: Shares = _halves) -> float:
     moves = zip(first, second, strict=True)
     return epsilon * math.fsum(share(i) * abs(p - q) for i, (p, q) in enumerate(moves))
+
+
+def _shared(share: Shares) -> Code:
+    def scales(data: Counts, epsilon: float) -> list[float]:
+        return [1.0 / (epsilon * share(i)) for i in range(len(data))]
+
+    return _scaled(scales, partial(_shared_loss, share=share))
 
 
 halving_budget = Entry(
@@ -203,7 +185,7 @@ halving_budget = Entry(
     source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS),
     formula="count i = 1, 2, ... plus a draw of Lap(2^i / epsilon)",
     neighbours=NEIGHBOURS,
-    code=Code(_halving_budget, _shared_runs, _shared_loss),
+    code=_shared(_halves),
     parameters=(EPSILON,),
     promise=pure,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
@@ -213,7 +195,7 @@ halving_budget = Entry(
         title="Noisy counts without end, with shares of 1/2, 1/3, 1/4, ...",
         reason="the shares fall, but their sum grows without end: above 1 from the third, above 1.8 with the eighth",
         formula="count i = 1, 2, ... plus a draw of Lap((i + 1) / epsilon)",
-        code=Code(_harmonic_shares, partial(_shared_runs, share=_harmonic), partial(_shared_loss, share=_harmonic)),
+        code=_shared(_harmonic),
         default_pair=([10] * 8, [9] * 8),
     ),
 )
@@ -222,13 +204,8 @@ halving_budget = Entry(
 # --- one count released k times, of which the mean is published ------------------------------------------------
 
 
-def _averaged_count(data: int, rng: Rng, epsilon: float, k: int) -> float:
-    releases = [data + rng.laplace(scale=k / epsilon) for _ in range(k)]
-    return sum(releases) / k
-
-
-def _each_at_full_budget(data: int, rng: Rng, epsilon: float, k: int) -> float:
-    releases = [data + rng.laplace(scale=1.0 / epsilon) for _ in range(k)]
+def _averaged_count(data: int, rng: Rng, epsilon: float, k: int, *, divided: bool = True) -> float:
+    releases = [data + rng.laplace(scale=(k if divided else 1.0) / epsilon) for _ in range(k)]
     return sum(releases) / k
 
 
@@ -280,7 +257,7 @@ averaged_count = Entry(
         title="The mean of k releases, each at the whole budget",
         reason="averaging takes the noise away again, and far out the mean loses all of the k epsilon that were spent",
         formula="the mean of k releases, each the count plus its own draw of Lap(1 / epsilon)",
-        code=Code(_each_at_full_budget, partial(_averaged_runs, divided=False), partial(_averaged_loss, divided=False)),
+        code=Code(_averaged_count, _averaged_runs, _averaged_loss).given(divided=False),
     ),
     Twin(
         name="answer_kept",

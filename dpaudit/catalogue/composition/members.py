@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, centred, centred_each, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
 Members = list[list[int]]
@@ -41,14 +41,6 @@ def _parallel_counts(data: Members, rng: Rng, epsilon: float, parts: int) -> tup
     return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in counts)
 
 
-def _parts_overlap(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
-    counts = [0] * parts
-    for belongs in data:
-        for part in belongs:
-            counts[part] += 1
-    return tuple(count + rng.laplace(scale=1.0 / epsilon) for count in counts)
-
-
 def _exact_total(data: Members, rng: Rng, epsilon: float, parts: int) -> tuple[float, ...]:
     return (float(len(data)), *_parallel_counts(data, rng, epsilon, parts))
 
@@ -58,13 +50,9 @@ def _total_of_noisy(data: Members, rng: Rng, epsilon: float, parts: int) -> tupl
     return (sum(noisy), *noisy)
 
 
-def _members(data: Members, parts: int, overlap: bool = False) -> Reals:
+def _members(data: Members, parts: int, overlap: bool = False, **_: float) -> Reals:
     counted = [part for belongs in data for part in (belongs if overlap else belongs[:1])]
     return np.bincount(counted, minlength=parts).astype(float)
-
-
-def _parallel_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int, *, overlap: bool = False) -> Reals:
-    return _noisy(_members(data, parts, overlap), runs, rng, 1.0 / epsilon).T
 
 
 def _exact_total_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Reals:
@@ -85,6 +73,11 @@ def _exact_total_loss(first: Members, second: Members, epsilon: float, parts: in
     return math.inf if len(first) != len(second) else _parallel_loss(first, second, epsilon, parts)
 
 
+def _parallel(*, overlap: bool) -> Code:
+    loss = partial(_parallel_loss, overlap=overlap)
+    return centred_each(partial(_members, overlap=overlap), lambda data, epsilon, parts: 1.0 / epsilon, loss=loss)
+
+
 parallel_counts = Entry(
     module=ROOM,
     name="parallel_counts",
@@ -95,7 +88,7 @@ parallel_counts = Entry(
     ),
     formula="each member counts in the first part on his list; every count plus its own draw of Lap(1 / epsilon)",
     neighbours="lists of members, one of them added or removed; a member is the list of the parts he belongs to",
-    code=Code(_parallel_counts, _parallel_runs, _parallel_loss),
+    code=_parallel(overlap=False),
     parameters=(EPSILON, Parameter("parts", 3, "parts", "how many there are", partial(validate.whole, least=1))),
     promise=pure_if_added_or_removed,
     default_pair=([[0], [1], [2], [0, 1]], [[0], [1], [2]]),
@@ -105,7 +98,7 @@ parallel_counts = Entry(
         title="Parallel composition claimed for parts that overlap",
         reason="a member of two parts moves two counts, and each of them costs epsilon",
         formula="each member counts in every part on his list; every count plus its own draw of Lap(1 / epsilon)",
-        code=Code(_parts_overlap, partial(_parallel_runs, overlap=True), partial(_parallel_loss, overlap=True)),
+        code=_parallel(overlap=True),
     ),
     Twin(
         name="exact_total",
@@ -128,22 +121,14 @@ parallel_counts = Entry(
 # --- group privacy: a household is one step of the claim -------------------------------------------------------
 
 
-def _group_count(data: list[int], rng: Rng, epsilon: float, size: int) -> float:
-    people = sum(min(household, size) for household in data)
-    return people + rng.laplace(scale=size / epsilon)
-
-
-def _noise_of_one_person(data: list[int], rng: Rng, epsilon: float, size: int) -> float:
-    people = sum(min(household, size) for household in data)
-    return people + rng.laplace(scale=1.0 / epsilon)
-
-
-def _size_not_enforced(data: list[int], rng: Rng, epsilon: float, size: int) -> float:
-    return sum(data) + rng.laplace(scale=size / epsilon)
-
-
 def _people(data: list[int], size: int, enforced: bool) -> float:
     return float(sum(min(household, size) if enforced else household for household in data))
+
+
+def _group_count(
+    data: list[int], rng: Rng, epsilon: float, size: int, *, grouped: bool = True, enforced: bool = True
+) -> float:
+    return _people(data, size, enforced) + rng.laplace(scale=(size if grouped else 1.0) / epsilon)
 
 
 def _group_runs(
@@ -181,14 +166,14 @@ group_count = Entry(
         title="A count that protects one person, claimed for households",
         reason="epsilon-DP for one person is no more than k epsilon-DP for a group of k",
         formula="the number of people, at most `size` of each household, plus one draw of Lap(1 / epsilon)",
-        code=Code(_noise_of_one_person, partial(_group_runs, grouped=False), partial(_group_loss, grouped=False)),
+        code=Code(_group_count, _group_runs, _group_loss).given(grouped=False),
     ),
     Twin(
         name="size_not_enforced",
         title="A count for households of limited size, with the limit taken on trust",
         reason="nothing cuts a larger household down to the size that the noise was made for",
         formula="the number of people, all of each household, plus one draw of Lap(size / epsilon)",
-        code=Code(_size_not_enforced, partial(_group_runs, enforced=False), partial(_group_loss, enforced=False)),
+        code=Code(_group_count, _group_runs, _group_loss).given(enforced=False),
         default_pair=([2, 1, 7], [2, 1]),
     ),
 )
@@ -197,34 +182,17 @@ group_count = Entry(
 # --- replace-one against remove-one ---------------------------------------------------------------------------
 
 
-def _replaced_histogram(data: list[int], rng: Rng, epsilon: float, bins: int) -> tuple[float, ...]:
-    return tuple(data.count(value) + rng.laplace(scale=2.0 / epsilon) for value in range(bins))
-
-
-def _noise_for_removal(data: list[int], rng: Rng, epsilon: float, bins: int) -> tuple[float, ...]:
-    return tuple(data.count(value) + rng.laplace(scale=1.0 / epsilon) for value in range(bins))
-
-
-def _one_bin(data: list[int], rng: Rng, epsilon: float, bins: int) -> float:
-    return data.count(0) + rng.laplace(scale=1.0 / epsilon)
-
-
-def _histogram(data: list[int], bins: int) -> Reals:
+def _histogram(data: list[int], bins: int, **_: float) -> Reals:
     return np.bincount(data, minlength=bins).astype(float)
-
-
-def _histogram_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int, *, moved: float = 2.0) -> Reals:
-    return _noisy(_histogram(data, bins), runs, rng, moved / epsilon).T
 
 
 def _histogram_loss(first: list[int], second: list[int], epsilon: float, bins: int, *, moved: float = 2.0) -> float:
     return epsilon * _l1(_histogram(first, bins), _histogram(second, bins)) / moved
 
 
-def _one_bin_runs(data: list[int], runs: int, rng: Rng, epsilon: float, bins: int) -> Reals:
-    noisy = laplace(rng, 1.0 / epsilon, runs)
-    noisy += data.count(0)
-    return noisy
+def _bins(moved: float) -> Code:
+    loss = partial(_histogram_loss, moved=moved)
+    return centred_each(_histogram, lambda data, epsilon, bins: moved / epsilon, loss=loss)
 
 
 def _one_bin_loss(first: list[int], second: list[int], epsilon: float, bins: int) -> float:
@@ -238,7 +206,7 @@ replaced_histogram = Entry(
     source=Source(f"{SARKAR}, 'Hiding values'", f"{BOOK}, section 3.3; Kifer & Machanavajjhala 2011 (bounded DP)"),
     formula="the number of records of each value plus its own draw of Lap(2 / epsilon)",
     neighbours="lists of values in 0, ..., bins - 1, one of them replaced by another",
-    code=Code(_replaced_histogram, _histogram_runs, _histogram_loss),
+    code=_bins(2.0),
     parameters=(EPSILON, Parameter("bins", 3, "values", "how many there are", partial(validate.whole, least=1))),
     promise=pure_if_replaced,
     default_pair=([0, 0, 1, 2], [0, 1, 1, 2]),
@@ -248,14 +216,14 @@ replaced_histogram = Entry(
         title="A histogram with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced leaves one bin and enters another: two counts move, each at epsilon",
         formula="the number of records of each value plus its own draw of Lap(1 / epsilon)",
-        code=Code(_noise_for_removal, partial(_histogram_runs, moved=1.0), partial(_histogram_loss, moved=1.0)),
+        code=_bins(1.0),
     ),
     Twin(
         name="one_bin",
         title="One count with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced moves a single count by at most 1, so here nothing is to be doubled",
         formula="the number of records of value 0 plus one draw of Lap(1 / epsilon)",
-        code=Code(_one_bin, _one_bin_runs, _one_bin_loss),
+        code=centred(lambda data, **_: data.count(0), lambda data, epsilon, bins: 1.0 / epsilon, loss=_one_bin_loss),
         broken=False,
     ),
 )

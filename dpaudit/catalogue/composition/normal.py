@@ -14,18 +14,13 @@ from dpaudit.catalogue.noise import Rng
 from dpaudit.claims import GaussianDP
 
 
-def _composed_gaussians(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
-    sigma = math.sqrt(len(data)) / mu
+def _composed_gaussians(data: list[float], rng: Rng, mu: float, *, power: float = 0.5) -> tuple[float, ...]:
+    sigma = math.pow(len(data), power) / mu
     return tuple(answer + rng.normal(scale=sigma) for answer in data)
 
 
 def _sigma_of_one(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
     return tuple(answer + rng.normal(scale=1.0 / mu) for answer in data)
-
-
-def _sigma_times_k(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
-    sigma = len(data) / mu
-    return tuple(answer + rng.normal(scale=sigma) for answer in data)
 
 
 def _gaussian_runs(data: list[float], runs: int, rng: Rng, mu: float, *, power: float = 0.5) -> Reals:
@@ -66,7 +61,7 @@ composed_gaussians = Entry(
         title="k releases with normal noise, the budget divided as for epsilon",
         reason="mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed",
         formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu",
-        code=Code(_sigma_times_k, partial(_gaussian_runs, power=1.0), partial(_gaussian_loss, power=1.0)),
+        code=Code(_composed_gaussians, _gaussian_runs, _gaussian_loss).given(power=1.0),
         broken=False,
     ),
 )

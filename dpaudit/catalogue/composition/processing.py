@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.promises import EPSILON, pure, unbounded
 from dpaudit.losses.discrete import largest_log_ratio
 
 ROOM = "dpaudit.catalogue.composition"
@@ -81,10 +81,6 @@ def _drawn_again_loss(first: int, second: int, epsilon: float) -> float:
     return epsilon * abs(first - second) + math.log(kept[1] / kept[0])
 
 
-def _draws_counted_loss(first: int, second: int, epsilon: float) -> float:
-    return math.inf if first != second else 0.0
-
-
 nonnegative_count = Entry(
     module=ROOM,
     name="nonnegative_count",
@@ -112,7 +108,7 @@ nonnegative_count = Entry(
         title="A noisy count, drawn again until it is not negative, with the number of draws",
         reason="each draw that was thrown away tells that the count is small, and there is no end to their number",
         formula="as drawn again, and beside it how many draws there were",
-        code=Code(_draws_counted, _draws_counted_runs, _draws_counted_loss),
+        code=Code(_draws_counted, _draws_counted_runs, unbounded),
     ),
 )
 
@@ -134,10 +130,15 @@ def _suppressed_by_truth(data: int, rng: Rng, epsilon: float, least: int) -> int
     return round(data + rng.laplace(scale=1.0 / epsilon)) if data >= least else 0
 
 
-def _rounded_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> npt.NDArray[np.int64]:
+def _whole(data: int, runs: int, rng: Rng, epsilon: float) -> Integers:
     noise = laplace(rng, 1.0 / epsilon, runs)
     noisy = np.rint(noise, out=noise).astype(np.int64)
     noisy += data
+    return noisy
+
+
+def _rounded_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> Integers:
+    noisy = _whole(data, runs, rng, epsilon)
     noisy[noisy < least] = 0
     return noisy
 
@@ -149,13 +150,8 @@ def _rounded_to_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least
     return noisy
 
 
-def _suppressed_by_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> npt.NDArray[np.int64]:
-    if data < least:
-        return np.zeros(runs, np.int64)
-    noise = laplace(rng, 1.0 / epsilon, runs)
-    noisy = np.rint(noise, out=noise).astype(np.int64)
-    noisy += data
-    return noisy
+def _suppressed_by_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> Integers:
+    return np.zeros(runs, np.int64) if data < least else _whole(data, runs, rng, epsilon)
 
 
 def _rounded_loss(first: int, second: int, epsilon: float, least: int) -> float:

@@ -104,23 +104,14 @@ repeated_response = Entry(
 # --- approximate responses: now and then one gives the bit away -----------------------------------------------
 
 
-def _leaky_responses(data: int, rng: Rng, epsilon: float, delta: float, k: int) -> tuple[int, ...]:
+def _leaky_responses(
+    data: int, rng: Rng, epsilon: float, delta: float, k: int, *, divided: bool = True
+) -> tuple[int, ...]:
     keep = 1.0 / (1.0 + math.exp(-epsilon / k))
     transcript = []
     for _ in range(k):
-        if rng.random() < delta / k:
+        if rng.random() < (delta / k if divided else delta):
             transcript.append(2 + data)  # 2 and 3 are sure answers
-        else:
-            transcript.append(data if rng.random() < keep else 1 - data)
-    return tuple(transcript)
-
-
-def _delta_not_divided(data: int, rng: Rng, epsilon: float, delta: float, k: int) -> tuple[int, ...]:
-    keep = 1.0 / (1.0 + math.exp(-epsilon / k))
-    transcript = []
-    for _ in range(k):
-        if rng.random() < delta:
-            transcript.append(2 + data)
         else:
             transcript.append(data if rng.random() < keep else 1 - data)
     return tuple(transcript)
@@ -174,6 +165,6 @@ leaky_responses = Entry(
             "which is more than delta, and no epsilon makes up for it"
         ),
         formula="k times: with probability delta a sure answer, otherwise a randomised response with epsilon / k",
-        code=Code(_delta_not_divided, partial(_leaky_runs, divided=False), partial(_leaky_loss, divided=False)),
+        code=Code(_leaky_responses, _leaky_runs, _leaky_loss).given(divided=False),
     ),
 )

@@ -11,6 +11,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.promises import unbounded
 from dpaudit.claims import PureDP, Relation
 
 
@@ -35,15 +36,11 @@ def _size_published(data: int, rng: Rng, epsilon: float, rate: float, k: int) ->
     return tuple(releases)
 
 
-def _sampled_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Reals:
+def _sampled_runs(
+    data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int, *, samples: int | None = None
+) -> Reals:
     noisy = laplace(rng, 1.0 / epsilon, k * runs).reshape(k, runs)
-    noisy += rng.binomial(data, rate, (k, runs))
-    return noisy.T
-
-
-def _one_sample_runs(data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int) -> Reals:
-    noisy = laplace(rng, 1.0 / epsilon, k * runs).reshape(k, runs)
-    noisy += rng.binomial(data, rate, runs)
+    noisy += rng.binomial(data, rate, (samples or k, runs))
     return noisy.T
 
 
@@ -64,10 +61,6 @@ def _sampled_loss(first: int, second: int, epsilon: float, rate: float, k: int) 
 def _one_sample_loss(first: int, second: int, epsilon: float, rate: float, k: int) -> float:
     """Who is in the sample is in all k releases: e^(k epsilon) in place of e^epsilon, once."""
     return abs(first - second) * math.log1p(rate * math.expm1(k * epsilon))
-
-
-def _size_published_loss(first: int, second: int, epsilon: float, rate: float, k: int) -> float:
-    return math.inf if first != second else 0.0
 
 
 def _amplified(epsilon: float, rate: float, k: int) -> PureDP:
@@ -105,13 +98,13 @@ sampled_counts = Entry(
             "ln(1 + rate (e^(k epsilon) - 1)), which is more than k times that of one"
         ),
         formula="one sample, drawn once; then k times its size plus a draw of Lap(1 / epsilon); the claim is as above",
-        code=Code(_one_sample, _one_sample_runs, _one_sample_loss),
+        code=Code(_one_sample, partial(_sampled_runs, samples=1), _one_sample_loss),
     ),
     Twin(
         name="size_published",
         title="k noisy counts of samples whose size is published",
         reason="a sample of everyone is larger than any of one person less, and its size has no noise",
         formula="k times: the exact size of the sample, and the same size plus one draw of Lap(1 / epsilon)",
-        code=Code(_size_published, _size_published_runs, _size_published_loss),
+        code=Code(_size_published, _size_published_runs, unbounded),
     ),
 )

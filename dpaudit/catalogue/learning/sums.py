@@ -71,13 +71,13 @@ def _law_of_data(data: Data, epsilon: float) -> Law:
 def _sums(data: Data, rng: Rng, epsilon: float, *, law: Any = _law) -> tuple[float, ...]:
     sums, scales = law(data, epsilon)
     return tuple(
-        value + (rng.laplace(scale=scale) if scale else 0.0) for value, scale in zip(sums, scales, strict=True)
+        float(value) + (rng.laplace(scale=scale) if scale else 0.0) for value, scale in zip(sums, scales, strict=True)
     )
 
 
 def _one_draw(data: Data, rng: Rng, epsilon: float) -> tuple[float, ...]:
     noise = rng.laplace(scale=SUMS / epsilon)
-    return tuple(value + noise for value in _law(data, epsilon)[0])
+    return tuple(float(value) + noise for value in _law(data, epsilon)[0])
 
 
 def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, law: Any = _law, shared: bool = False) -> Reals:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from dpaudit import validate
 from dpaudit.arrays import Bits
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.promises import unbounded
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.discrete import largest_log_ratio
 
@@ -35,16 +37,6 @@ def _keeping(keep: float) -> PureDP:
 
 def _randomised_response_loss(first: int, second: int, keep: float) -> float:
     return 0.0 if first == second else abs(math.log(keep / (1.0 - keep)))
-
-
-def _flipped(data: int, rng: Rng, keep: float) -> int:
-    if rng.random() < keep:
-        return 1 - data
-    return data
-
-
-def _flipped_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
-    return _randomised_response_runs(1 - data, runs, rng, keep)
 
 
 def _applied_twice(data: int, rng: Rng, keep: float) -> int:
@@ -78,14 +70,6 @@ def _fair_coin(data: int, rng: Rng, keep: float) -> int:
     return int(rng.integers(2))
 
 
-def _fair_coin_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
-    return _randomised_response_runs(data, runs, rng, (1.0 + keep) / 2.0)
-
-
-def _fair_coin_loss(first: int, second: int, keep: float) -> float:
-    return _randomised_response_loss(first, second, (1.0 + keep) / 2.0)
-
-
 def _one_sided(data: int, rng: Rng, keep: float) -> int:
     if data == 1 and rng.random() >= keep:
         return 0
@@ -94,10 +78,6 @@ def _one_sided(data: int, rng: Rng, keep: float) -> int:
 
 def _one_sided_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
     return ((rng.random(runs) < keep) & (data == 1)).astype(np.int8)
-
-
-def _one_sided_loss(first: int, second: int, keep: float) -> float:
-    return 0.0 if first == second else math.inf
 
 
 randomised_response = Entry(
@@ -117,7 +97,7 @@ randomised_response = Entry(
         title="Randomised response with the reported bit flipped",
         reason="0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong",
         formula="the other bit with probability `keep`, otherwise the bit",
-        code=Code(_flipped, _flipped_runs, _randomised_response_loss),
+        on=lambda data, keep: 1 - data,
         broken=False,
     ),
     Twin(
@@ -140,14 +120,15 @@ randomised_response = Entry(
         title="Randomised response that answers by a fair coin instead of lying",
         reason="the coin tells the truth half the time: kept with probability (1 + keep) / 2, claimed for `keep`",
         formula="the bit with probability `keep`, otherwise a fair coin",
-        code=Code(_fair_coin, _fair_coin_runs, _fair_coin_loss),
+        code=Code(_fair_coin),
+        at=lambda data, keep: {"keep": (1.0 + keep) / 2.0},
     ),
     Twin(
         name="one_sided",
         title="Randomised response that lies for the value 1 only",
         reason="whoever has 0 never reports 1, so a report of 1 is the truth for certain",
         formula="0 if the bit is 0; if it is 1, the bit with probability `keep`, otherwise 0",
-        code=Code(_one_sided, _one_sided_runs, _one_sided_loss),
+        code=Code(_one_sided, _one_sided_runs, unbounded),
     ),
 )
 
@@ -163,12 +144,6 @@ def _slope(epsilon: float) -> float:
     return math.tanh(epsilon / 2.0)  # (e^epsilon - 1) / (e^epsilon + 1)
 
 
-def _one_bit_mean(data: float, rng: Rng, epsilon: float) -> int:
-    value = min(max(data, -1.0), 1.0)
-    slope = (math.exp(epsilon) - 1.0) / (math.exp(epsilon) + 1.0)
-    return int(rng.random() < (1.0 + slope * value) / 2.0)
-
-
 def _chance(data: float, epsilon: float) -> float:
     return (1.0 + _slope(epsilon) * min(max(data, -1.0), 1.0)) / 2.0
 
@@ -182,38 +157,17 @@ def _ratio(first: float, second: float) -> float:
     return largest_log_ratio(*(np.clip([chance, 1.0 - chance], 0.0, 1.0) for chance in (first, second)))
 
 
-def _one_bit_mean_runs(data: float, runs: int, rng: Rng, epsilon: float) -> Bits:
-    return _told(_chance(data, epsilon), runs, rng)
+def _bit(chance: Callable[[float, float], float]) -> Code:
+    """A bit that is 1 with a probability made from the number and epsilon."""
 
+    def program(data: float, rng: Rng, epsilon: float) -> int:
+        return int(rng.random() < chance(data, epsilon))
 
-def _one_bit_mean_loss(first: float, second: float, epsilon: float) -> float:
-    return _ratio(_chance(first, epsilon), _chance(second, epsilon))
-
-
-def _full_slope(data: float, rng: Rng, epsilon: float) -> int:
-    value = min(max(data, -1.0), 1.0)
-    return int(rng.random() < (1.0 + value) / 2.0)
-
-
-def _full_slope_runs(data: float, runs: int, rng: Rng, epsilon: float) -> Bits:
-    return _told(_chance(data, math.inf), runs, rng)
-
-
-def _full_slope_loss(first: float, second: float, epsilon: float) -> float:
-    return _ratio(_chance(first, math.inf), _chance(second, math.inf))
-
-
-def _not_clipped(data: float, rng: Rng, epsilon: float) -> int:
-    slope = (math.exp(epsilon) - 1.0) / (math.exp(epsilon) + 1.0)
-    return int(rng.random() < (1.0 + slope * data) / 2.0)
-
-
-def _not_clipped_runs(data: float, runs: int, rng: Rng, epsilon: float) -> Bits:
-    return _told((1.0 + _slope(epsilon) * data) / 2.0, runs, rng)
-
-
-def _not_clipped_loss(first: float, second: float, epsilon: float) -> float:
-    return _ratio(*((1.0 + _slope(epsilon) * data) / 2.0 for data in (first, second)))
+    return Code(
+        program,
+        lambda data, runs, rng, epsilon: _told(chance(data, epsilon), runs, rng),
+        lambda first, second, epsilon: _ratio(chance(first, epsilon), chance(second, epsilon)),
+    )
 
 
 one_bit_mean = Entry(
@@ -223,7 +177,7 @@ one_bit_mean = Entry(
     source=Source(None, "Duchi, Jordan & Wainwright 2013, Local privacy and statistical minimax rates"),
     formula="1 with probability (1 + t x) / 2, t = (e^epsilon - 1) / (e^epsilon + 1), x the number clipped to [-1, 1]",
     neighbours="any two numbers",
-    code=Code(_one_bit_mean, _one_bit_mean_runs, _one_bit_mean_loss),
+    code=_bit(_chance),
     parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
     promise=_pure,
     default_pair=(0.8, -1.0),
@@ -233,14 +187,14 @@ one_bit_mean = Entry(
         title="A number as one bit, 1 with probability (1 + x) / 2",
         reason="at x = -1 and x = 1 the bit is not random at all: rounding at random is not enough",
         formula="1 with probability (1 + x) / 2, x the number clipped to [-1, 1]",
-        code=Code(_full_slope, _full_slope_runs, _full_slope_loss),
+        code=_bit(lambda data, epsilon: _chance(data, math.inf)),
     ),
     Twin(
         name="not_clipped",
         title="A number as one bit, without clipping it first",
         reason="beyond (e^epsilon + 1) / (e^epsilon - 1) the probability passes 0 or 1, and the bit is certain",
         formula="1 with probability (1 + t x) / 2, or 0 or 1 where that lies outside [0, 1]; x as it is",
-        code=Code(_not_clipped, _not_clipped_runs, _not_clipped_loss),
+        code=_bit(lambda data, epsilon: (1.0 + _slope(epsilon) * data) / 2.0),
         default_pair=(3.0, 0.0),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -85,14 +86,6 @@ def _half_f(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Report:
     return tuple(int(rng.integers(2)) if rng.random() < f / 2.0 else bit for bit in code)
 
 
-def _half_f_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
-    return _rappor_one_time_runs(data, runs, rng, f / 2.0, bits, hashes)
-
-
-def _half_f_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
-    return _rappor_one_time_loss(first, second, f / 2.0, bits, hashes)
-
-
 def _only_set_bits(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Report:
     return tuple(_permanent(1, rng, f) if bit else 0 for bit in filter_of(data, bits, hashes))
 
@@ -122,7 +115,8 @@ rappor_one_time = Entry(
         title="One-time RAPPOR that replaces a bit with probability f / 2",
         reason="f / 2 is the probability of a 1 and again of a 0: with f / 2 in all the bits are kept too often",
         formula="each bit of the filter: a fair coin with probability f / 2, otherwise as it is",
-        code=Code(_half_f, _half_f_runs, _half_f_loss),
+        code=Code(_half_f),
+        at=lambda data, f, **_: {"f": f / 2.0},
     ),
     Twin(
         name="only_set_bits",
@@ -200,10 +194,8 @@ def _memo_lost_runs(
     return _told(filter_of(data, bits, hashes) * reports, runs, rng, *_one_report(f, q, p)).T
 
 
-def _memo_lost_loss(
-    first: int, second: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int
-) -> float:
-    return reports * _rappor_loss(first, second, f, bits, hashes, q, p, 1)
+def _memo_lost_loss(first: int, second: int, reports: int, **given: Any) -> float:
+    return reports * _rappor_loss(first, second, reports=1, **given)
 
 
 def _no_permanent_step(
@@ -219,28 +211,12 @@ def _no_permanent_step_runs(
     return _told(filter_of(data, bits, hashes) * reports, runs, rng, q, p).T
 
 
-def _no_permanent_step_loss(
-    first: int, second: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int
-) -> float:
-    return _rappor_loss(first, second, 0.0, bits, hashes, q, p, reports)
+def _same_report_again(data: int, rng: Rng, reports: int, **given: Any) -> Report:
+    return _rappor(data, rng, reports=1, **given) * reports
 
 
-def _same_report_again(
-    data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
-) -> Report:
-    return _rappor(data, rng, f, bits, hashes, q, p, 1) * reports
-
-
-def _same_report_again_runs(
-    data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
-) -> Bits:
-    return np.tile(_rappor_runs(data, runs, rng, f, bits, hashes, q, p, 1), reports)
-
-
-def _same_report_again_loss(
-    first: int, second: int, f: float, bits: int, hashes: int, q: float, p: float, reports: int
-) -> float:
-    return _rappor_loss(first, second, f, bits, hashes, q, p, 1)
+def _same_report_again_runs(data: int, runs: int, rng: Rng, reports: int, **given: Any) -> Bits:
+    return np.tile(_rappor_runs(data, runs, rng, reports=1, **given), reports)
 
 
 rappor = Entry(
@@ -270,14 +246,16 @@ rappor = Entry(
         title="RAPPOR without the permanent step",
         reason="all reports start from the true filter: q and p bound what one report tells, not what many do",
         formula="in each report a bit is 1 with probability q where the filter has a 1, and p where it has a 0",
-        code=Code(_no_permanent_step, _no_permanent_step_runs, _no_permanent_step_loss),
+        code=Code(_no_permanent_step, _no_permanent_step_runs),
+        at=lambda data, **_: {"f": 0.0},
     ),
     Twin(
         name="same_report_again",
         title="RAPPOR that sends its first report again and again",
         reason="copies of one report tell what one report tells",
         formula="one report, drawn once, sent each time",
-        code=Code(_same_report_again, _same_report_again_runs, _same_report_again_loss),
+        code=Code(_same_report_again, _same_report_again_runs),
+        at=lambda data, **_: {"reports": 1},
         broken=False,
     ),
 )

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Bits, Reals
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Program, Source, Twin
 from dpaudit.catalogue.local.values import ROOM, VALUES, pure
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON
+from dpaudit.catalogue.promises import EPSILON, doubled
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.encoding import independent, one_hot, patterns
 
@@ -49,6 +49,16 @@ def _loss(first: int, second: int, epsilon: float, k: int, *, chances: Callable[
     return abs(math.log(one * (1.0 - zero) / ((1.0 - one) * zero))) if zero > 0.0 else math.inf
 
 
+def _bits(chances: Callable[[float], Chances], program: Program | None = None) -> Code:
+    """Independent bits, each 1 with one of two probabilities."""
+
+    def run(data: int, rng: Rng, epsilon: float, k: int) -> Report:
+        one, zero = chances(epsilon)
+        return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
+
+    return Code(program or run, partial(_runs, chances=chances), partial(_loss, chances=chances))
+
+
 def _symmetric(epsilon: float) -> Chances:
     keep = 1.0 / (1.0 + math.exp(-epsilon / 2.0))
     return keep, 1.0 - keep
@@ -56,10 +66,6 @@ def _symmetric(epsilon: float) -> Chances:
 
 def _optimised(epsilon: float) -> Chances:
     return 0.5, 1.0 / (1.0 + math.exp(epsilon))
-
-
-def _whole(epsilon: float) -> Chances:
-    return _symmetric(2.0 * epsilon)
 
 
 def _zeros_exact(epsilon: float) -> Chances:
@@ -79,12 +85,6 @@ def _likelier(epsilon: float) -> Chances:
 
 def _symmetric_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
     keep = math.exp(epsilon / 2.0) / (math.exp(epsilon / 2.0) + 1.0)
-    code = [int(value == data) for value in range(k)]
-    return tuple(bit if rng.random() < keep else 1 - bit for bit in code)
-
-
-def _budget_per_bit(data: int, rng: Rng, epsilon: float, k: int) -> Report:
-    keep = math.exp(epsilon) / (math.exp(epsilon) + 1.0)
     code = [int(value == data) for value in range(k)]
     return tuple(bit if rng.random() < keep else 1 - bit for bit in code)
 
@@ -172,7 +172,7 @@ symmetric_unary = Entry(
     source=Source(None, f"{WANG} (after Erlingsson, Pihur & Korolova 2014, RAPPOR, its basic form)"),
     formula="the k bits of the unary code, each kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
     neighbours="any two values",
-    code=Code(_symmetric_unary, partial(_runs, chances=_symmetric), partial(_loss, chances=_symmetric)),
+    code=_bits(_symmetric, _symmetric_unary),
     parameters=(EPSILON, VALUES),
     promise=pure,
     default_pair=(0, 3),
@@ -182,14 +182,14 @@ symmetric_unary = Entry(
         title="Unary encoding with the whole epsilon for each bit",
         reason="two bits of the code differ between two values, and each of them costs epsilon",
         formula="the k bits of the unary code, each kept with probability e^epsilon / (e^epsilon + 1)",
-        code=Code(_budget_per_bit, partial(_runs, chances=_whole), partial(_loss, chances=_whole)),
+        at=doubled,
     ),
     Twin(
         name="only_the_one",
         title="Unary encoding with noise on the bit that is 1 only",
         reason="a bit that is 0 is always reported as 0, so a 1 in the report is the truth for certain",
         formula="the unary code, its 1 kept with probability e^(epsilon / 2) / (e^(epsilon / 2) + 1)",
-        code=Code(_only_the_one, partial(_runs, chances=_zeros_exact), partial(_loss, chances=_zeros_exact)),
+        code=_bits(_zeros_exact, _only_the_one),
     ),
     Twin(
         name="one_coin",
@@ -224,16 +224,6 @@ def _optimised_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
     return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
 
 
-def _ones_likelier(data: int, rng: Rng, epsilon: float, k: int) -> Report:
-    one, zero = 0.75, 1.0 / (math.exp(epsilon) + 1.0)
-    return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
-
-
-def _chances_swapped(data: int, rng: Rng, epsilon: float, k: int) -> Report:
-    one, zero = math.exp(epsilon) / (math.exp(epsilon) + 1.0), 0.5
-    return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
-
-
 def _empty_redrawn(data: int, rng: Rng, epsilon: float, k: int) -> Report:
     while True:
         report = _optimised_unary(data, rng, epsilon, k)
@@ -258,7 +248,7 @@ optimised_unary = Entry(
     source=Source(None, WANG),
     formula="k bits: 1 with probability 1/2 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
     neighbours="any two values",
-    code=Code(_optimised_unary, partial(_runs, chances=_optimised), partial(_loss, chances=_optimised)),
+    code=_bits(_optimised, _optimised_unary),
     parameters=(EPSILON, VALUES),
     promise=pure,
     default_pair=(0, 3),
@@ -268,14 +258,14 @@ optimised_unary = Entry(
         title="Optimised unary encoding with the 1 kept more often",
         reason="the 1/2 is not free to choose: at 3/4 with the same 0s the ratio gains a factor of 3",
         formula="k bits: 1 with probability 3/4 where the unary code has its 1, 1 / (e^epsilon + 1) where it has a 0",
-        code=Code(_ones_likelier, partial(_runs, chances=_likelier), partial(_loss, chances=_likelier)),
+        code=_bits(_likelier),
     ),
     Twin(
         name="chances_swapped",
         title="Optimised unary encoding with the two kinds of bits exchanged",
         reason="the ratio is the same, epsilon; the estimates are much worse",
         formula="k bits: 1 with probability e^epsilon / (e^epsilon + 1) where the code has its 1, 1/2 where it has a 0",
-        code=Code(_chances_swapped, partial(_runs, chances=_swapped), partial(_loss, chances=_swapped)),
+        code=_bits(_swapped),
         broken=False,
     ),
     Twin(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Bits, Places
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.claims import PureDP, Relation
@@ -158,13 +159,6 @@ def _report(members: set[int], k: int) -> tuple[int, ...]:
     return tuple(int(value in members) for value in range(k))
 
 
-def _subset_selection(data: int, rng: Rng, epsilon: float, k: int, size: int) -> tuple[int, ...]:
-    others = rng.permutation([value for value in range(k) if value != data]).tolist()
-    if rng.random() < size * math.exp(epsilon) / (size * math.exp(epsilon) + k - size):
-        return _report({data, *others[: size - 1]}, k)
-    return _report(set(others[:size]), k)
-
-
 def _subset_runs(data: int, runs: int, rng: Rng, k: int, size: int, keep: float) -> Bits:
     """One bit for each value: the true one is in with probability `keep`, and of the others those of largest draws."""
     draws = rng.random((runs, k))
@@ -177,10 +171,6 @@ def _subset_selection_keep(epsilon: float, k: int, size: int) -> float:
     return size * math.exp(epsilon) / (size * math.exp(epsilon) + k - size)
 
 
-def _subset_selection_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, size: int) -> Bits:
-    return _subset_runs(data, runs, rng, k, size, _subset_selection_keep(epsilon, k, size))
-
-
 def _subset_loss(first: int, second: int, k: int, size: int, keep: float) -> float:
     """A subset that holds the value: keep / C(k - 1, size - 1); one without it: (1 - keep) / C(k - 1, size)."""
     if first == second:
@@ -189,36 +179,25 @@ def _subset_loss(first: int, second: int, k: int, size: int, keep: float) -> flo
     return abs(math.log(within / without)) if without > 0.0 else math.inf
 
 
-def _subset_selection_loss(first: int, second: int, epsilon: float, k: int, size: int) -> float:
-    return _subset_loss(first, second, k, size, _subset_selection_keep(epsilon, k, size))
-
-
-def _kept_as_on_two(data: int, rng: Rng, epsilon: float, k: int, size: int) -> tuple[int, ...]:
-    others = rng.permutation([value for value in range(k) if value != data]).tolist()
-    if rng.random() < math.exp(epsilon) / (math.exp(epsilon) + 1):
-        return _report({data, *others[: size - 1]}, k)
-    return _report(set(others[:size]), k)
-
-
-def _kept_as_on_two_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, size: int) -> Bits:
-    return _subset_runs(data, runs, rng, k, size, _k_ary_keep(epsilon, 2))
-
-
-def _kept_as_on_two_loss(first: int, second: int, epsilon: float, k: int, size: int) -> float:
-    return _subset_loss(first, second, k, size, _k_ary_keep(epsilon, 2))
-
-
 def _always_in(data: int, rng: Rng, epsilon: float, k: int, size: int) -> tuple[int, ...]:
     others = rng.permutation([value for value in range(k) if value != data]).tolist()
     return _report({data, *others[: size - 1]}, k)
 
 
-def _always_in_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, size: int) -> Bits:
-    return _subset_runs(data, runs, rng, k, size, 1.0)
+def _holding(keep: Callable[[float, int, int], float], program: Program | None = None) -> Code:
+    """A report that holds the true value with a probability made from the parameters."""
 
+    def run(data: int, rng: Rng, epsilon: float, k: int, size: int) -> tuple[int, ...]:
+        others = rng.permutation([value for value in range(k) if value != data]).tolist()
+        if rng.random() < keep(epsilon, k, size):
+            return _report({data, *others[: size - 1]}, k)
+        return _report(set(others[:size]), k)
 
-def _always_in_loss(first: int, second: int, epsilon: float, k: int, size: int) -> float:
-    return _subset_loss(first, second, k, size, 1.0)
+    return Code(
+        program or run,
+        lambda data, runs, rng, epsilon, k, size: _subset_runs(data, runs, rng, k, size, keep(epsilon, k, size)),
+        lambda first, second, epsilon, k, size: _subset_loss(first, second, k, size, keep(epsilon, k, size)),
+    )
 
 
 subset_selection = Entry(
@@ -235,7 +214,7 @@ subset_selection = Entry(
         "size e^epsilon / (size e^epsilon + k - size), otherwise `size` random others"
     ),
     neighbours="any two values",
-    code=Code(_subset_selection, _subset_selection_runs, _subset_selection_loss),
+    code=_holding(_subset_selection_keep),
     parameters=(EPSILON, SIX, SIZE),
     promise=_subset_claim,
     default_pair=(0, 3),
@@ -245,13 +224,13 @@ subset_selection = Entry(
         title="Subset selection that holds the true value as often as a report on two values",
         reason="a subset with the true value is one of C(k - 1, size - 1) only: epsilon + ln((k - size) / size)",
         formula="as subset selection, the true value within with probability e^epsilon / (e^epsilon + 1)",
-        code=Code(_kept_as_on_two, _kept_as_on_two_runs, _kept_as_on_two_loss),
+        code=_holding(lambda epsilon, k, size: _k_ary_keep(epsilon, 2)),
     ),
     Twin(
         name="always_in",
         title="The true value hidden among decoys",
         reason="the true value is always in the report, so every value that is not in it is ruled out",
         formula="the true value and size - 1 random others",
-        code=Code(_always_in, _always_in_runs, _always_in_loss),
+        code=_holding(lambda epsilon, k, size: 1.0, _always_in),
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from dpaudit.catalogue.adaptive.splitting import (
     SIZE,
     choices,
     chosen,
+    largest,
     replaced,
     split,
 )
@@ -88,93 +88,41 @@ def _loss(
     scale = _of_all(last, first, size, groups) if of_all else last
     p, q = (choices(split(data, size, per_group, bound), choice) for data in (first, second))
     a, b = (split(data, size, per_group, bound if clip_answer else math.inf) for data in (first, second))
-    largest = 0.0
+    most = 0.0
     for places in itertools.product(*(range(len(group)) for group in groups)):
         here, there = (math.prod(law[j] for law, j in zip(side, places, strict=True)) for side in (p, q))
         moved = sum(float(y[j] - x[j]) for x, y, j in zip(a, b, places, strict=True)) / len(groups)
         shown = abs(moved) / scale if scale else math.inf if moved else 0.0
-        largest = max(largest, abs(float(log_ratios(np.array(here), np.array(there)))) + shown)
-    return largest
+        most = max(most, abs(float(log_ratios(np.array(here), np.array(there)))) + shown)
+    return most
 
 
-# --- the programs ---------------------------------------------------------------------------------------------
+# --- the program ----------------------------------------------------------------------------------------------
 
 
 def _select_and_average(
-    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
+    data: Sample,
+    rng: Rng,
+    epsilon: float,
+    size: int,
+    per_group: int,
+    bound: float,
+    *,
+    budgets: Budgets = HALVES,
+    of_all: bool = False,
+    clip_answer: bool = True,
 ) -> tuple[float, ...]:
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
-    picks = []
-    for group in groups:
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / (epsilon / 2.0)) for mean in group]
-        picks.append(noisy.index(max(noisy)))
-    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
-    answer = average + rng.laplace(scale=2.0 * bound / (size * len(groups)) / (epsilon / 2.0))
-    return (*map(float, picks), answer)
-
-
-def _final_answer_exact(
-    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
-) -> tuple[float, ...]:
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
-    picks = []
-    for group in groups:
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
-        picks.append(noisy.index(max(noisy)))
-    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
+    groups = split(data, size, per_group, bound)
+    picks = [largest(group, 2.0 * bound / size / (epsilon * budgets[0]), rng) for group in groups]
+    answers = groups if clip_answer else split(data, size, per_group, math.inf)
+    average = sum(float(group[pick]) for group, pick in zip(answers, picks, strict=True)) / len(groups)
+    if budgets[1]:
+        scale = 2.0 * bound / (len(data) if of_all else size * len(groups)) / (epsilon * budgets[1])
+        average += rng.laplace(scale=scale)
     return (*map(float, picks), average)
 
 
-def _budget_spent_twice(
-    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
-) -> tuple[float, ...]:
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
-    picks = []
-    for group in groups:
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
-        picks.append(noisy.index(max(noisy)))
-    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
-    answer = average + rng.laplace(scale=2.0 * bound / (size * len(groups)) / epsilon)
-    return (*map(float, picks), answer)
-
-
-def _average_of_all(
-    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
-) -> tuple[float, ...]:
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
-    picks = []
-    for group in groups:
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / (epsilon / 2.0)) for mean in group]
-        picks.append(noisy.index(max(noisy)))
-    average = sum(group[pick] for group, pick in zip(groups, picks, strict=True)) / len(groups)
-    answer = average + rng.laplace(scale=2.0 * bound / len(data) / (epsilon / 2.0))
-    return (*map(float, picks), answer)
-
-
-def _final_answer_unclipped(
-    data: Sample, rng: Rng, epsilon: float, size: int, per_group: int, bound: float
-) -> tuple[float, ...]:
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    starts = range(0, len(data) - size + 1, size)
-    means = [sum(clipped[i : i + size]) / size for i in starts]
-    as_they_are = [sum(data[i : i + size]) / size for i in starts]
-    picks, answers = [], []
-    for start in range(0, len(means), per_group):
-        group = means[start : start + per_group]
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / (epsilon / 2.0)) for mean in group]
-        picks.append(noisy.index(max(noisy)))
-        answers.append(as_they_are[start + picks[-1]])
-    scale = 2.0 * bound / (size * len(picks)) / (epsilon / 2.0)
-    return (*map(float, picks), sum(answers) / len(answers) + rng.laplace(scale=scale))
-
+_CODE = Code(_select_and_average, _runs, _loss)
 
 select_and_average = Entry(
     module="dpaudit.catalogue.adaptive",
@@ -186,7 +134,7 @@ select_and_average = Entry(
         "then the average of the chosen means plus Lap(2 bound / (size groups epsilon / 2))"
     ),
     neighbours="samples of the same size that differ in one value",
-    code=Code(_select_and_average, _runs, _loss),
+    code=_CODE,
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim, half of it for the choice", validate.positive),
         SIZE,
@@ -201,28 +149,28 @@ select_and_average = Entry(
         title="The last query answered without noise",
         reason="that nobody adapts to the last answer saves the generalisation, not the privacy: it is exact",
         formula="the choice as in select_subsets at epsilon; then the average of the chosen means as it is",
-        code=Code(_final_answer_exact, partial(_runs, budgets=EXACT), partial(_loss, budgets=EXACT)),
+        code=_CODE.given(budgets=EXACT),
     ),
     Twin(
         name="budget_spent_twice",
         title="The whole epsilon for the choice, and again for the average",
         reason="a choice at epsilon and then an answer at epsilon compose to 2 epsilon",
         formula="as select_and_average with Lap(2 bound / (size epsilon)) and Lap(2 bound / (size groups epsilon))",
-        code=Code(_budget_spent_twice, partial(_runs, budgets=WHOLES), partial(_loss, budgets=WHOLES)),
+        code=_CODE.given(budgets=WHOLES),
     ),
     Twin(
         name="average_of_all",
         title="The noise of an average of all samples",
         reason="the average is over the chosen subsets only, so a sample in one weighs per_group times as much",
         formula="as select_and_average with Lap(2 bound / (n epsilon / 2)) on the average, n the number of all samples",
-        code=Code(_average_of_all, partial(_runs, of_all=True), partial(_loss, of_all=True)),
+        code=_CODE.given(of_all=True),
     ),
     Twin(
         name="final_answer_unclipped",
         title="The average taken over the samples as they are",
         reason="only the choice saw clipped samples: from 15 to -15 one moves the average five times as far as 3 to -3",
         formula="as select_and_average, but the average is over the samples before clipping",
-        code=Code(_final_answer_unclipped, partial(_runs, clip_answer=False), partial(_loss, clip_answer=False)),
+        code=_CODE.given(clip_answer=False),
         default_pair=([3.0, 15.0, *[0.0] * 4, *GROUP], [3.0, -15.0, *[0.0] * 4, *GROUP]),
     ),
 )

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,57 +98,26 @@ def _kept(margins: Reals, scale: float) -> Reals:
     return below(margins, scale) if scale else (margins >= 0.0).astype(float)
 
 
-# --- the programs ---------------------------------------------------------------------------------------------
+# --- the program ----------------------------------------------------------------------------------------------
 
 
-def _boosted_vote(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
+def _boosted_vote(
+    data: Records, rng: Rng, epsilon: float, *, scales: Callable[[int, int, float], Scales] = _halves
+) -> tuple[float, ...]:
     n, features = len(data), len(data[0]) - 1
+    choice, last = scales(n, features, epsilon)
     kept = []
     for j in range(features):
         agreement = sum(record[j] == record[-1] for record in data) / n
-        kept.append(int(agreement + rng.laplace(scale=features / (n * epsilon / 2.0)) >= 0.5))
+        kept.append(int(agreement + (rng.laplace(scale=choice) if choice else 0.0) >= 0.5))
     right = 0
     for record in data:
         votes = sum((record[j] == record[-1]) == kept[j] for j in range(features))
         right += 2 * votes > features
-    return (right / n + rng.laplace(scale=1.0 / (n * epsilon / 2.0)), *map(float, kept))
+    return (right / n + (rng.laplace(scale=last) if last else 0.0), *map(float, kept))
 
 
-def _columns_as_disjoint(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    n, features = len(data), len(data[0]) - 1
-    kept = []
-    for j in range(features):
-        agreement = sum(record[j] == record[-1] for record in data) / n
-        kept.append(int(agreement + rng.laplace(scale=1.0 / (n * epsilon / 2.0)) >= 0.5))
-    right = 0
-    for record in data:
-        votes = sum((record[j] == record[-1]) == kept[j] for j in range(features))
-        right += 2 * votes > features
-    return (right / n + rng.laplace(scale=1.0 / (n * epsilon / 2.0)), *map(float, kept))
-
-
-def _choice_exact(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    n, features = len(data), len(data[0]) - 1
-    kept = [int(2 * sum(record[j] == record[-1] for record in data) >= n) for j in range(features)]
-    right = 0
-    for record in data:
-        votes = sum((record[j] == record[-1]) == kept[j] for j in range(features))
-        right += 2 * votes > features
-    return (right / n + rng.laplace(scale=1.0 / (n * epsilon)), *map(float, kept))
-
-
-def _accuracy_exact(data: Records, rng: Rng, epsilon: float) -> tuple[float, ...]:
-    n, features = len(data), len(data[0]) - 1
-    kept = []
-    for j in range(features):
-        agreement = sum(record[j] == record[-1] for record in data) / n
-        kept.append(int(agreement + rng.laplace(scale=features / (n * epsilon)) >= 0.5))
-    right = 0
-    for record in data:
-        votes = sum((record[j] == record[-1]) == kept[j] for j in range(features))
-        right += 2 * votes > features
-    return (right / n, *map(float, kept))
-
+_CODE = Code(_boosted_vote, _runs, _loss)
 
 RECORDS = [[0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 1, 0]]
 
@@ -167,7 +135,7 @@ boosted_vote = Entry(
         "turn it over; release the accuracy of the majority vote + Lap(1 / (n epsilon / 2)), and which ones were kept"
     ),
     neighbours="datasets of the same size that differ in one record",
-    code=Code(_boosted_vote, _runs, _loss),
+    code=_CODE,
     parameters=(Parameter("epsilon", 2.0, "nats", "the claim, half of it for the choice", validate.positive),),
     promise=pure_if_replaced,
     default_pair=([*RECORDS, [1, 1, 1, 1]], [*RECORDS, [0, 0, 0, 1]]),
@@ -177,14 +145,14 @@ boosted_vote = Entry(
         title="Each feature's agreement at the noise of a single query",
         reason="the features are columns, not disjoint records: one record is in all agreements, and the losses add up",
         formula="as boosted_vote with Lap(1 / (n epsilon / 2)) on every agreement",
-        code=Code(_columns_as_disjoint, partial(_runs, scales=_columns), partial(_loss, scales=_columns)),
+        code=_CODE.given(scales=_columns),
     ),
     Twin(
         name="choice_exact",
         title="Features kept by their exact agreement",
         reason="one record decides on which side of 1/2 an agreement lies, and the choice says so without noise",
         formula="keep a feature where its agreement is at least 1/2; the accuracy + Lap(1 / (n epsilon))",
-        code=Code(_choice_exact, partial(_runs, scales=_exact_choice), partial(_loss, scales=_exact_choice)),
+        code=_CODE.given(scales=_exact_choice),
         default_pair=([*RECORDS[1:], [1, 1, 1, 1]], [*RECORDS[1:], [0, 0, 0, 1]]),
     ),
     Twin(
@@ -192,6 +160,6 @@ boosted_vote = Entry(
         title="The exact accuracy of the vote",
         reason="the accuracy is a count of records over n: an exact count tells two neighbours apart",
         formula="as boosted_vote with Lap(k / (n epsilon)) on every agreement and none on the accuracy",
-        code=Code(_accuracy_exact, partial(_runs, scales=_exact_accuracy), partial(_loss, scales=_exact_accuracy)),
+        code=_CODE.given(scales=_exact_accuracy),
     ),
 )

@@ -7,9 +7,7 @@ place of their query; all other queries are answered with the average of the tra
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.adaptive.holdout_runs import Design, Records, loss_of, runs_of
@@ -23,134 +21,21 @@ BUDGET = Parameter("budget", 2, "answers", "the answers of the holdout set", par
 
 
 def _thresholdout(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
+    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int, *, design: Design
 ) -> dict[int, float]:
     n = len(data)
-    sigma = 2.0 * budget / (epsilon * n)
-    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
+    drift, compared, sigma = design.scales(data, epsilon, budget)
+    shared = rng.laplace(scale=sigma) if design.value == "one draw" else 0.0
+    noisy_threshold = threshold + (rng.laplace(scale=drift) if design.threshold_noise else 0.0)
     output: dict[int, float] = {}
     for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
-            output[query] = holdout + rng.laplace(scale=sigma)
-            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-        if len(output) >= budget:
-            break
-    return output
-
-
-def _comparison_noise_released(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
-) -> dict[int, float]:
-    n = len(data)
-    sigma = 2.0 * budget / (epsilon * n)
-    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        noise = rng.laplace(scale=sigma)
+        holdout, noise = sum(record[query] for record in data) / n, rng.laplace(scale=compared)
         if abs(holdout - trained) + noise > noisy_threshold:
-            output[query] = holdout + noise
-            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-        if len(output) >= budget:
-            break
-    return output
-
-
-def _budget_not_counted(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
-) -> dict[int, float]:
-    n = len(data)
-    sigma = 2.0 * budget / (epsilon * n)
-    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
-            output[query] = holdout + rng.laplace(scale=sigma)
-            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-    return output
-
-
-def _exact_value(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
-) -> dict[int, float]:
-    n = len(data)
-    sigma = 2.0 * budget / (epsilon * n)
-    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
-            output[query] = holdout
-            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-        if len(output) >= budget:
-            break
-    return output
-
-
-def _one_noise(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
-) -> dict[int, float]:
-    n = len(data)
-    sigma = 2.0 * budget / (epsilon * n)
-    noise = rng.laplace(scale=sigma)
-    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
-            output[query] = holdout + noise
-            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-        if len(output) >= budget:
-            break
-    return output
-
-
-def _training_set_counted(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
-) -> dict[int, float]:
-    n = len(data)
-    sigma = 2.0 * budget / (epsilon * 2.0 * n)
-    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
-            output[query] = holdout + rng.laplace(scale=sigma)
-            noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-        if len(output) >= budget:
-            break
-    return output
-
-
-def _no_threshold_noise(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
-) -> dict[int, float]:
-    n = len(data)
-    sigma = 2.0 * budget / (epsilon * n)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > threshold:
-            output[query] = holdout + rng.laplace(scale=sigma)
-        if len(output) >= budget:
-            break
-    return output
-
-
-def _threshold_kept(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int
-) -> dict[int, float]:
-    n = len(data)
-    sigma = 2.0 * budget / (epsilon * n)
-    noisy_threshold = threshold + rng.laplace(scale=2.0 * sigma)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout = sum(record[query] for record in data) / n
-        if abs(holdout - trained) + rng.laplace(scale=4.0 * sigma) > noisy_threshold:
-            output[query] = holdout + rng.laplace(scale=sigma)
-        if len(output) >= budget:
+            shown = noise if design.value == "that of the comparison" else shared
+            output[query] = holdout + (rng.laplace(scale=sigma) if design.value == "fresh" else shown)
+            if design.redrawn and design.threshold_noise:
+                noisy_threshold = threshold + rng.laplace(scale=drift)
+        if design.counted and len(output) >= budget:
             break
     return output
 
@@ -166,8 +51,8 @@ def _pair(sums: tuple[int, ...], moved: tuple[int, ...]) -> tuple[Records, Recor
     return [*rest, [1.0 - move for move in moved]], [*rest, [float(move) for move in moved]]
 
 
-def _form(program: Callable[..., Any], design: Design) -> Code:
-    return Code(program, partial(runs_of, design=design), partial(loss_of, design=design))
+def _form(design: Design) -> Code:
+    return Code(_thresholdout, runs_of, loss_of).given(design=design)
 
 
 UP, DOWN = 1, 0  # what the tenth record does to a query, from the first dataset to the second
@@ -187,7 +72,7 @@ thresholdout = Entry(
         "else it is that of the training set; halt after B answers of the holdout set"
     ),
     neighbours="holdout sets of n records, one of which is replaced",
-    code=_form(_thresholdout, Design()),
+    code=_form(Design()),
     parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET),
     promise=pure_if_replaced,
     default_pair=_pair((6, 6, 6, 3) * 2, (UP, UP, UP, DOWN) * 2),
@@ -197,7 +82,7 @@ thresholdout = Entry(
         title="Thresholdout that gives away the noise of its comparison",
         reason="a low value betrays a low threshold, and then every query before it costs epsilon / (2 B) of its own",
         formula="as Thresholdout, but with one draw of Lap(sigma) for the comparison and for the value released",
-        code=_form(_comparison_noise_released, Design("that of the comparison")),
+        code=_form(Design("that of the comparison")),
         default_pair=_pair((4,) * 8, (UP,) * 8),
     ),
     Twin(
@@ -205,7 +90,7 @@ thresholdout = Entry(
         title="Thresholdout that never halts",
         reason="only B answers of the holdout set are paid for: each further one costs up to epsilon / B",
         formula="as Thresholdout, but every query is answered: there is no halt",
-        code=_form(_budget_not_counted, Design(counted=False)),
+        code=_form(Design(counted=False)),
         default_pair=_pair((9,) * 6, (UP,) * 6),
     ),
     Twin(
@@ -213,7 +98,7 @@ thresholdout = Entry(
         title="Thresholdout without noise on the values",
         reason="that a query is above the threshold is hidden by noise, but its average is given away as it is",
         formula="as Thresholdout, but the value is released without noise",
-        code=_form(_exact_value, Design("none")),
+        code=_form(Design("none")),
         default_pair=_pair((5, 5), (UP, UP)),
     ),
     Twin(
@@ -221,7 +106,7 @@ thresholdout = Entry(
         title="Thresholdout with one draw for all values",
         reason="the difference of two values is exact, and tells a record on which only one of the queries holds",
         formula="as Thresholdout, but one draw of Lap(sigma) is added to all values",
-        code=_form(_one_noise, Design("one draw")),
+        code=_form(Design("one draw")),
         default_pair=([*_ones(6, 6), [0.0, 0.0]], [*_ones(6, 6), [1.0, 0.0]]),
     ),
     Twin(
@@ -229,14 +114,14 @@ thresholdout = Entry(
         title="Thresholdout with n taken as the size of both sets",
         reason="only the holdout set is protected: with 2 n in the place of n all noise is halved",
         formula="as Thresholdout with sigma = 2 B / (epsilon 2 n)",
-        code=_form(_training_set_counted, Design(share=0.5)),
+        code=_form(Design(share=0.5)),
     ),
     Twin(
         name="no_threshold_noise",
         title="Thresholdout with an exact threshold",
         reason="nothing that the comparisons share is random, so every query below costs epsilon / (8 B) of its own",
         formula="as Thresholdout, but the threshold gets no noise",
-        code=_form(_no_threshold_noise, Design(threshold_noise=False)),
+        code=_form(Design(threshold_noise=False)),
         default_pair=_pair((5,) * 12 + (4,) * 2, (UP,) * 12 + (DOWN,) * 2),
     ),
     Twin(
@@ -244,7 +129,7 @@ thresholdout = Entry(
         title="Thresholdout with one noisy threshold for all queries",
         reason="kept, the threshold is paid for once, 1 / (2 sigma n), and not with every answer",
         formula="as Thresholdout, but the threshold keeps its one draw of Lap(2 sigma)",
-        code=_form(_threshold_kept, Design(redrawn=False)),
+        code=_form(Design(redrawn=False)),
         default_pair=_pair((6, 6, 6, 6, 6, 6, 3, 3), (UP, UP, UP, UP, UP, UP, DOWN, DOWN)),
         broken=False,
     ),

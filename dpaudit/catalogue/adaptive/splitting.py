@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -83,3 +83,9 @@ def chosen(groups: Sequence[Reals], scale: float, runs: int, rng: Rng) -> tuple[
             np.putmask(places[group], noisy > best[group], place)
             np.maximum(best[group], noisy, out=best[group])
     return places, best
+
+
+def largest(means: Iterable[float], scale: float, rng: Rng) -> int:
+    """The place of the largest mean after each got its own draw of Lap(scale): one run for one group."""
+    noisy = [mean + rng.laplace(scale=scale) for mean in means]
+    return noisy.index(max(noisy))

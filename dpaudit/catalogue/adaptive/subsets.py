@@ -24,6 +24,7 @@ from dpaudit.catalogue.adaptive.splitting import (
     SIZE,
     choices,
     chosen,
+    largest,
     price,
     replaced,
     split,
@@ -133,94 +134,35 @@ def _noisy_value_loss(first: Sample, second: Sample, beta: float, size: int, per
 # --- the programs ---------------------------------------------------------------------------------------------
 
 
-def _select_subsets(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
-    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    picks = []
-    for start in range(0, len(means), per_group):
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in means[start : start + per_group]]
-        picks.append(noisy.index(max(noisy)))
-    return tuple(picks)
+def _select_subsets(
+    data: Sample,
+    rng: Rng,
+    beta: float,
+    size: int,
+    per_group: int,
+    bound: float,
+    *,
+    cut: Split = split,
+    moves: Moves = replaced,
+) -> tuple[int, ...]:
+    scale = _scale(data, beta, size, bound, moves)
+    return tuple(largest(group, scale, rng) for group in cut(data, size, per_group, bound))
 
 
 def _exact_maximum(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    groups = [means[start : start + per_group] for start in range(0, len(means), per_group)]
+    groups = split(data, size, per_group, bound)
     return tuple(int(rng.choice([j for j, mean in enumerate(group) if mean == max(group)])) for group in groups)
 
 
-def _half_sensitivity(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
-    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    picks = []
-    for start in range(0, len(means), per_group):
-        noisy = [mean + rng.laplace(scale=bound / size / epsilon) for mean in means[start : start + per_group]]
-        picks.append(noisy.index(max(noisy)))
-    return tuple(picks)
-
-
-def _unclipped(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
-    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
-    means = [sum(data[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    picks = []
-    for start in range(0, len(means), per_group):
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in means[start : start + per_group]]
-        picks.append(noisy.index(max(noisy)))
-    return tuple(picks)
-
-
-def _sensitivity_of_all(
-    data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float
-) -> tuple[int, ...]:
-    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    scale = 2.0 * bound / len(data) / epsilon
-    picks = []
-    for start in range(0, len(means), per_group):
-        noisy = [mean + rng.laplace(scale=scale) for mean in means[start : start + per_group]]
-        picks.append(noisy.index(max(noisy)))
-    return tuple(picks)
-
-
-def _small_subset(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
-    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    subsets = [clipped[i : i + size] for i in range(0, len(data), size)]
-    means = [sum(subset) / len(subset) for subset in subsets]
-    starts = range(0, len(data) // size, per_group)
-    picks = []
-    for start in starts:
-        group = means[start:] if start == starts[-1] else means[start : start + per_group]
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
-        picks.append(noisy.index(max(noisy)))
-    return tuple(picks)
-
-
-def _groups_overlap(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
-    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    picks = []
-    for start in range(len(means)):
-        group = [means[(start + step) % len(means)] for step in range(per_group)]
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in group]
-        picks.append(noisy.index(max(noisy)))
-    return tuple(picks)
-
-
 def _noisy_value(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[float, ...]:
-    epsilon = math.sqrt(math.log(1.0 / beta) / (2.0 * size))
-    clipped = [min(max(sample, -bound), bound) for sample in data]
-    means = [sum(clipped[i : i + size]) / size for i in range(0, len(data) - size + 1, size)]
-    released: list[float] = []
-    for start in range(0, len(means), per_group):
-        noisy = [mean + rng.laplace(scale=2.0 * bound / size / epsilon) for mean in means[start : start + per_group]]
+    scale, released = _scale(data, beta, size, bound, replaced), []
+    for group in split(data, size, per_group, bound):
+        noisy = [float(mean + rng.laplace(scale=scale)) for mean in group]
         released += [float(noisy.index(max(noisy))), max(noisy)]
     return tuple(released)
+
+
+_CODE = Code(_select_subsets, _runs, _loss)
 
 
 def _pure(beta: float, size: int, **_: Any) -> PureDP:
@@ -242,7 +184,7 @@ select_subsets = Entry(
         "every group the index of the largest, with epsilon = sqrt(ln(1 / beta) / (2 size))"
     ),
     neighbours="samples of the same size that differ in one value",
-    code=Code(_select_subsets, _runs, _loss),
+    code=_CODE,
     parameters=(BETA, SIZE, PER_GROUP, BOUND),
     promise=_pure,
     default_pair=_one_sample(3.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
@@ -260,14 +202,14 @@ select_subsets = Entry(
         title="The sensitivity of the notes: bound / size",
         reason="a sample that is replaced goes from -bound to bound, which moves a mean by twice bound / size",
         formula="as select_subsets with Lap(bound / (size epsilon)): 3 / ln(n) is what the notes take",
-        code=Code(_half_sensitivity, partial(_runs, moves=_half), partial(_loss, moves=_half)),
+        code=_CODE.given(moves=_half),
     ),
     Twin(
         name="not_clipped",
         title="Samples beyond the bound left as they are",
         reason="a normal sample has no bound: from 9 to -9 it moves a mean three times as far as the noise hides",
         formula="as select_subsets, but the samples are not clipped",
-        code=Code(_unclipped, partial(_runs, cut=_not_clipped), partial(_loss, cut=_not_clipped)),
+        code=_CODE.given(cut=_not_clipped),
         default_pair=_one_sample(9.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
     ),
     Twin(
@@ -275,7 +217,7 @@ select_subsets = Entry(
         title="Noise for the average of all samples",
         reason="a subset averages `size` samples, not all of them: each weighs as many times more as there are subsets",
         formula="as select_subsets with Lap(2 bound / (n epsilon)), n the number of all samples",
-        code=Code(_sensitivity_of_all, partial(_runs, moves=_of_all), partial(_loss, moves=_of_all)),
+        code=_CODE.given(moves=_of_all),
         default_pair=([1.0, 0.5, *[0.0] * 4, *GROUP], [-2.0, 0.5, *[0.0] * 4, *GROUP]),
     ),
     Twin(
@@ -283,7 +225,7 @@ select_subsets = Entry(
         title="The samples left over make a smaller subset",
         reason="a subset of one sample moves `size` times as far as the others, and its noise is theirs",
         formula="as select_subsets, and the samples that fill no subset make one of their own, in the last group",
-        code=Code(_small_subset, partial(_runs, cut=_with_rest), partial(_loss, cut=_with_rest)),
+        code=_CODE.given(cut=_with_rest),
         default_pair=([0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, 3.0], [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, *GROUP, -3.0]),
     ),
     Twin(
@@ -291,7 +233,7 @@ select_subsets = Entry(
         title="Overlapping groups, each with the whole epsilon",
         reason="every subset competes in `per_group` groups with noise of its own in each, and the losses add up",
         formula="as select_subsets, with a group for each subset: itself and the next per_group - 1, around",
-        code=Code(_groups_overlap, partial(_runs, cut=_overlapping), partial(_loss, cut=_overlapping)),
+        code=_CODE.given(cut=_overlapping),
         default_pair=([3.0, -3.0, *[0.0] * 10], [-3.0, -3.0, *[0.0] * 10]),
     ),
     Twin(

@@ -9,9 +9,8 @@ import numpy as np
 from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.releases import noisy_mean_vector, noisy_slope
-from dpaudit.catalogue.releases.models import slope
-from dpaudit.catalogue.releases.vectors import HOMER
+from dpaudit.catalogue.releases.models import noisy_slope, slope
+from dpaudit.catalogue.releases.vectors import HOMER, noisy_mean_vector
 from dpaudit.pairs import AdjacentPair
 
 SARKAR = "Sarkar, notes 003"

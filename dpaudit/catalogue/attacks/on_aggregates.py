@@ -9,7 +9,8 @@ import numpy as np
 from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.releases import noisy_average, noisy_count_and_average, noisy_maxima, noisy_sum
+from dpaudit.catalogue.releases.averages import noisy_average, noisy_count_and_average
+from dpaudit.catalogue.releases.sums import noisy_maxima, noisy_sum
 from dpaudit.pairs import AdjacentPair
 
 BOB = 5  # cigarettes a day

@@ -10,8 +10,7 @@ import numpy as np
 from dpaudit.arrays import Bools, Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Entry, Source
-from dpaudit.catalogue.releases import noisy_subset_counts
-from dpaudit.catalogue.releases.subsets import subsets
+from dpaudit.catalogue.releases.subsets import noisy_subset_counts, subsets
 from dpaudit.pairs import AdjacentPair
 
 Decoder = Callable[[Reals, int], Bools]

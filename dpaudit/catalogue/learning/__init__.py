@@ -13,23 +13,6 @@ from dpaudit.catalogue.learning.slopes import noisy_stats
 from dpaudit.catalogue.learning.sums import regression_from_sums
 from dpaudit.catalogue.learning.thresholds import pac_learner
 
-__all__ = [
-    "ENTRIES",
-    "dp_gradient_descent",
-    "dp_gradient_descent_iterates",
-    "dp_sgd",
-    "dp_sgd_iterates",
-    "exponential_fit",
-    "gaussian_output_perturbation",
-    "noisy_stats",
-    "objective_perturbation",
-    "output_perturbation",
-    "pac_learner",
-    "regression_from_sums",
-    "ridge_output_perturbation",
-    "statistical_queries",
-]
-
 ENTRIES = (
     statistical_queries,
     pac_learner,

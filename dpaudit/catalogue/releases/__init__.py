@@ -10,20 +10,6 @@ from dpaudit.catalogue.releases.sums import noisy_maxima, noisy_sum
 from dpaudit.catalogue.releases.tables import noisy_table, two_noisy_tables
 from dpaudit.catalogue.releases.vectors import noisy_mean_vector
 
-__all__ = [
-    "ENTRIES",
-    "noisy_average",
-    "noisy_count_and_average",
-    "noisy_counts",
-    "noisy_maxima",
-    "noisy_mean_vector",
-    "noisy_slope",
-    "noisy_subset_counts",
-    "noisy_sum",
-    "noisy_table",
-    "two_noisy_tables",
-]
-
 ENTRIES = (
     noisy_table,
     two_noisy_tables,

@@ -13,8 +13,8 @@ from dpaudit.arrays import Integers, Masked, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
-from dpaudit.catalogue.releases.counts_exact import random_rounding_loss, rounded_noise_loss
 from dpaudit.catalogue.releases.fixed import exact
+from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
 
 Records = Sequence[Sequence[str]]  # (area, health)
 

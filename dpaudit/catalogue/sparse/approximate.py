@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.sparse.common import BASSI, BOOK, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
-from dpaudit.catalogue.sparse.losses import bits_loss_at
-from dpaudit.catalogue.sparse.runs import Answers, Rule, bits
-from dpaudit.claims import ApproximateDP
+from dpaudit.catalogue.additive.shared import approximate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.sparse.common import BASSI, BOOK, NEIGHBOURS, ROOM, THRESHOLD
+from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule
+from dpaudit.catalogue.sparse.runs import Rule
 
 EPSILON = Parameter("epsilon", 2.0, "nats", "the claim", validate.positive)
 TOPS = Parameter("c", 3, "answers", "the tops after which a run halts", partial(validate.whole, least=1))
@@ -44,72 +42,7 @@ INVERTED = Rule(_inverted_noises)
 NO_QUERY_NOISE = Rule(lambda epsilon, c, delta: (noise_level(epsilon, c, delta), 0.0))
 
 
-def _promise(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
-    return ApproximateDP(epsilon, delta)
-
-
-def _approximate(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
-    sigma = 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _threshold_kept(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
-    sigma = 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _no_query_noise(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
-    sigma = 2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)) / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _noise_inverted(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int, delta: float) -> tuple[int, ...]:
-    sigma = epsilon / (2.0 * math.sqrt(2.0 * c * math.log(1.0 / delta)))
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
+_by_rule = partial(by_rule, loss=bits_loss_at)
 
 sparse_approximate = Entry(
     module=ROOM,
@@ -124,9 +57,9 @@ sparse_approximate = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_approximate, partial(bits, rule=RIGHT), partial(bits_loss_at, rule=RIGHT)),
+    code=_by_rule(RIGHT),
     parameters=(EPSILON, THRESHOLD, TOPS, DELTA),
-    promise=_promise,
+    promise=approximate,
     default_pair=([0, 0, 0, 0, -1] * 3, [1, 1, 1, 1, -2] * 3),
 ).with_twins(
     Twin(
@@ -134,14 +67,14 @@ sparse_approximate = Entry(
         title="Sparse with the noise of advanced composition upside down",
         reason="the fraction is turned over: noise that shrinks as c grows and as epsilon shrinks hides nothing",
         formula="as this Sparse, with sigma = epsilon / (2 sqrt(2 c ln(1 / delta)))",
-        code=Code(_noise_inverted, partial(bits, rule=INVERTED), partial(bits_loss_at, rule=INVERTED)),
+        code=_by_rule(INVERTED),
     ),
     Twin(
         name="no_query_noise",
         title="Sparse with the noise of advanced composition on the threshold alone",
         reason="a larger answer cannot be a bottom where a smaller one is the next top, and that is no rare event",
         formula="the threshold gets a draw of Lap(sigma), anew after each top; the answers none",
-        code=Code(_no_query_noise, partial(bits, rule=NO_QUERY_NOISE), partial(bits_loss_at, rule=NO_QUERY_NOISE)),
+        code=_by_rule(NO_QUERY_NOISE),
         default_pair=([0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0]),
     ),
     Twin(
@@ -149,7 +82,7 @@ sparse_approximate = Entry(
         title="Sparse with the noise of advanced composition and one noisy threshold",
         reason="the threshold is paid for once, and each top then costs 1 / sigma instead of 2 / sigma",
         formula="as this Sparse, but the threshold gets one draw of Lap(sigma), kept after each top",
-        code=Code(_threshold_kept, partial(bits, rule=KEPT), partial(bits_loss_at, rule=KEPT)),
+        code=_by_rule(KEPT),
         broken=False,
     ),
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.entry import Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
-from dpaudit.catalogue.sparse.losses import bits_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rule, bits
+from dpaudit.catalogue.sparse.losses import by_rule
+from dpaudit.catalogue.sparse.runs import Answers, Rule
 
 RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once")
 HALVED_AGAIN = Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once")
@@ -51,7 +49,7 @@ sparse_monotone = Entry(
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon); halt at the c-th top",
     neighbours="vectors of answers that all rise, or all fall, by at most 1: counts when one person comes or goes",
     adjacency=("up", "down"),
-    code=Code(_monotone, partial(bits, rule=RIGHT), partial(bits_loss, rule=RIGHT)),
+    code=by_rule(RIGHT, _monotone),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, 0, 0], [2, 2, 2, 2, 2, 2, 0, 0]),
@@ -70,6 +68,6 @@ sparse_monotone = Entry(
         title="The noise for counts, halved once more",
         reason="each of the c tops costs epsilon / c and the threshold epsilon / 2: 3/2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(c / epsilon); halt at the c-th top",
-        code=Code(_halved_again, partial(bits, rule=HALVED_AGAIN), partial(bits_loss, rule=HALVED_AGAIN)),
+        code=by_rule(HALVED_AGAIN, _halved_again),
     ),
 )

@@ -12,7 +12,7 @@ from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
-from dpaudit.catalogue.sparse.losses import bits_loss
+from dpaudit.catalogue.sparse.losses import by_rule
 from dpaudit.catalogue.sparse.runs import Answers, Rule, bits
 from dpaudit.losses.comparisons import halting
 from dpaudit.losses.discrete import log_ratios
@@ -138,7 +138,7 @@ above_threshold = Entry(
     formula="the threshold gets a draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the first top",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_above_threshold, partial(bits, rule=RIGHT), partial(bits_loss, rule=RIGHT)),
+    code=by_rule(RIGHT, _above_threshold),
     parameters=(EPSILON, THRESHOLD),
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, 1, -1], [2, 2, 2, 2, 2, 2, 2, -2]),
@@ -148,9 +148,7 @@ above_threshold = Entry(
         title="AboveThreshold with an exact threshold",
         reason="nothing that the comparisons share is random, so every bottom costs epsilon / 4 of its own",
         formula="each answer gets a draw of Lap(4 / epsilon), the threshold none; halt at the first top",
-        code=Code(
-            _no_threshold_noise, partial(bits, rule=NO_THRESHOLD_NOISE), partial(bits_loss, rule=NO_THRESHOLD_NOISE)
-        ),
+        code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     Twin(
@@ -158,7 +156,7 @@ above_threshold = Entry(
         title="AboveThreshold with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the top",
         formula="the threshold gets a draw of Lap(2 / epsilon), the answers none; halt at the first top",
-        code=Code(_no_query_noise, partial(bits, rule=NO_QUERY_NOISE), partial(bits_loss, rule=NO_QUERY_NOISE)),
+        code=by_rule(NO_QUERY_NOISE, _no_query_noise),
         default_pair=([0, 1], [1, 0]),
     ),
     Twin(
@@ -166,7 +164,7 @@ above_threshold = Entry(
         title="AboveThreshold with both noises of half the scale",
         reason="a threshold moved by 1 now costs epsilon, and a top moved by 2 costs epsilon: 2 epsilon in all",
         formula="the threshold gets a draw of Lap(1 / epsilon), each answer Lap(2 / epsilon); halt at the first top",
-        code=Code(_half_noise, partial(bits, rule=HALF_NOISE), partial(bits_loss, rule=HALF_NOISE)),
+        code=by_rule(HALF_NOISE, _half_noise),
     ),
     Twin(
         name="fresh_threshold",
@@ -181,7 +179,7 @@ above_threshold = Entry(
         title="AboveThreshold that goes on after the first top",
         reason="only one top is paid for: each further one costs epsilon / 2, up to n epsilon / 4 in all",
         formula="as AboveThreshold, but every answer is compared: there is no halt",
-        code=Code(_no_halt, partial(bits, rule=NO_HALT), partial(bits_loss, rule=NO_HALT)),
+        code=by_rule(NO_HALT, _no_halt),
         default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
     ),
     Twin(

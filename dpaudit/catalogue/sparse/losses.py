@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.sparse.runs import Answers, Rule
+from dpaudit.catalogue.entry import Code, Program
+from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, one_run
 from dpaudit.losses.comparisons import epochs, halting, halting_ratios
 from dpaudit.losses.discrete import epsilon_of
 from dpaudit.losses.one_threshold import one_threshold_laws, one_threshold_loss
@@ -27,6 +28,11 @@ def bits_loss(first: Answers, second: Answers, threshold: float, c: int = 1, *, 
         return one_threshold_loss(before, after, c if rule.halts else None, *scales)
     most = c if rule.halts else len(first)
     return epochs_loss(before, after, most, lambda p, q: halting_ratios(p, q, *scales))
+
+
+def by_rule(rule: Rule, program: Program | None = None, loss: Callable[..., float] = bits_loss) -> Code:
+    """Tops and bottoms by a rule; a program that is to be read for a proof is written out."""
+    return Code(program or partial(one_run, rule=rule), partial(bits, rule=rule), partial(loss, rule=rule))
 
 
 def tops_loss(

@@ -10,8 +10,8 @@ from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BOTTOM, LYU, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
-from dpaudit.catalogue.sparse.losses import bits_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rule, Scales, bits, compared_values
+from dpaudit.catalogue.sparse.losses import by_rule
+from dpaudit.catalogue.sparse.runs import Answers, Rule, Scales, compared_values
 from dpaudit.losses.released import one_threshold_values_loss
 
 
@@ -119,7 +119,7 @@ sparse_lyu_1 = Entry(
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 c / epsilon); halt at the c-th top",
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_lyu_1, partial(bits, rule=ONE), partial(bits_loss, rule=ONE)),
+    code=by_rule(ONE, _lyu_1),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
@@ -137,7 +137,7 @@ sparse_lyu_1 = Entry(
         title="Algorithm 4 (Lee & Clifton 2014): noise that does not grow with c",
         reason="each of the c tops costs 3 epsilon / 2 and the threshold epsilon / 4: (1 + 6 c) / 4 times the claim",
         formula="the threshold gets one draw of Lap(4 / epsilon), each answer Lap(4 / (3 epsilon)); halt at top c",
-        code=Code(_lyu_4, partial(bits, rule=FOUR), partial(bits_loss, rule=FOUR)),
+        code=by_rule(FOUR, _lyu_4),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
     Twin(
@@ -145,7 +145,7 @@ sparse_lyu_1 = Entry(
         title="Algorithm 5 (Stoddard, Chen & Machanavajjhala 2014): exact answers, no cut-off",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is a top",
         formula="the threshold gets one draw of Lap(2 / epsilon), the answers none; there is no halt",
-        code=Code(_lyu_5, partial(bits, rule=FIVE), partial(bits_loss, rule=FIVE)),
+        code=by_rule(FIVE, _lyu_5),
         default_pair=([0, 1], [1, 0]),
     ),
     Twin(
@@ -153,7 +153,7 @@ sparse_lyu_1 = Entry(
         title="Algorithm 6 (Chen, Xiao, Zhang & Xu 2015): no cut-off",
         reason="every top costs epsilon of its own, and nothing bounds their number: n epsilon / 2 for n answers",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 / epsilon); there is no halt",
-        code=Code(_lyu_6, partial(bits, rule=SIX), partial(bits_loss, rule=SIX)),
+        code=by_rule(SIX, _lyu_6),
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
     Twin(
@@ -161,39 +161,9 @@ sparse_lyu_1 = Entry(
         title="One noisy threshold, and noise on the answers that forgets c",
         reason="each of the c tops costs epsilon / 2 and the threshold as much: (1 + c) / 2 times the claim",
         formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(4 / epsilon); halt at the c-th top",
-        code=Code(_query_noise_not_scaled, partial(bits, rule=NOT_SCALED), partial(bits_loss, rule=NOT_SCALED)),
+        code=by_rule(NOT_SCALED, _query_noise_not_scaled),
     ),
 )
-
-
-def _lyu_7(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    for_threshold, for_tops = _allocated(epsilon, c)
-    noisy_threshold = threshold + rng.laplace(scale=1.0 / for_threshold)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * c / for_tops) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            if count >= c:
-                break
-        else:
-            output.append(BOTTOM)
-    return tuple(output)
-
-
-def _without_2(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    for_threshold, for_tops = _allocated(epsilon, c)
-    noisy_threshold = threshold + rng.laplace(scale=1.0 / for_threshold)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=c / for_tops) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            if count >= c:
-                break
-        else:
-            output.append(BOTTOM)
-    return tuple(output)
 
 
 sparse_lyu_7 = Entry(
@@ -207,7 +177,7 @@ sparse_lyu_7 = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_lyu_7, partial(bits, rule=SEVEN), partial(bits_loss, rule=SEVEN)),
+    code=by_rule(SEVEN),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
@@ -217,6 +187,6 @@ sparse_lyu_7 = Entry(
         title="Noise for tops that move by 1 against the threshold",
         reason="answer and threshold move against each other, by 2: each top costs twice its part of epsilon",
         formula="as algorithm 7, but each answer gets Lap(c / epsilon_2)",
-        code=Code(_without_2, partial(bits, rule=SEVEN_WITHOUT_2), partial(bits_loss, rule=SEVEN_WITHOUT_2)),
+        code=by_rule(SEVEN_WITHOUT_2),
     ),
 )

@@ -9,8 +9,8 @@ from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP, TOPS
-from dpaudit.catalogue.sparse.losses import bits_loss, tops_loss
-from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, compared_values
+from dpaudit.catalogue.sparse.losses import by_rule, tops_loss
+from dpaudit.catalogue.sparse.runs import Answers, Rule, compared_values
 from dpaudit.losses.released import released_value_ratio
 
 RIGHT = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
@@ -160,7 +160,7 @@ sparse = Entry(
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
-    code=Code(_sparse, partial(bits, rule=RIGHT), partial(bits_loss, rule=RIGHT)),
+    code=by_rule(RIGHT, _sparse),
     parameters=(EPSILON, THRESHOLD, TOPS),
     promise=pure,
     default_pair=([1, 1, 1, -1, 1, 1, 1, -1], [2, 2, 2, -2, 2, 2, 2, -2]),
@@ -170,9 +170,7 @@ sparse = Entry(
         title="Sparse with an exact threshold",
         reason="nothing that the comparisons share is random, so every bottom costs epsilon / (4 c) of its own",
         formula="each answer gets a draw of Lap(4 c / epsilon), the threshold none; halt at the c-th top",
-        code=Code(
-            _no_threshold_noise, partial(bits, rule=NO_THRESHOLD_NOISE), partial(bits_loss, rule=NO_THRESHOLD_NOISE)
-        ),
+        code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise),
         default_pair=([-1] * 12, [0] * 12),
     ),
     Twin(
@@ -180,7 +178,7 @@ sparse = Entry(
         title="Sparse with exact answers",
         reason="all answers meet one threshold: a larger one cannot be a bottom where a smaller one is the next top",
         formula="the threshold gets a draw of Lap(2 c / epsilon), anew after each top; the answers none",
-        code=Code(_no_query_noise, partial(bits, rule=NO_QUERY_NOISE), partial(bits_loss, rule=NO_QUERY_NOISE)),
+        code=by_rule(NO_QUERY_NOISE, _no_query_noise),
         default_pair=([0, 1, 0, 1], [1, 0, 1, 0]),
     ),
     Twin(
@@ -198,23 +196,21 @@ sparse = Entry(
         title="Sparse whose noise on the answers forgets c",
         reason="each of the c tops costs epsilon / 2, and the thresholds epsilon / 2: (1 + c) / 2 times the claim",
         formula="as Sparse, but each answer gets Lap(4 / epsilon), whatever c is",
-        code=Code(
-            _query_noise_not_scaled, partial(bits, rule=QUERY_NOT_SCALED), partial(bits_loss, rule=QUERY_NOT_SCALED)
-        ),
+        code=by_rule(QUERY_NOT_SCALED, _query_noise_not_scaled),
     ),
     Twin(
         name="noise_not_scaled",
         title="Sparse with the noise of one AboveThreshold",
         reason="c runs of AboveThreshold, each with all of epsilon, compose to c epsilon",
         formula="as Sparse, but with sigma = 2 / epsilon, whatever c is",
-        code=Code(_noise_not_scaled, partial(bits, rule=NOT_SCALED), partial(bits_loss, rule=NOT_SCALED)),
+        code=by_rule(NOT_SCALED, _noise_not_scaled),
     ),
     Twin(
         name="no_cut_off",
         title="Sparse that never halts",
         reason="only c tops are paid for: each further one costs up to epsilon / c",
         formula="as Sparse, but every answer is compared: there is no halt",
-        code=Code(_no_cut_off, partial(bits, rule=NO_CUT_OFF), partial(bits_loss, rule=NO_CUT_OFF)),
+        code=by_rule(NO_CUT_OFF, _no_cut_off),
         default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4),
     ),
     Twin(
@@ -222,7 +218,7 @@ sparse = Entry(
         title="Sparse with one noisy threshold for all tops",
         reason="a top costs epsilon / (2 c) whether or not the threshold is redrawn, and one draw costs less",
         formula="as Sparse, but the threshold gets one draw of Lap(2 c / epsilon), kept after each top",
-        code=Code(_threshold_kept, partial(bits, rule=KEPT), partial(bits_loss, rule=KEPT)),
+        code=by_rule(KEPT, _threshold_kept),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
         broken=False,
     ),

@@ -54,6 +54,21 @@ class Seen:
         return self.all_levels[self.above]
 
 
+def one_run(data: Answers, rng: Rng, threshold: float, c: int = 1, *, rule: Rule, **given: Any) -> tuple[int, ...]:
+    """Tops and bottoms of one run, as the notes write it."""
+    for_threshold, for_answers = rule.noises(c=c, **given)
+    noisy_threshold = threshold + rng.laplace(scale=for_threshold)
+    output: list[int] = []
+    for answer in data:
+        is_top = answer + (rng.laplace(scale=for_answers) if for_answers else 0.0) >= noisy_threshold
+        output.append(TOP if is_top else BOTTOM)
+        if is_top and rule.threshold == "after each top":
+            noisy_threshold = threshold + rng.laplace(scale=for_threshold)
+        if rule.halts and output.count(TOP) >= c:
+            break
+    return tuple(output)
+
+
 def bits(data: Answers, runs: int, rng: Rng, threshold: float, c: int = 1, *, rule: Rule, **given: Any) -> Masked:
     """Tops and bottoms, masked after the halt; the run is the first axis."""
     if rule.threshold == "once" and not rule.halts:

@@ -11,7 +11,7 @@ from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.sgd import LEARNING_RATE, NOISE, NOTES, ROOM, STEPS
-from dpaudit.catalogue.learning.descent.steps import Data, Descent, last, mean, planned, unclipped_total
+from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, last, mean, planned, unclipped_total
 from dpaudit.claims import GaussianDP, Relation
 
 CLIP = Parameter("clip", 3.0, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive)
@@ -47,6 +47,9 @@ def _of_an_update(at: Descent) -> float:
     return at.learning_rate * at.noise_multiplier * at.clip
 
 
+_descent = partial(coded, programs.descent, many.descent)
+_LAST = (programs.last, last)
+
 dp_gradient_descent = Entry(
     module=ROOM,
     name="dp_gradient_descent",
@@ -58,11 +61,7 @@ dp_gradient_descent = Entry(
         "downhill: sqrt(T) / noise_multiplier-GDP"
     ),
     neighbours="datasets of which one has one record more",
-    code=Code(
-        planned(programs.descent, out=programs.last),
-        planned(many.descent, out=last),
-        planned(losses.gaussian_mu, own=True),
-    ),
+    code=_descent(losses.of_the_last_mu, out=_LAST),
     parameters=PARAMETERS,
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -83,27 +82,19 @@ dp_gradient_descent = Entry(
         title="DP gradient descent without clipping",
         reason="a record of large error moves the model as far as its error is large, and the noise knows no bound",
         formula="as DP gradient descent, with the records' own gradients in the sum",
-        code=Code(
-            planned(programs.descent, total=programs.unclipped_sum, out=programs.last),
-            planned(many.descent, total=unclipped_total, out=last),
-            planned(losses.unclipped_mu),
-        ),
+        code=_descent(losses.unclipped_mu, total=(programs.unclipped_sum, unclipped_total), out=_LAST),
     ),
     Twin(
         name="clipping_after_averaging",
         title="DP gradient descent that clips the average",
         reason="one record can turn the clipped average round, by 2 C, and the noise is for a record's share, C / size",
         formula="the average of the gradients is clipped to C and gets N(0, (noise_multiplier C / size)^2)",
-        code=Code(
-            planned(
-                programs.descent,
-                total=programs.clipped_average,
-                spread=_of_a_share,
-                step=programs.of_the_average,
-                out=programs.last,
-            ),
-            planned(many.descent, total=many.average_clipped, spread=_of_a_share, step=many.of_the_average, out=last),
-            planned(losses.after_averaging_mu),
+        code=_descent(
+            losses.after_averaging_mu,
+            total=(programs.clipped_average, many.average_clipped),
+            spread=(_of_a_share, _of_a_share),
+            step=(programs.of_the_average, many.of_the_average),
+            out=_LAST,
         ),
         default_pair=(
             [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], 1000.0]],
@@ -115,9 +106,7 @@ dp_gradient_descent = Entry(
         title="DP gradient descent with the noise of one step on the last model",
         reason="the record has pulled T times by then, against one draw of noise: T / noise_multiplier, not sqrt(T)",
         formula="T exact steps with clipped gradients, then N(0, (learning_rate noise_multiplier C / size)^2)",
-        code=Code(
-            planned(programs.noise_at_the_end), planned(many.noise_at_the_end), planned(losses.noise_at_the_end_mu)
-        ),
+        code=coded(programs.noise_at_the_end, many.noise_at_the_end, losses.noise_at_the_end_mu),
     ),
     Twin(
         name="replace_one",
@@ -134,9 +123,7 @@ dp_gradient_descent = Entry(
         title="DP gradient descent, the mean of all models",
         reason="the mean is computed from the models, which are private together",
         formula="as DP gradient descent; the output is the mean of the models after all steps",
-        code=Code(
-            planned(programs.descent, out=programs.mean), planned(many.descent, out=mean), planned(losses.averaged_mu)
-        ),
+        code=_descent(losses.averaged_mu, out=(programs.mean, mean)),
         broken=False,
     ),
 )
@@ -150,7 +137,7 @@ dp_gradient_descent_iterates = Entry(
         "as dp_gradient_descent, and the models of all T steps are released: sqrt(T) / noise_multiplier-GDP just so"
     ),
     neighbours="datasets of which one has one record more",
-    code=Code(planned(programs.descent), planned(many.descent), planned(losses.gaussian_mu)),
+    code=_descent(losses.gaussian_mu),
     parameters=PARAMETERS,
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -160,44 +147,28 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with noise that does not know the clip norm",
         reason="a record moves the sum by C, and the noise is for 1: C times the loss",
         formula="the noise on every coordinate of the sum is N(0, noise_multiplier^2), whatever C is",
-        code=Code(
-            planned(programs.descent, spread=_of_one),
-            planned(many.descent, spread=_of_one),
-            planned(losses.unscaled_mu),
-        ),
+        code=_descent(losses.unscaled_mu, spread=(_of_one, _of_one)),
     ),
     Twin(
         name="noise_divided_twice",
         title="DP gradient descent with the noise averaged twice",
         reason="noise that is made for the average is divided by `size` once more: `size` times the loss",
         formula="the noise on every coordinate of the sum is N(0, (noise_multiplier C / size)^2)",
-        code=Code(
-            planned(programs.descent, spread=_of_a_share),
-            planned(many.descent, spread=_of_a_share),
-            planned(losses.divided_twice_mu),
-        ),
+        code=_descent(losses.divided_twice_mu, spread=(_of_a_share, _of_a_share)),
     ),
     Twin(
         name="noise_in_the_first_step",
         title="DP gradient descent with noise in its first step only",
         reason="from one model to the next the later steps are exact, and give the gradient away",
         formula="the noise is added in the first step; the steps after it have none",
-        code=Code(
-            planned(programs.descent, noise=programs.first),
-            planned(many.descent, noise=many.first),
-            planned(losses.first_step_mu),
-        ),
+        code=_descent(losses.first_step_mu, noise=(programs.first, many.first)),
     ),
     Twin(
         name="one_noise",
         title="DP gradient descent with one noise for all steps",
         reason="the noise cancels between two steps, and what is left is how the gradient changed, exactly",
         formula="one draw of N(0, (noise_multiplier C)^2) for every coordinate, added to the sum of each step",
-        code=Code(
-            planned(programs.descent, noise=programs.one),
-            planned(many.descent, noise=many.one),
-            planned(losses.one_noise_mu),
-        ),
+        code=_descent(losses.one_noise_mu, noise=(programs.one, many.one)),
         default_pair=([*OTHERS, [[30.0, 0.0], 0.1]], OTHERS),
     ),
     Twin(
@@ -205,7 +176,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with noise seeded by the data",
         reason="a seed that is computed from the data gives one record more other noise: no output belongs to both",
         formula="the generator of the noise is seeded with the number of records and one of `seeds` numbers",
-        code=Code(planned(programs.seeded_by_the_data), planned(many.seeded), planned(losses.seeded_mu)),
+        code=coded(programs.seeded_by_the_data, many.seeded, losses.seeded_mu),
         parameters=(
             Parameter("seeds", 8, "seeds", "the experiments it is repeated for", partial(validate.whole, least=1)),
         ),
@@ -215,12 +186,11 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent that clips the step, learning rate included",
         reason="a step of length C is a gradient of C / learning_rate, and the noise is for one of C",
         formula="learning_rate times the gradient is clipped to C; the noise is that of the parent",
-        code=Code(
-            planned(
-                programs.descent, total=programs.clipped_updates, spread=_of_an_update, step=programs.of_the_updates
-            ),
-            planned(many.descent, total=many.updates_clipped, spread=_of_an_update, step=many.of_the_updates),
-            planned(losses.update_clipped_mu),
+        code=_descent(
+            losses.update_clipped_mu,
+            total=(programs.clipped_updates, many.updates_clipped),
+            spread=(_of_an_update, _of_an_update),
+            step=(programs.of_the_updates, many.of_the_updates),
         ),
     ),
     Twin(
@@ -228,11 +198,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent that clips every coordinate by itself",
         reason="a gradient of C in each of d coordinates has an l2 norm of sqrt(d) C",
         formula="each coordinate of a gradient is clipped to [-C, C]",
-        code=Code(
-            planned(programs.descent, total=programs.clipped_coordinates),
-            planned(many.descent, total=many.coordinates_clipped),
-            planned(losses.per_coordinate_mu),
-        ),
+        code=_descent(losses.per_coordinate_mu, total=(programs.clipped_coordinates, many.coordinates_clipped)),
         default_pair=([*OTHERS, [[1.0, 1.0], 100.0]], OTHERS),
     ),
     Twin(
@@ -247,7 +213,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent that stops when its true error is small",
         reason="when it stops is computed from the data without noise: a record that no model fits keeps it going",
         formula="as the sound one, up to the first model whose mean absolute error on the data is below `tolerance`",
-        code=Code(planned(programs.stopping), planned(many.stopping), planned(losses.stopping_mu)),
+        code=coded(programs.stopping, many.stopping, losses.stopping_mu),
         default_pair=(OTHERS, [*OTHERS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below", validate.positive),),
     ),
@@ -256,11 +222,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with momentum",
         reason="the memory is made of noisy gradients, which are private together",
         formula="velocity = momentum velocity + noisy gradient; the step goes along the velocity",
-        code=Code(
-            planned(programs.descent, step=programs.with_momentum),
-            planned(many.descent, step=many.with_momentum),
-            planned(losses.momentum_mu),
-        ),
+        code=_descent(losses.momentum_mu, step=(programs.with_momentum, many.with_momentum)),
         parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
         broken=False,
     ),
@@ -269,11 +231,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent with the regulariser added after the noise",
         reason="the regulariser's gradient is computed from the model, not from the data",
         formula="penalty times the model is added to the noisy gradient",
-        code=Code(
-            planned(programs.descent, step=programs.with_penalty),
-            planned(many.descent, step=many.with_penalty),
-            planned(losses.regularised_mu),
-        ),
+        code=_descent(losses.regularised_mu, step=(programs.with_penalty, many.with_penalty)),
         parameters=(Parameter("penalty", 1.0, "1", "the weight of the regulariser |w|^2 / 2", validate.not_negative),),
         broken=False,
     ),

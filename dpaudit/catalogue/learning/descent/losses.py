@@ -83,6 +83,11 @@ def gaussian_mu(first: Data, second: Data, at: Descent, *, own: bool = False) ->
     return math.sqrt(at.steps) / at.noise_multiplier
 
 
+def of_the_last_mu(first: Data, second: Data, at: Descent) -> float:
+    """The same where the last model alone is seen."""
+    return gaussian_mu(first, second, at, own=True)
+
+
 def noise_at_the_end_mu(first: Data, second: Data, at: Descent) -> float:
     """T / noise multiplier: T steps of the record, one draw of noise."""
     return math.sqrt(at.steps) * gaussian_mu(first, second, at, own=True)

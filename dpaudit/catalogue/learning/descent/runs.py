@@ -227,7 +227,7 @@ def dp_sgd(
     at: Descent,
     *,
     batches: Callable[[Rng, int, int, Descent], Callable[[int], Bools]] = poisson,
-    pull: Callable[[Model, Record, float], Reals] = clipped_pull,
+    clip: Callable[[Model, Record, float], Reals] = clipped_pull,
     average: Callable[[Model, Bools, Descent], Model] = expected,
     out: Callable[[Reals], Reals] = flat,
 ) -> Reals:
@@ -239,7 +239,7 @@ def dp_sgd(
 
         def walk(model: Model, step: int) -> Model:
             joins = joins_of(step)
-            total = gathered(model, data, lambda model, i: pull(model, data[i], at.clip) * joins[i])
+            total = gathered(model, data, lambda model, i: clip(model, data[i], at.clip) * joins[i])
             shift = average(total, joins, at)
             return [w + at.learning_rate * (s + z) for w, s, z in zip(model, shift, draw(step), strict=True)]
 

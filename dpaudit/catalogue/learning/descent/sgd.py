@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
-from dpaudit.catalogue.learning.descent.steps import Data, last, planned
+from dpaudit.catalogue.learning.descent.steps import Data, coded, last
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import subsampled_gaussian_epsilon
@@ -61,6 +61,9 @@ def _rate_of_one_record(rate: float, batch_size: float, **given: Any) -> Approxi
     return _accounted(rate=rate / batch_size, **given)
 
 
+_dp_sgd = partial(coded, programs.dp_sgd, many.dp_sgd)
+_LAST = (programs.last, last)
+
 dp_sgd = Entry(
     module=ROOM,
     name="dp_sgd",
@@ -72,9 +75,7 @@ dp_sgd = Entry(
         "`batch_size` and followed downhill; epsilon is exact for all models seen"
     ),
     neighbours="datasets of which one has one record more",
-    code=Code(
-        planned(programs.dp_sgd, out=programs.last), planned(many.dp_sgd, out=last), planned(losses.last_iterate)
-    ),
+    code=_dp_sgd(losses.last_iterate, out=_LAST),
     parameters=PARAMETERS,
     promise=_accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -84,11 +85,7 @@ dp_sgd = Entry(
         title="DP-SGD that draws one batch for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch is drawn once, before the first step",
-        code=Code(
-            planned(programs.dp_sgd, batches=programs.drawn_once, out=programs.last),
-            planned(many.dp_sgd, batches=many.drawn_once, out=last),
-            planned(losses.one_batch),
-        ),
+        code=_dp_sgd(losses.one_batch, batches=(programs.drawn_once, many.drawn_once), out=_LAST),
     ),
     Twin(
         name="rate_of_one_record",
@@ -109,7 +106,7 @@ dp_sgd_iterates = Entry(
         "loss: T times that of (1 - rate) N(0, 1) + rate N(1 / noise_multiplier, 1) against N(0, 1)"
     ),
     neighbours="datasets of which one has one record more",
-    code=Code(planned(programs.dp_sgd), planned(many.dp_sgd), planned(losses.all_iterates)),
+    code=_dp_sgd(losses.all_iterates),
     parameters=PARAMETERS,
     promise=_accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -119,11 +116,7 @@ dp_sgd_iterates = Entry(
         title="DP-SGD without clipping",
         reason="a record's gradient is as long as its features allow, and the noise is for one of length C",
         formula="as DP-SGD, with the records' own gradients in the sum",
-        code=Code(
-            planned(programs.dp_sgd, clip=programs.whole),
-            planned(many.dp_sgd, pull=many.whole_pull),
-            planned(losses.unclipped),
-        ),
+        code=_dp_sgd(losses.unclipped, clip=(programs.whole, many.whole_pull)),
         default_pair=([*OTHERS, [[0.3, 0.0], 1.0]], OTHERS),
     ),
     Twin(
@@ -131,10 +124,10 @@ dp_sgd_iterates = Entry(
         title="DP-SGD that clips the gradient of the batch",
         reason="alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
         formula="the average of the batch is clipped to C and gets N(0, (noise_multiplier C / batch_size)^2)",
-        code=Code(
-            planned(programs.dp_sgd, clip=programs.whole, average=programs.expected_clipped),
-            planned(many.dp_sgd, pull=many.whole_pull, average=many.expected_clipped),
-            planned(losses.per_batch),
+        code=_dp_sgd(
+            losses.per_batch,
+            clip=(programs.whole, many.whole_pull),
+            average=(programs.expected_clipped, many.expected_clipped),
         ),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
@@ -143,11 +136,7 @@ dp_sgd_iterates = Entry(
         title="DP-SGD that divides by the number of records drawn",
         reason="in a small batch a record's share is large, up to C, and the noise is for C / batch_size",
         formula="the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
-        code=Code(
-            planned(programs.dp_sgd, average=programs.realised),
-            planned(many.dp_sgd, average=many.realised),
-            planned(losses.realised_size),
-        ),
+        code=_dp_sgd(losses.realised_size, average=(programs.realised, many.realised)),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     Twin(
@@ -158,11 +147,7 @@ dp_sgd_iterates = Entry(
             "it moves by C"
         ),
         formula="each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
-        code=Code(
-            planned(programs.dp_sgd, batches=programs.shuffled),
-            planned(many.dp_sgd, batches=many.shuffled),
-            planned(losses.shuffled),
-        ),
+        code=_dp_sgd(losses.shuffled, batches=(programs.shuffled, many.shuffled)),
         default_pair=([[[1.0, 0.0], 0.0]] * 4 + [[[1.0, 0.0], 1.0]], [[[1.0, 0.0], 0.0]] * 4),
     ),
 )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code
 
 Record = list[Any]
 Data = list[Record]
@@ -53,6 +54,14 @@ def planned(function: Callable[..., Any], **parts: Any) -> Callable[..., Any]:
         return function(*given, descent, **parts)
 
     return call
+
+
+def coded(
+    program: Callable[..., Any], sampler: Callable[..., Any], loss: Callable[..., Any], **parts: tuple[Any, Any]
+) -> Code:
+    """A descent with some parts changed, each a pair: that of one run, and that of many."""
+    one, runs = ({name: pair[place] for name, pair in parts.items()} for place in (0, 1))
+    return Code(planned(program, **one), planned(sampler, **runs), planned(loss))
 
 
 def score(model: Model, record: Record) -> Reals:

@@ -15,12 +15,13 @@ import numpy as np
 
 from audits.literature.published import Published
 from audits.literature.record import CONFIDENCE, PEERS, ROUNDING, Record
+from dpaudit.report.figures.colours import LIGHT
 
 WIDTH = 480.0 / 72.0  # inches; a unit of the SVG is 1/72 inch
 DOTS = 200  # per inch of the PNG
 SIZE, SMALL = 11.5, 10.5  # of text, in units
-INK, MUTED, RULE = "#1b2430", "#55606e", "#d9dee5"
-OURS, SNIPER, STATDP, WRONG = "#0b6e3c", "#0a5ea8", "#a8480a", "#b0122a"
+INK, MUTED, RULE = LIGHT["ink"], LIGHT["muted"], LIGHT["rule"]
+OURS, SNIPER, STATDP, WRONG = LIGHT["certified"], LIGHT["first"], LIGHT["second"], LIGHT["refuted"]
 STYLE = {
     "svg.hashsalt": "dpaudit",
     "svg.fonttype": "none",
@@ -64,7 +65,7 @@ def against_exact(records: Sequence[Record], publications: Publications) -> dict
             axes = figure.add_axes((0.255, low / tall, 0.60, row * height / tall))
             _rows(axes, group, publications, parts=group is finite)
             top = low - between
-        _key(figure, tall)
+        _key(figure, tall, FIRST_KEY)
 
     return _files((WIDTH, tall), draw)
 
@@ -127,26 +128,21 @@ def _rooted(values: Any) -> Any:
     return np.sign(values) * np.sqrt(np.abs(values))
 
 
-def _key(figure: Any, tall: float) -> None:
+def _mark(symbol: str, colour: str, face: str, words: str, size: float = 6.0) -> dict[str, Any]:
+    """An entry of a key: a mark without a line."""
+    return {
+        "linestyle": "none", "marker": symbol, "markersize": size, "markeredgecolor": colour, "markerfacecolor": face,
+        "label": words,
+    }  # fmt: skip
+
+
+def _key(figure: Any, tall: float, entries: Sequence[Mapping[str, Any]]) -> None:
     from matplotlib.lines import Line2D
 
-    def mark(symbol: str, colour: str, face: str, words: str) -> Any:
-        return Line2D(
-            [], [], linestyle="none", marker=symbol, markersize=6.0, markeredgecolor=colour, markerfacecolor=face,
-            label=words,
-        )  # fmt: skip
-
-    shown = [
-        Line2D([], [], color=OURS, linewidth=2.0, marker="o", markersize=5.0, label="dpaudit, 0.9999 to 0.90"),
-        mark("|", INK, INK, "best event, 0.9999"),
-        mark("D", SNIPER, "none", "DP-Sniper, logistic"),
-        mark("D", SNIPER, SNIPER, "DP-Sniper, network"),
-        mark("^", STATDP, STATDP, "StatDP, two runs"),
-        mark("D", WRONG, "none", "above the exact loss"),
-    ]
     figure.legend(
-        handles=shown, loc="upper center", bbox_to_anchor=(0.5, 1.0 - 6.0 / 72.0 / tall), ncols=2, frameon=False,
-        fontsize=SIZE, handletextpad=0.5, columnspacing=2.0, labelspacing=0.35, borderpad=0.0, borderaxespad=0.0,
+        handles=[Line2D([], [], **entry) for entry in entries], loc="upper center",
+        bbox_to_anchor=(0.5, 1.0 - 6.0 / 72.0 / tall), ncols=2, frameon=False, fontsize=SIZE, handletextpad=0.5,
+        columnspacing=2.0, labelspacing=0.35, borderpad=0.0, borderaxespad=0.0,
     )  # fmt: skip
 
 
@@ -163,7 +159,7 @@ def against_executions(records: Sequence[Record], publications: Publications) ->
             axes = figure.add_axes((left, bottom, 0.25, (panel - 34.0 / 72.0) / tall))
             last = place + COLUMNS >= len(records)
             _panel(axes, record, publications[record.name], last)
-        _second_key(figure, tall)
+        _key(figure, tall, SECOND_KEY)
         figure.text(0.5, 7.0 / 72.0 / tall, "executions in all, search included", ha="center", va="bottom")
 
     return _files((WIDTH, tall), draw)
@@ -217,24 +213,22 @@ def _step(highest: float) -> float:
     return float(f"{max(fitting):.6g}")
 
 
-def _second_key(figure: Any, tall: float) -> None:
-    from matplotlib.lines import Line2D
-
-    shown = [
-        Line2D([], [], color=OURS, linewidth=1.6, marker="o", markersize=4.0, label="dpaudit at 0.90"),
-        Line2D([], [], color=OURS, linewidth=1.1, linestyle=(0.0, (4.0, 2.0)), label="dpaudit at 0.9999"),
-        Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0.0, (1.2, 2.0)), label="best event at 0.9999"),
-        Line2D([], [], color=INK, linewidth=1.0, label="exact loss (no line: infinite)"),
-        Line2D(
-            [], [], linestyle="none", marker="D", markersize=5.0, markeredgecolor=SNIPER, markerfacecolor="none",
-            label="DP-Sniper, logistic",
-        ),
-        Line2D([], [], linestyle="none", marker="D", markersize=5.0, color=SNIPER, label="DP-Sniper, network"),
-    ]  # fmt: skip
-    figure.legend(
-        handles=shown, loc="upper center", bbox_to_anchor=(0.5, 1.0 - 6.0 / 72.0 / tall), ncols=2, frameon=False,
-        fontsize=SIZE, handletextpad=0.5, columnspacing=2.0, labelspacing=0.35, borderpad=0.0, borderaxespad=0.0,
-    )  # fmt: skip
+FIRST_KEY = (
+    {"color": OURS, "linewidth": 2.0, "marker": "o", "markersize": 5.0, "label": "dpaudit, 0.9999 to 0.90"},
+    _mark("|", INK, INK, "best event, 0.9999"),
+    _mark("D", SNIPER, "none", "DP-Sniper, logistic"),
+    _mark("D", SNIPER, SNIPER, "DP-Sniper, network"),
+    _mark("^", STATDP, STATDP, "StatDP, two runs"),
+    _mark("D", WRONG, "none", "above the exact loss"),
+)
+SECOND_KEY = (
+    {"color": OURS, "linewidth": 1.6, "marker": "o", "markersize": 4.0, "label": "dpaudit at 0.90"},
+    {"color": OURS, "linewidth": 1.1, "linestyle": (0.0, (4.0, 2.0)), "label": "dpaudit at 0.9999"},
+    {"color": MUTED, "linewidth": 1.0, "linestyle": (0.0, (1.2, 2.0)), "label": "best event at 0.9999"},
+    {"color": INK, "linewidth": 1.0, "label": "exact loss (no line: infinite)"},
+    _mark("D", SNIPER, "none", "DP-Sniper, logistic", size=5.0),
+    _mark("D", SNIPER, SNIPER, "DP-Sniper, network", size=5.0),
+)
 
 
 def _files(size: tuple[float, float], draw: Draw) -> dict[str, bytes]:

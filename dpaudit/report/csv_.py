@@ -99,59 +99,47 @@ def row(entry: SuiteEntry, holm: float | None, record: str | None) -> list[objec
         "error": entry.error,
     }
     if entry.result is not None:
-        told |= _answer(entry.result) | _counts(entry.result) | _question(entry.result)
+        told |= _told_of(entry.result)
     return [told.get(name) for name in COLUMNS]
 
 
-def _question(result: AuditResult) -> dict[str, object]:
-    spec, made = result.spec, result.provenance
-    mechanism = spec["mechanism"]
+def _told_of(result: AuditResult) -> dict[str, object]:
+    spec, certificate, witness, e = result.spec, result.certificate, result.witness, result.evidence
+    mechanism, bits = spec["mechanism"], result.representation
+    upper = None if result.bracket is None else result.upper
     return {
         "claim": spec["claim"]["form"],
+        "claimed": result.claim.promised(certificate.delta),
+        "parameter": result.claim.parameter,
         "claimed_delta": result.claim.to_dict().get("delta"),
         "relation": spec["claim"]["relation"],
         "distance": result.distance,
-        "adjacency": "on trust" if result.on_trust else result.adjacency[result.witness.pair],
-        "unseen": result.unseen,
-        "unpaired": result.unpaired,
-        "pair": spec["pairs"][result.witness.pair]["name"],
+        "lower": certificate.lower,
+        "epsilon_lower": certificate.epsilon_lower,
+        "delta": certificate.delta,
+        "confidence": spec["confidence"],
+        "p_value": certificate.p_value,
+        "epsilon_upper": None if upper is None else upper.epsilon_upper,
+        "upper_kind": None if upper is None else upper.label.value,
+        "representation": None if bits is None else "refuted" if bits.certificate.refuted else "not refuted",
+        "event": f"{witness.event}{meaning(result)}",
+        "likelier_on": witness.p_side,
+        "pair": spec["pairs"][witness.pair]["name"],
+        "hits_likelier": None if isinstance(e, Binned) else e.hits_p,
+        "runs_likelier": e.runs_p,
+        "hits_other": None if isinstance(e, Binned) else e.hits_q,
+        "runs_other": e.runs_q,
         "runs_asked": spec["runs"],
+        "runs_used": result.runs_used,
         "seed": spec["seed"],
+        "reproducible": result.reproducible,
         "mechanism": mechanism["name"],
         "reference": mechanism["reference"],
         "digest": mechanism["digest"],
-        "commit": made.get("commit"),
-        "version": made.get("version"),
-        "started": made.get("started"),
-        "spec_hash": spec_hash(spec),
-    }
-
-
-def _answer(result: AuditResult) -> dict[str, object]:
-    made, upper = result.certificate, None if result.bracket is None else result.upper
-    found = result.representation
-    bits = None if found is None else "refuted" if found.certificate.refuted else "not refuted"
-    return {
-        "claimed": result.claim.promised(made.delta),
-        "parameter": result.claim.parameter,
-        "lower": made.lower,
-        "epsilon_lower": made.epsilon_lower,
-        "delta": made.delta,
-        "confidence": result.spec["confidence"],
-        "p_value": made.p_value,
-        "epsilon_upper": None if upper is None else upper.epsilon_upper,
-        "upper_kind": None if upper is None else upper.label.value,
-        "representation": bits,
-        "runs_used": result.runs_used,
-        "reproducible": result.reproducible,
+        **{key: result.provenance.get(key) for key in ("commit", "version", "started")},
         "fingerprint": fingerprint(result),
+        "spec_hash": spec_hash(spec),
+        "adjacency": "on trust" if result.on_trust else result.adjacency[witness.pair],
+        "unseen": result.unseen,
+        "unpaired": result.unpaired,
     }
-
-
-def _counts(result: AuditResult) -> dict[str, object]:
-    e, witness = result.evidence, result.witness
-    sides = {"event": f"{witness.event}{meaning(result)}", "likelier_on": witness.p_side}
-    runs = {"runs_likelier": e.runs_p, "runs_other": e.runs_q}
-    if isinstance(e, Binned):
-        return {**sides, **runs}
-    return {**sides, **runs, "hits_likelier": e.hits_p, "hits_other": e.hits_q}

@@ -15,13 +15,12 @@ import numpy as np
 
 from audits.literature.published import Published
 from audits.literature.record import CONFIDENCE, PEERS, ROUNDING, Record
-from dpaudit.report.figures.colours import LIGHT
 
 WIDTH = 480.0 / 72.0  # inches; a unit of the SVG is 1/72 inch
 DOTS = 200  # per inch of the PNG
 SIZE, SMALL = 11.5, 10.5  # of text, in units
-INK, MUTED, RULE = LIGHT["ink"], LIGHT["muted"], LIGHT["rule"]
-OURS, SNIPER, STATDP, WRONG = LIGHT["certified"], LIGHT["first"], LIGHT["second"], LIGHT["refuted"]
+INK, MUTED, RULE = "#1b2430", "#55606e", "#d9dee5"
+OURS, SNIPER, STATDP, WRONG = "#0b6e3c", "#0a5ea8", "#a8480a", "#b0122a"
 STYLE = {
     "svg.hashsalt": "dpaudit",
     "svg.fonttype": "none",

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from dpaudit.errors import InvalidSpec
+
 Adjacency = Literal["all-differ", "one-differs", "up", "down"]
 Shape = Literal["lock-step", "winner"]
 
@@ -32,6 +34,13 @@ REACH: dict[Adjacency, tuple[int, int]] = {  # the least and the most by which a
 }
 SYMMETRIC = ("all-differ", "one-differs")  # the others need both ways for a statement about neighbours
 WINNER = "winner"  # stands for a path where a shift belongs to the answer whose index is returned
+
+
+def known_adjacency(adjacency: str) -> Adjacency:
+    """The adjacency, if it is one. Raises `InvalidSpec`."""
+    if adjacency not in ADJACENCIES:
+        raise InvalidSpec(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    return adjacency  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)

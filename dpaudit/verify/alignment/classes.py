@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, at, head
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, at, head, number_of
 from dpaudit.verify.alignment.formulas import truth_at, value_at
 from dpaudit.verify.alignment.outline import Outline
 from dpaudit.verify.alignment.paths import Path, Quantity
@@ -47,8 +47,8 @@ def _starts(found: Outline) -> Iterator[Known]:
         known = {}
         for name in names:
             value = path.after.get(name)
-            if isinstance(value, Quantity) and set(value.form) <= {ONE}:
-                known[name] = value.form.get(ONE, Fraction(0))
+            if isinstance(value, Quantity) and (start := number_of(value.form)) is not None:
+                known[name] = start
         yield frozenset(known.items())
 
 

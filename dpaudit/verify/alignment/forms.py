@@ -49,6 +49,11 @@ def constant(value: Fraction | int) -> Form:
     return {ONE: Fraction(value)} if value else {}
 
 
+def number_of(form: Form) -> Fraction | None:
+    """The number that a form is; None where it holds an atom."""
+    return form.get(ONE, Fraction(0)) if set(form) <= {ONE} else None
+
+
 def one(atom: Atom) -> Form:
     """The form of an atom."""
     return {atom: Fraction(1)}

@@ -64,8 +64,9 @@ class LockStep:
                 else:
                     found = paid(self._found, turns)
                     compared &= found is not None
-                    if found is not None and found.rate is not None and _slower(found.rate, growing, self._found):
-                        growing = (found.rate, found.line)
+                    rate = None if found is None else found.rate
+                    if rate is not None and (growing is None or cheaper(rate, growing[0], self._found.parameters)):
+                        growing = (rate, None if found is None else found.line)
                     shown = None
                     if found is not None and found.cost is not None and found.potential is not None:
                         alignment = self._alignment(turns, keeping, found.potential)
@@ -108,7 +109,7 @@ class LockStep:
     def for_answers(self, answers: int) -> Shown | Unproved:
         """The cheapest proof by classes of runs: for each the alignment that costs it least."""
         counted = classes(self._found, answers)
-        every = [turns_kept for keeping in self._keepings() for turns_kept in self._some_turns(keeping)]
+        every = [(turns, keeping) for keeping in self._keepings() for turns in self._turns(keeping, every=False)]
         parameters, used, cases, costs = self._found.parameters, [], [], []
         prices = [self._prices(turns) for turns, _ in every]
         for counts in counted:
@@ -164,20 +165,13 @@ class LockStep:
             found.append(Kept(Fraction(1), spread=True))
         return found
 
-    def _turns(self, keeping: Keeping) -> Iterator[Turns]:
-        """All combinations of cheapest shifts, where every path that can be taken has some."""
-        found = [*self._chosen(keeping)]
-        if all(options for _, options in found):
-            yield from self._combined(keeping, found)
+    def _turns(self, keeping: Keeping, every: bool = True) -> Iterator[Turns]:
+        """All combinations of cheapest shifts; not `every`: some paths of the loop may have none."""
+        found = [*self._chosen(keeping, every)]
+        if all(options for path, options in found if every or path.part != "loop"):
+            yield from self._combined(keeping, [(path, options) for path, options in found if options])
 
-    def _some_turns(self, keeping: Keeping) -> Iterator[tuple[Turns, Keeping]]:
-        """The same, where some paths of the loop may have none."""
-        found = [*self._chosen(keeping, every=False)]
-        if all(options for path, options in found if path.part != "loop"):
-            for turns in self._combined(keeping, [(path, options) for path, options in found if options]):
-                yield turns, keeping
-
-    def _chosen(self, keeping: Keeping, every: bool = True) -> Iterator[tuple[Path, list[Choice]]]:
+    def _chosen(self, keeping: Keeping, every: bool) -> Iterator[tuple[Path, list[Choice]]]:
         for place, path in enumerate((*self._found.before, *self._found.after, *self._found.loop)):
             options = self._choices(path, keeping)
             yield path, options
@@ -230,10 +224,6 @@ class LockStep:
             KeptFact(name, kept.value, "used" if kept.spread else None) for name, kept in sorted(keeping.items())
         )
         return Alignment(tuple(agreed.values()), kept, self._found.facts, potential)
-
-
-def _slower(rate: Rational, known: tuple[Rational, int | None] | None, found: Outline) -> bool:
-    return known is None or cheaper(rate, known[0], found.parameters)
 
 
 def _shift(choice: Choice, path: str, draw: str) -> Shift:

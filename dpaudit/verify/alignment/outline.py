@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import chain
+from math import floor
 from typing import Any
 
-from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, add, difference, head, one
+from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Form, add, constant, difference, head, number_of, one
 from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.paths import (
@@ -22,7 +23,7 @@ from dpaudit.verify.alignment.paths import (
     Value,
     atom_quantity,
 )
-from dpaudit.verify.alignment.rational import Rational, number, variable
+from dpaudit.verify.alignment.rational import Rational, number, total, variable
 from dpaudit.verify.alignment.solver import Terms
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
@@ -119,11 +120,9 @@ def live(block: nodes.Block, out: frozenset[str], stopped: frozenset[str]) -> fr
 
 def _live_head(loop: nodes.Block, after: frozenset[str]) -> frozenset[str]:
     found = after
-    while True:
-        more = after | live(loop, found, after)
-        if more == found:
-            return found
+    while (more := after | live(loop, found, after)) != found:
         found = more
+    return found
 
 
 def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[str]]:
@@ -242,13 +241,13 @@ def _counted(
     bounds: dict[str, list[Rational]] = {name: [] for name in plain}
     for name, (start, added) in plain.items():
         if all(value >= 0 for value in added.values()):  # so it is never below where it starts
-            held.append(Leaf(">=", add(one(head(name)), {ONE: start} if start else {}, -1), {}))
+            held.append(Leaf(">=", add(one(head(name)), constant(start), -1), {}))
             texts.append(f"{name} >= {start}")
         for end in _ends(loop, name):
             for step in range(-FURTHEST, FURTHEST + 1):
-                fact = Leaf("<=", add(add(one(head(name)), end, -1), {ONE: Fraction(step)} if step else {}, -1), {})
+                fact = Leaf("<=", add(add(one(head(name)), end, -1), constant(step), -1), {})
                 if _inductive(fact, before, loop, held, parameters, terms):
-                    limit = _rational(add(end, {ONE: Fraction(step)} if step else {}))
+                    limit = _rational(add(end, constant(step)))
                     bounds[name].append(limit)
                     held.append(fact)
                     if (text := f"{name} <= {limit}") not in texts:
@@ -264,19 +263,12 @@ def _counted(
 
 def _added(path: Path, name: str) -> Fraction | None:
     value = path.after.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, Quantity):
-        return None
-    rest = add(value.form, one(head(name)), -1)
-    return rest.get(ONE, Fraction(0)) if set(rest) <= {ONE} else None
+    return number_of(add(value.form, one(head(name)), -1)) if isinstance(value, Quantity) else None
 
 
 def _start(path: Path, name: str) -> Fraction | None:
     value = path.after.get(name)
-    if not isinstance(value, Quantity) or not set(value.form) <= {ONE}:
-        return None
-    return value.form.get(ONE, Fraction(0))
+    return number_of(value.form) if isinstance(value, Quantity) else None
 
 
 def _ends(loop: list[Path], name: str) -> list[Form]:
@@ -290,7 +282,7 @@ def _ends(loop: list[Path], name: str) -> list[Form]:
                     continue
                 rest = {atom: -value / factor for atom, value in leaf.value.items() if atom not in (head(name), ONE)}
                 offset = -leaf.value.get(ONE, Fraction(0)) / factor
-                end = add(rest, {ONE: Fraction(offset.__floor__())} if offset.__floor__() else {})
+                end = add(rest, constant(floor(offset)))
                 if (
                     all(isinstance(atom, str) and (atom == ONE or atom.isidentifier()) for atom in end)
                     and end not in found
@@ -317,8 +309,4 @@ def _inductive(
 
 
 def _rational(form: Form) -> Rational:
-    result = number(form.get(ONE, Fraction(0)))
-    for atom, value in form.items():
-        if atom != ONE:
-            result = result + variable(str(atom)) * number(value)
-    return result
+    return total((number(1) if atom == ONE else variable(str(atom))) * number(value) for atom, value in form.items())

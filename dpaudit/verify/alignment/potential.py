@@ -6,9 +6,10 @@ held[v] * |v' - v|. With linear costs, each condition is one at corners, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import product
 
 from dpaudit.verify.alignment.forms import Atom, at, difference
@@ -98,7 +99,8 @@ def _with_held(found: Outline, turns: Turns, held: Mapping[str, Rational]) -> Pa
         needs[choice.path.name] = need
     priced = _prices(turning, needs, list(counters.values()), parameters)
     if priced is None:
-        rates = [need for name, need in needs.items() if not _payable(name, counters.values()) and not need.zero]
+        payable = {path for counter in counters.values() for path, added in counter.added.items() if added > 0}
+        rates = [need for name, need in needs.items() if name not in payable and not need.zero]
         rate = parameters.largest(rates or list(needs.values()))
         worst = next(
             (choice.path for choice in turning if rate is not None and needs[choice.path.name].same(rate)), None
@@ -127,10 +129,6 @@ def _step(choice: Choice, scope: Scope, held: Mapping[str, Rational], *, now: bo
 
 def _corners(choice: Choice, scope: Scope) -> list[tuple[Corner, Rational]]:
     return list(zip(scope.corners(), choice.costs, strict=True))
-
-
-def _payable(path: str, counters: Iterable[Counter]) -> bool:
-    return any(counter.added[path] > 0 for counter in counters)
 
 
 def _prices(
@@ -178,11 +176,11 @@ def _shown(
     used = parameters.largest(used_needs)
     if start is None or used is None:
         return None
-    counted = []
-    for name, price in prices.items():
-        bound = _smallest(counters[name].bounds, parameters)
-        counted.append(price * bound)
-    at_head = start + total(counted)
+
+    def smaller(one: Rational, other: Rational) -> Rational:
+        return other if parameters.at_most(other, one) else one
+
+    at_head = start + total(price * reduce(smaller, counters[name].bounds) for name, price in prices.items())
     ends = [at_head + cost for cost in _ends(turns, used, held)]
     cost = parameters.largest(ends)
     if cost is None:
@@ -194,14 +192,6 @@ def _shown(
         {name: str(weight) for name, weight in held.items() if not weight.zero},
     )
     return Paid(cost, potential)
-
-
-def _smallest(bounds: Sequence[Rational], parameters: Parameters) -> Rational:
-    best = bounds[0]
-    for bound in bounds[1:]:
-        if parameters.at_most(bound, best):
-            best = bound
-    return best
 
 
 def _ends(turns: Turns, used: Rational, held: Mapping[str, Rational]) -> Iterator[Rational]:

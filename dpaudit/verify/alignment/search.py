@@ -16,7 +16,7 @@ from dpaudit.verify.alignment.winner import by_winner
 from dpaudit.verify.language import expression, rounded, wrong_scale
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.polynomials import TooLarge
-from dpaudit.verify.proof import ADJACENCIES, Adjacency, Proof, Shape
+from dpaudit.verify.proof import Adjacency, Proof, Shape, known_adjacency
 
 MOST_ANSWERS = 1_000
 
@@ -79,7 +79,8 @@ def _searched(
         what = "the program makes numbers or polynomials that are too large to compute with; simplify it"
         raise InvalidSpec(what) from None
     if best is None:
-        return _most_telling([shown for _, _, shown in results if isinstance(shown, Unproved)])
+        refused = [shown for _, _, shown in results if isinstance(shown, Unproved)]
+        return next((one for one in refused if one.growing is not None), refused[0])
     shape, number, shown = best
     return Proof(
         source=program.source,
@@ -130,15 +131,10 @@ def _attempt(search: LockStep, answers: int | None = None) -> Shown | Unproved:
         return error.found
 
 
-def _most_telling(found: list[Unproved]) -> Unproved:
-    return next((one for one in found if one.growing is not None), found[0])
-
-
 def _checked(
     program: Program, adjacency: str, fixed: Mapping[str, Fraction | int], answers: int | None
 ) -> dict[str, Fraction]:
-    if adjacency not in ADJACENCIES:
-        raise InvalidSpec(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    known_adjacency(adjacency)
     for name, value in fixed.items():
         if name not in program.parameters:
             raise InvalidSpec(f"fixed: {program.name} has no parameter {name!r}, only {', '.join(program.parameters)}")

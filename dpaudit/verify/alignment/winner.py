@@ -6,12 +6,26 @@ At the winner both must take it. After it the first run takes no other, and then
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
-from dpaudit.verify.alignment.forms import ANSWER, INDEX, MOVED, ONE, Atom, Form, add, drawn, head, one, substituted
+from dpaudit.verify.alignment.forms import (
+    ANSWER,
+    INDEX,
+    MOVED,
+    ONE,
+    Atom,
+    Form,
+    add,
+    constant,
+    drawn,
+    head,
+    number_of,
+    one,
+    substituted,
+)
 from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.lock_step import Shown
 from dpaudit.verify.alignment.outline import Outline
@@ -46,7 +60,8 @@ def by_winner(found: Outline, adjacency: Adjacency) -> Shown | Unproved | None:
     race = _race(found, adjacency)
     if race is None:
         return None
-    before = [fact for fact in _facts_before() if _kept_before(race, fact)]
+    orders: tuple[Order, ...] = ("<=", ">=")
+    before = [fact for fact in product(map(Fraction, STEPS), orders) if _kept_before(race, fact)]
     after = [Fraction(step) for step in STEPS if _kept_after(race, Fraction(step))]
     weight = race.taking[0].draws[0].weight
     corners = Scope(_everywhere(adjacency), "loop", {}).corners()
@@ -54,8 +69,8 @@ def by_winner(found: Outline, adjacency: Adjacency) -> Shown | Unproved | None:
         ahead = _lead(race, shift)
         if ahead not in after:
             continue
-        for order, step in before:
-            if _won(race, shift, (order, step)):
+        for step, order in before:
+            if _won(race, shift, (step, order)):
                 cost = weight * number(largest(shift, corners))
                 name = race.best
                 phases = {
@@ -84,8 +99,8 @@ def _race(found: Outline, adjacency: Adjacency) -> Race | None:
     draws = [statement.target for statement in program.loop if isinstance(statement, nodes.Draw)]
     if len(draws) != 1 or any(len(path.draws) != 1 for path in found.loop) or winner not in found.start:
         return None
-    others = [name for name in found.start if name != winner and isinstance(_start(found, name), Quantity)]
-    carried = [name for name in others if head(name) in _form(found, name)]
+    others = {n: value for n, value in found.start.items() if n != winner and isinstance(value, Quantity)}
+    carried = [name for name, value in others.items() if head(name) in value.form]
     if len(carried) != 1 or len(others) != len(found.start) - 1:
         return None
     taking = tuple(path for path in found.loop if _takes(path, winner))
@@ -94,15 +109,6 @@ def _race(found: Outline, adjacency: Adjacency) -> Race | None:
         return None
     race = Race(found, winner, carried[0], draws[0], adjacency, taking, leaving)
     return race if _first_is_taken(race) else None
-
-
-def _start(found: Outline, name: str) -> Any:
-    return found.start[name]
-
-
-def _form(found: Outline, name: str) -> Form:
-    value = found.start[name]
-    return value.form if isinstance(value, Quantity) else {}
 
 
 def _takes(path: Path, winner: str) -> bool:
@@ -138,21 +144,14 @@ def _best_after(race: Race, path: Path) -> Form:
     return value.form
 
 
-def _ahead(race: Race, first: Form, second: Form, order: Order, step: Fraction) -> Formula:
-    return Leaf(order, add(add(second, first, -1), {ONE: step} if step else {}, -1), {})
+def _ahead(first: Form, second: Form, step: Fraction, order: Order) -> Formula:
+    return Leaf(order, add(add(second, first, -1), constant(step), -1), {})
 
 
-def _facts_before() -> Iterator[tuple[Order, Fraction]]:
-    for step in STEPS:
-        yield "<=", Fraction(step)
-        yield ">=", Fraction(step)
-
-
-def _at_head(race: Race, fact: tuple[Order, Fraction]) -> Formula:
-    order, step = fact
+def _at_head(race: Race, fact: tuple[Fraction, Order]) -> Formula:
     first = Leaf("==", one(INDEX), {})
     heads = (one(head(race.best)), one(head(race.best) + "'"))
-    return Either((first, _ahead(race, *heads, order, step)))
+    return Either((first, _ahead(*heads, *fact)))
 
 
 def _known(race: Race) -> list[Any]:
@@ -176,13 +175,13 @@ def _first_is_taken(race: Race) -> bool:
     )
 
 
-def _kept_before(race: Race, fact: tuple[Order, Fraction]) -> bool:
+def _kept_before(race: Race, fact: tuple[Fraction, Order]) -> bool:
     other = _other(race, {})
     for first in race.found.loop:
         for second in race.found.loop:
             known = [_at_head(race, fact), *first.taken, *(_put(part, other) for part in second.taken)]
             bests = _best_after(race, first), substituted(_best_after(race, second), other)
-            if not _shown(race, known, _ahead(race, *bests, *fact)):
+            if not _shown(race, known, _ahead(*bests, *fact)):
                 return False
     return True
 
@@ -190,24 +189,15 @@ def _kept_before(race: Race, fact: tuple[Order, Fraction]) -> bool:
 def _kept_after(race: Race, step: Fraction) -> bool:
     other = _other(race, {})
     heads = (one(head(race.best)), one(head(race.best) + "'"))
-    fact = _ahead(race, *heads, "==", step)
+    fact = _ahead(*heads, step, "==")
     later = Leaf(">=", {INDEX: Fraction(1), ONE: Fraction(-1)}, {})
     for first in race.leaving:
         known = [fact, later, *first.taken]
-        stays = Either(
-            tuple(
-                Both(
-                    (
-                        *(_put(part, other) for part in second.taken),
-                        _ahead(
-                            race, _best_after(race, first), substituted(_best_after(race, second), other), "==", step
-                        ),
-                    ),
-                )
-                for second in race.leaving
-            ),
-        )
-        if not _shown(race, known, stays):
+        ways = []
+        for second in race.leaving:
+            bests = _best_after(race, first), substituted(_best_after(race, second), other)
+            ways.append(Both((*(_put(part, other) for part in second.taken), _ahead(*bests, step, "=="))))
+        if not _shown(race, known, Either(tuple(ways))):
             return False
     return True
 
@@ -218,10 +208,10 @@ def _lead(race: Race, shift: Form) -> Fraction | None:
     if any(best != bests[0] for best in bests):
         return None
     lead = add(substituted(bests[0], other), bests[0], -1)
-    return lead.get(ONE, Fraction(0)) if set(lead) <= {ONE} else None
+    return number_of(lead)
 
 
-def _won(race: Race, shift: Form, fact: tuple[Order, Fraction]) -> bool:
+def _won(race: Race, shift: Form, fact: tuple[Fraction, Order]) -> bool:
     """Whether the second run takes the winner too; what its best is then, `_lead` says."""
     other = _other(race, shift)
     for first in race.taking:

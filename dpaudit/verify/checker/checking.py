@@ -16,7 +16,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker.counting import check_class_cost, classes, exits_of
 from dpaudit.verify.checker.formulas import compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
-from dpaudit.verify.checker.outline import Start, draws_of, starts_of
+from dpaudit.verify.checker.outline import Start, all_paths, starts_of
 from dpaudit.verify.checker.potential import check_costs
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
@@ -130,7 +130,7 @@ def _scope(proof: Proof) -> tuple[Scope, tuple[Start, ...]]:
     fixed_values(program, proof)
     public = Public(program.integers, proof.fixed)
     starts = starts_of(program, public)
-    scales = [drawn.scale for _, drawn in draws_of(starts)]
+    scales = [drawn.scale for start in starts for path in all_paths(start) for drawn in path.draws]
     return scope_of(program, proof, scales, public), starts
 
 

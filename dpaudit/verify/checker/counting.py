@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
@@ -113,9 +114,7 @@ def _entry(start: Start, symbol: Symbol) -> Ratio:
 
 
 def _raised(counts: Counts, name: str) -> Counts:
-    found = dict(counts)
-    found[name] = found.get(name, 0) + 1
-    return tuple(sorted(found.items()))
+    return tuple(sorted((Counter(dict(counts)) + Counter([name])).items()))
 
 
 # --- the cost of a class ---------------------------------------------------------------------------------------
@@ -130,7 +129,10 @@ def check_class_cost(both: Coupled, counts: Mapping[str, int], cost: Ratio) -> N
     for way_out in exits_of(start, stops):
         for after in way_out.after:
             parts = [_options(both, start.before, both.second)]
-            parts += [_times(_options(both, path, both.turn(path)), number) for path, number in turns]
+            parts += [
+                [each * Ratio.number(number) for each in _options(both, path, both.turn(path))]
+                for path, number in turns
+            ]
             parts.append(_options(both, after, both.leaving(way_out, after)))
             if math.prod(map(len, parts)) > MOST_CHOICES:
                 raise ProofRejected(f"{name}: more than {MOST_CHOICES} extreme positions; give a potential")
@@ -146,10 +148,6 @@ def exits_of(start: Start, stops: list[str]) -> list[Exit]:
     if stops:
         return [way_out for way_out in start.exits if way_out.stop is not None and way_out.stop.name in stops]
     return [way_out for way_out in start.exits if way_out.stop is None]
-
-
-def _times(options: list[Ratio], number: int) -> list[Ratio]:
-    return [option * Ratio.number(number) for option in options]
 
 
 def _options(both: Coupled, path: Path, second: Mapping[Symbol, Ratio]) -> list[Ratio]:

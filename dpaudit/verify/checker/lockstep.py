@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from dpaudit.verify.checker.formulas import compared, put
 from dpaudit.verify.checker.outline import Exit, Start, all_paths
-from dpaudit.verify.checker.paths import Drawn, Output, Path
+from dpaudit.verify.checker.paths import Drawn, Path
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division_facts, moves, used_facts
@@ -195,13 +195,10 @@ class Coupled:
             check_draw(drawn, second[drawn.symbol] - Ratio.of(drawn.symbol), facts, name, self.done)
         if nodes.Emitted() in self.scope.program.result:
             for output in path.outputs:
-                self._check_output(output, second, facts, name)
-
-    def _check_output(self, output: Output, second: Mapping[Symbol, Ratio], facts: Facts, name: str) -> None:
-        what = f"{name}: the output of line {output.line} is the same in both runs"
-        self._check_equal(output.value, second, facts, what)
-        if output.key is not None:
-            self._check_equal(output.key, second, facts, f"{what}, at the same place")
+                what = f"{name}: the output of line {output.line} is the same in both runs"
+                self._check_equal(output.value, second, facts, what)
+                if output.key is not None:
+                    self._check_equal(output.key, second, facts, f"{what}, at the same place")
 
     def _check_equal(self, value: Value, second: Mapping[Symbol, Ratio], facts: Facts, what: str) -> None:
         if isinstance(value, Label):

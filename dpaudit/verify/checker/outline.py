@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dpaudit.verify.checker.paths import Drawn, Path, assigned, numbers, paths_of, public_variables
+from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of, public_variables
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value
 from dpaudit.verify.language import nodes
@@ -42,14 +42,6 @@ def starts_of(program: nodes.Program, public: Public) -> tuple[Start, ...]:
         _start(program, before, public, answer)
         for before in paths_of("before", program.before, State({}, None, answer), public)
     )
-
-
-def draws_of(starts: tuple[Start, ...]) -> Iterator[tuple[Path, Drawn]]:
-    """Every draw of the program with the path that makes it."""
-    for start in starts:
-        for path in all_paths(start):
-            for drawn in path.draws:
-                yield path, drawn
 
 
 def all_paths(start: Start) -> Iterator[Path]:

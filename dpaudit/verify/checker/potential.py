@@ -42,20 +42,9 @@ class Sizes:
 
     def facts(self) -> tuple[Formula, ...]:
         """size >= 0, and size = value or size = -value."""
-        return tuple(
-            Both(
-                (
-                    compared(">=", Ratio.of(symbol), ZERO),
-                    Either(
-                        (
-                            compared("==", Ratio.of(symbol), value),
-                            compared("==", Ratio.of(symbol), -value),
-                        )
-                    ),
-                )
-            )
-            for value, symbol in self.symbols.items()
-        )
+        sizes = [(value, Ratio.of(symbol)) for value, symbol in self.symbols.items()]
+        either = [Either((compared("==", size, value), compared("==", size, -value))) for value, size in sizes]
+        return tuple(Both((compared(">=", size, ZERO), ends)) for (_, size), ends in zip(sizes, either, strict=True))
 
 
 def path_cost(path: Path, second: Mapping[Symbol, Ratio], sizes: Sizes) -> Ratio:

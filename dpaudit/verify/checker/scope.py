@@ -100,12 +100,10 @@ def moves(adjacency: Adjacency) -> tuple[Formula, ...]:
     moved = Ratio.of(MOVED)
     facts: list[Formula] = [compared(">=", moved, Ratio.number(low)), compared("<=", moved, Ratio.number(high))]
     if adjacency == "one-differs":
-        used, after, zero = Ratio.of(USED), Ratio.of(USED_NEXT), compared("==", moved, Ratio.number(0))
-        one = Ratio.number(1)
-        facts.append(Either((zero, compared("==", used, Ratio.number(0)))))  # only one answer differs
-        facts.append(
-            Either((Both((zero, compared("==", after, used))), Both((_not(zero), compared("==", after, one)))))
-        )
+        used, after, zero, one = Ratio.of(USED), Ratio.of(USED_NEXT), Ratio.number(0), Ratio.number(1)
+        still, differs = compared("==", moved, zero), compared("!=", moved, zero)
+        facts.append(Either((still, compared("==", used, zero))))  # only one answer differs
+        facts.append(Either((Both((still, compared("==", after, used))), Both((differs, compared("==", after, one))))))
     return tuple(facts)
 
 
@@ -131,11 +129,6 @@ def division_facts(public: Public) -> tuple[Formula, ...]:
         if division.operation == "%":
             facts.append(compared("==", Ratio.of(symbol), rest))
     return tuple(facts)
-
-
-def _not(fact: Formula) -> Formula:
-    assert isinstance(fact, Sign)
-    return Sign("!=", fact.ratio)
 
 
 def _at_least_one(symbol: Symbol) -> tuple[Formula, ...]:

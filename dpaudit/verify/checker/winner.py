@@ -14,7 +14,7 @@ Datasets where one answer differs are among those where every answer may.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpaudit.verify.checker.formulas import compared, put
@@ -78,7 +78,7 @@ def race_of(scope: Scope, alignment: Alignment, done: list[str]) -> Race:
         raise ProofRejected("a proof of shape 'winner' needs plain statements before the loop")
     _check_loop(program.loop, result.name)
     (before,) = paths_of("before", program.before, State({}), scope.public)
-    head = {name: value for name, value in before.end.items() if isinstance(value, Ratio)}
+    head = _numbers(before)
     for name in assigned(program.loop):
         head.pop(name, None)
         if name in numbers(program):
@@ -118,12 +118,9 @@ def _check_first(race: Race) -> None:
 
 def _check_entry(race: Race) -> None:
     """The fact before the winner holds on entry; variables without a value yet may be anything."""
-    entry = {name: value for name, value in race.before.end.items() if isinstance(value, Ratio)}
+    entry = _numbers(race.before)
     first = {**race.head, **entry}
-    renamed = {
-        symbol: Ratio.of(Symbol("second", symbol.name)) for value in race.head.values() for symbol in _mine(value)
-    }
-    second = {**{name: value.put(renamed) for name, value in race.head.items()}, **entry}
+    second = {**_second_head(race), **entry}
     race.scope.facts.must(race.fact("before", first, second, ZERO), "entry: the fact before the winner", race.done)
 
 
@@ -197,10 +194,6 @@ def _inside(race: Race) -> Facts:
 def _second_head(race: Race) -> dict[str, Ratio]:
     renamed = race.second(race.before, {})
     return {name: value.put(renamed) for name, value in race.head.items()}
-
-
-def _mine(value: Ratio) -> Iterable[Symbol]:
-    return (symbol for symbol in value.symbols if symbol.kind == "variable")
 
 
 def _numbers(path: Path) -> dict[str, Ratio]:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Symbol
-from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency
+from dpaudit.verify.proof import REACH, Adjacency
 from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, has_noisy
 
 Layout = tuple[int, ...]  # per answer: 0 for the first block's value, 1 for the second's
@@ -24,13 +23,6 @@ TOGETHER: dict[str, tuple[tuple[int, int], ...]] = {
     "up": ((1, 1), (1, 0), (0, 1)),
     "down": ((-1, -1), (-1, 0), (0, -1)),
 }
-
-
-def known_adjacency(adjacency: str) -> Adjacency:
-    """The adjacency, if it is one. Raises `InvalidSpec`."""
-    if adjacency not in ADJACENCIES:
-        raise InvalidSpec(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
-    return adjacency  # type: ignore[return-value]
 
 
 def splits(answers: int) -> tuple[Layout, ...]:

@@ -24,11 +24,9 @@ class Values:
     upper: Fraction | None
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper"):
-            if getattr(self, name) is not None:
-                object.__setattr__(
-                    self, name, rational(f"an end of an interval of values ({name})", getattr(self, name))
-                )
+        for name, end in (("lower", self.lower), ("upper", self.upper)):
+            if end is not None:
+                object.__setattr__(self, name, rational(f"an end of an interval of values ({name})", end))
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise InvalidSpec(
                 f"an interval of values needs lower <= upper, got [{in_short(self.lower)}, {in_short(self.upper)}]"

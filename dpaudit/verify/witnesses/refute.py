@@ -12,13 +12,12 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import Enclosure, of_ball
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.proof import Adjacency
+from dpaudit.verify.proof import Adjacency, known_adjacency
 from dpaudit.verify.witnesses.candidates import (
     Layout,
     Move,
     aligned,
     alone,
-    known_adjacency,
     moved,
     splits,
     together,

@@ -33,18 +33,7 @@ class State:
 
     def copy(self) -> State:
         """The same run, to go on by itself."""
-        return State(
-            self.answers,
-            self.parameters,
-            dict(self.names),
-            self.index,
-            self.draws,
-            self.constraints,
-            self.outputs,
-            self.seen,
-            self.rivals,
-            self.best,
-        )
+        return replace(self, names=dict(self.names))
 
 
 def number(expression: nodes.Expression, state: State, line: int | None) -> Linear:

@@ -9,8 +9,8 @@ from itertools import product
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Emitted, Program
-from dpaudit.verify.proof import SYMMETRIC, Adjacency
-from dpaudit.verify.witnesses.candidates import TOGETHER, Layout, known_adjacency, layouts, moved, vector, within
+from dpaudit.verify.proof import SYMMETRIC, Adjacency, known_adjacency
+from dpaudit.verify.witnesses.candidates import TOGETHER, Layout, layouts, moved, vector, within
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes

@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit.verify.checker.counting import classes
 from dpaudit.verify.checker.formulas import Sign, compared, decided, put
-from dpaudit.verify.checker.outline import draws_of, starts_of
+from dpaudit.verify.checker.outline import all_paths, starts_of
 from dpaudit.verify.checker.potential import Sizes
 from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
@@ -162,7 +162,8 @@ def classes_of(source: str, answers: int, **fixed: int) -> set[tuple[tuple[str, 
     )
     public = Public(program.integers, values)
     starts = starts_of(program, public)
-    scope = scope_of(program, stated, [drawn.scale for _, drawn in draws_of(starts)], public)
+    scales = [drawn.scale for start in starts for path in all_paths(start) for drawn in path.draws]
+    scope = scope_of(program, stated, scales, public)
     return {found for start in starts for found in classes(start, scope, answers)}
 
 

@@ -68,8 +68,12 @@ def ball(value: Fraction | int | float) -> Any:
     >>> ball(Fraction(1, 2)) == flint().arb("0.5")
     True
     """
-    exact = Fraction(value)
-    return flint().arb(flint().fmpq(exact.numerator, exact.denominator))
+    return flint().arb(ratio(Fraction(value)))
+
+
+def ratio(value: Fraction) -> Any:
+    """A rational number as flint has it."""
+    return flint().fmpq(value.numerator, value.denominator)
 
 
 def _towards(end: Any, side: float) -> float:

@@ -16,9 +16,9 @@ from typing import Any
 from dpaudit.auditing.bracketing.targets import (
     WAYS,
     Target,
+    answers_of_pair,
     check_adjacent,
     check_form,
-    exact_answers,
     value_of,
     words_of,
 )
@@ -208,8 +208,7 @@ def add_exact_loss(
 
         assert found.program is not None
         assert pair is not None
-        both = (exact_answers(f"pair.{side}", getattr(pair, side)) for side in ("first", "second"))
-        first, second = both
+        first, second = answers_of_pair(pair)
         bound = pair_loss(found.program, first, second, found.parameters).upper_bound()
         bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
         found.uppers.append(bound)
@@ -362,7 +361,7 @@ def bound_of_proofs(
 def _check_in_scope(pair: AdjacentPair, adjacency: str, answers: int | None) -> None:
     if pair.distance > 1:
         raise InvalidSpec(f'the proof is about neighbours, and the pair "{pair.name}" is {pair.distance} steps apart')
-    first, second = (exact_answers(f"pair.{side}", getattr(pair, side)) for side in ("first", "second"))
+    first, second = answers_of_pair(pair)
     check_adjacent(first, second, adjacency)
     if answers is not None and len(first) != answers:
         raise InvalidSpec(f'the proof is for {answers} answers, and the pair "{pair.name}" has {len(first)}')

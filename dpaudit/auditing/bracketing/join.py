@@ -18,7 +18,7 @@ from dpaudit.auditing.bracketing.above import (
     check_together,
     read_program,
 )
-from dpaudit.auditing.bracketing.targets import WAYS, Target, check_adjacent, exact_answers, length_of
+from dpaudit.auditing.bracketing.targets import WAYS, Target, answers_of_pair, check_adjacent, length_of
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.claims import Claim, PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
@@ -174,13 +174,13 @@ def _check_pair(pair: AdjacentPair | None, given: AdjacentPair | None, adjacency
     if adjacency in ONE_WAY and given is not None:
         raise InvalidSpec(f"adjacency {adjacency!r} is one way, a pair is compared both ways: give 'monotone'")
     if adjacency is not None:
-        check_adjacent(exact_answers("pair.first", pair.first), exact_answers("pair.second", pair.second), adjacency)
+        check_adjacent(*answers_of_pair(pair), adjacency)
 
 
 def _is_of_answers(pair: AdjacentPair | None) -> bool:
     """Whether both datasets of a pair are query answers, as far as one can tell."""
     try:
-        return pair is not None and bool(exact_answers("", pair.first) and exact_answers("", pair.second))
+        return pair is not None and all(answers_of_pair(pair))
     except InvalidSpec:
         return False
 

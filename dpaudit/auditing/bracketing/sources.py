@@ -10,6 +10,7 @@ from importlib.util import decode_source
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language.source import at_the_top, bound
 
 
 def source_of(reference: str, folder: str) -> tuple[str, str]:
@@ -71,22 +72,10 @@ def _times_bound(tree: ast.Module, name: str) -> int:
     An attribute of what has the name counts: `f.__kwdefaults__["eps"] = 2` makes it another function.
     """
     times = sum(name in node.names for node in ast.walk(tree) if isinstance(node, ast.Global))
-    waiting: list[ast.AST] = list(tree.body)
-    while waiting:
-        node = waiting.pop()
+    for node in at_the_top(tree.body):
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                times += node.name == name
-                waiting += node.decorator_list
-                waiting += [node.args] if not isinstance(node, ast.ClassDef) else [*node.bases, *node.keywords]
-                continue
-            case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.Attribute(value=ast.Name(id=bound)):
-                times += bound == name
-            case ast.alias():
-                times += (node.asname or node.name.partition(".")[0]) in (name, "*")
-            case ast.ExceptHandler(name=bound) | ast.MatchAs(name=bound) | ast.MatchStar(name=bound):
-                times += bound == name
-            case ast.MatchMapping(rest=bound):
-                times += bound == name
-        waiting += ast.iter_child_nodes(node)
+            case ast.Attribute(value=ast.Name(id=whose)):
+                times += whose == name
+            case _:
+                times += bound(node) in (name, "*")
     return times

@@ -126,6 +126,11 @@ def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
     return tuple(rational(f"{what}[{place}]", each) for place, each in enumerate(data))
 
 
+def answers_of_pair(pair: AdjacentPair) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Both datasets of a pair as rationals. Raises `InvalidSpec`."""
+    return exact_answers("pair.first", pair.first), exact_answers("pair.second", pair.second)
+
+
 def length_of(data: Any) -> int | None:
     """How many query answers a dataset has; None for a single number."""
     return len(data) if hasattr(data, "__len__") and getattr(data, "ndim", None) != 0 else None

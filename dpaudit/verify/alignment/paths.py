@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.verify.alignment.forms import (
@@ -25,7 +25,7 @@ from dpaudit.verify.alignment.formulas import Leaf, Unread
 from dpaudit.verify.alignment.rational import Rational, number, variable
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import ORDERS
+from dpaudit.verify.language.facts import ORDERS, Walk, walks
 from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
 
 MOST_PATHS = 500  # through one block
@@ -134,42 +134,36 @@ class Follower:
     def paths(self, part: nodes.Part, block: nodes.Block, start: Environment) -> list[Path]:
         """Every path through the block. Raises `NoProof` for what the search does not read."""
         found: list[Path] = []
-        for path in self._followed(block, Path(part, after=dict(start))):
-            found.append(path)
+        for walk in walks(block):
+            found.append(self._followed(part, walk, start))
             if len(found) > MOST_PATHS:
                 raise NoProof(f"more than {MOST_PATHS} paths through one block: too many to search")
         return found
 
-    def _followed(self, block: nodes.Block, path: Path) -> Iterator[Path]:
-        if not block:
-            yield path
-            return
-        statement, rest = block[0], block[1:]
-        match statement:
-            case nodes.Assign(target, value, line):
-                yield from self._followed(rest, _assigned(path, target, self.value(value, path.after, line)))
-            case nodes.Draw(target, law, scale, line):
-                if law not in ("laplace", "exponential"):
-                    raise NoProof(f"{law} noise has no alignment of finite cost", line)
-                if any(known.name == target for known in path.draws):
-                    raise NoProof(f"the draw {target} is made twice on one path", line)
-                draw = Drawn(target, law, self._weight(scale, path.after, line), line)
-                noise = Quantity(one(drawn(target)), one(shift_of(target)), None)
-                yield from self._followed(rest, _assigned(replace(path, draws=(*path.draws, draw)), target, noise))
-            case nodes.Emit(value, key, line):
-                output = Output(
-                    self.value(value, path.after, line),
-                    None if key is None else self.value(key, path.after, line),
-                    line,
-                )
-                yield from self._followed(rest, replace(path, outputs=(*path.outputs, output)))
-            case nodes.Branch(condition, then, otherwise, line):
-                met = self.condition(condition, path.after, line)
-                for truth, chosen in ((True, then), (False, otherwise)):
-                    taken = replace(path, decisions=(*path.decisions, Decision(met, truth, line)))
-                    yield from self._followed((*chosen, *rest), taken)
-            case nodes.Stop():
-                yield replace(path, ends=True)
+    def _followed(self, part: nodes.Part, walk: Walk, start: Environment) -> Path:
+        known, ends = dict(start), False
+        decisions: list[Decision] = []
+        draws: list[Drawn] = []
+        outputs: list[Output] = []
+        for step in walk:
+            match step:
+                case nodes.Assign(target, value, line):
+                    known[target] = self.value(value, known, line)
+                case nodes.Draw(target, law, scale, line):
+                    if law not in ("laplace", "exponential"):
+                        raise NoProof(f"{law} noise has no alignment of finite cost", line)
+                    if any(draw.name == target for draw in draws):
+                        raise NoProof(f"the draw {target} is made twice on one path", line)
+                    draws.append(Drawn(target, law, self._weight(scale, known, line), line))
+                    known[target] = Quantity(one(drawn(target)), one(shift_of(target)), None)
+                case nodes.Emit(value, key, line):
+                    place = None if key is None else self.value(key, known, line)
+                    outputs.append(Output(self.value(value, known, line), place, line))
+                case nodes.Stop():
+                    ends = True
+                case (nodes.Branch(condition, line=line), truth):
+                    decisions.append(Decision(self.condition(condition, known, line), truth, line))
+        return Path(part, tuple(decisions), tuple(draws), tuple(outputs), known, ends)
 
     def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Rational:
         found = self.value(scale, known, line)
@@ -229,10 +223,6 @@ class Follower:
         if not isinstance(found, Quantity):
             raise NoProof("arithmetic with something that is no number", line)
         return found
-
-
-def _assigned(path: Path, target: str, value: Value) -> Path:
-    return replace(path, after={**path.after, target: value})
 
 
 def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line: int) -> Quantity:

@@ -6,7 +6,7 @@ start; the second run, which the proof says takes the same path, has the same ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ from dpaudit.verify.checker.ratios import Ratio, Symbol
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.values import Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import bindings, inside, is_whole, largest
+from dpaudit.verify.language.facts import Walk, bindings, inside, is_whole, largest, walks
 from dpaudit.verify.language.logic import Formula, Opposite
 
 MOST_PATHS = 2_000
@@ -60,34 +60,14 @@ class Path:
 def paths_of(part: nodes.Part, block: nodes.Block, start: State, public: Public) -> tuple[Path, ...]:
     """Every path of a block from a state, in the order of the decisions."""
     found: list[Path] = []
-    for walk in _walks(block):
+    for walk in walks(block):
         found.append(_run(part, walk, start, public))
         if len(found) > MOST_PATHS:
             raise ProofRejected(f"the program has more than {MOST_PATHS} paths")
     return tuple(found)
 
 
-Step = nodes.Assign | nodes.Draw | nodes.Emit | nodes.Stop | tuple[nodes.Branch, bool]
-
-
-def _walks(block: nodes.Block) -> Iterator[tuple[Step, ...]]:
-    """The statements along each path, branches with the decision that is taken; nothing after a stop."""
-    if not block:
-        yield ()
-        return
-    first, rest = block[0], block[1:]
-    if isinstance(first, nodes.Stop):
-        yield (first,)
-    elif isinstance(first, nodes.Branch):
-        for taken, inner in ((True, first.then), (False, first.otherwise)):
-            for walk in _walks((*inner, *rest)):
-                yield ((first, taken), *walk)
-    else:
-        for walk in _walks(rest):
-            yield (first, *walk)
-
-
-def _run(part: nodes.Part, walk: tuple[Step, ...], start: State, public: Public) -> Path:
+def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
     variables = dict(start.variables)
     facts: list[tuple[Formula, int]] = []
     draws: list[Drawn] = []

@@ -10,11 +10,11 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import bindings, is_whole, largest, parts, statements, used
 from dpaudit.verify.language.names import Names
 from dpaudit.verify.language.outline import Outline
-from dpaudit.verify.language.results import Parts, emits
+from dpaudit.verify.language.results import emits
 from dpaudit.verify.language.signature import RESERVED
 
 
-def check_read(names: Names, outline: Outline, found: Parts) -> None:
+def check_read(names: Names, outline: Outline, found: nodes.Program) -> None:
     """Raises `OutsideLanguage` where the source may raise, or sets an output twice, even where nobody sees it.
 
     `check` sees what is left in the end, and that is less: comparisons and lists that are not used are gone by then.
@@ -38,7 +38,7 @@ def check_read(names: Names, outline: Outline, found: Parts) -> None:
             raise names.error(line, "a place that may be set twice", "set it once on every path")
 
 
-def check(names: Names, found: Parts) -> None:
+def check(names: Names, found: nodes.Program) -> None:
     """Raises `OutsideLanguage` for anything in a plain form whose meaning is not certain."""
     _reserved(names, found)
     _outputs(names, found)
@@ -48,7 +48,7 @@ def check(names: Names, found: Parts) -> None:
             raise names.error(line, f"`{text}`", "int() of a number that is not whole would round it")
 
 
-def whole_parameters(names: Names, found: Parts) -> frozenset[str]:
+def whole_parameters(names: Names, found: nodes.Program) -> frozenset[str]:
     """The parameters that are whole numbers: annotated so, used by // or %, or compared with counters."""
     wholes = whole_variables(names, found)
     found_so_far = set(names.wholes)
@@ -59,7 +59,7 @@ def whole_parameters(names: Names, found: Parts) -> frozenset[str]:
     return frozenset(found_so_far)
 
 
-def whole_variables(names: Names, found: Parts) -> frozenset[str]:
+def whole_variables(names: Names, found: nodes.Program) -> frozenset[str]:
     """The variables that only ever hold whole numbers, counters above all."""
     return largest(bindings(found.body), partial(is_whole, parameters=names.wholes))
 
@@ -107,13 +107,13 @@ def _reads(names: Names, node: ast.AST, known: frozenset[str]) -> None:
             raise names.error(part, f"{part.id}, which may have no value yet,", cure)
 
 
-def _reserved(names: Names, found: Parts) -> None:
+def _reserved(names: Names, found: nodes.Program) -> None:
     for statement in statements(found.body):
         if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
             raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
 
 
-def _outputs(names: Names, found: Parts) -> None:
+def _outputs(names: Names, found: nodes.Program) -> None:
     """True and 1 are equal outputs in Python."""
     everything = emits(found.body)
     values = [(emit.value, emit.line) for emit in everything]

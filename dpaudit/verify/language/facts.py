@@ -78,6 +78,26 @@ def bindings(block: nodes.Block) -> Iterator[Binding]:
             yield statement.target, None
 
 
+Walk = tuple[nodes.Statement | tuple[nodes.Branch, bool], ...]  # the statements on a path, branches with the decision
+
+
+def walks(block: nodes.Block) -> Iterator[Walk]:
+    """The control paths of a block, in the order of their decisions; nothing follows a stop."""
+    if not block:
+        yield ()
+        return
+    first, rest = block[0], block[1:]
+    if isinstance(first, nodes.Stop):
+        yield (first,)
+    elif isinstance(first, nodes.Branch):
+        for taken, inner in ((True, first.then), (False, first.otherwise)):
+            for walk in walks((*inner, *rest)):
+                yield ((first, taken), *walk)
+    else:
+        for walk in walks(rest):
+            yield (first, *walk)
+
+
 def used(statement: nodes.Statement) -> tuple[nodes.Expression, ...]:
     """The expressions of a statement, without those of the statements in it."""
     match statement:

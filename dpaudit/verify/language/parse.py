@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
@@ -18,8 +19,8 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.checks import check, check_read, whole_parameters
 from dpaudit.verify.language.facts import parts
 from dpaudit.verify.language.names import Names, names_of
-from dpaudit.verify.language.outline import Loop, Outline, outline_of
-from dpaudit.verify.language.results import Parts, finished, returned
+from dpaudit.verify.language.outline import Loop, outline_of
+from dpaudit.verify.language.results import finished, returned
 from dpaudit.verify.language.signature import is_real, number_in, signature_of
 from dpaudit.verify.language.source import Source, source_of
 from dpaudit.verify.language.statements import Lowered, block
@@ -49,27 +50,6 @@ def _program(source: Source) -> nodes.Program:
     outline = outline_of(definition, signature)
     names = names_of(definition, signature, _constants(source), outline.loop)
     preconditions = tuple(_precondition(names, node) for node in outline.asserts)
-    read_parts = _parts(names, outline)
-    check_read(names, outline, read_parts)
-    found = finished(names, read_parts)
-    check(names, found)
-    return nodes.Program(
-        definition.name,
-        text,
-        signature.data,
-        signature.parameters,
-        whole_parameters(names, found),
-        preconditions,
-        found.before,
-        found.loop,
-        found.after,
-        found.result,
-        signature.defaults,
-        tuple(names.divisors),
-    )
-
-
-def _parts(names: Names, outline: Outline) -> Parts:
     before = block(names, outline.before, outermost=True)
     loop = None
     if outline.loop is not None:
@@ -77,9 +57,25 @@ def _parts(names: Names, outline: Outline) -> Parts:
         names.part = "after"
     after = block(names, outline.after, outermost=True)
     lowered, result = returned(names, outline.result)
-    if loop is None:
-        return Parts((*before, *lowered), None, (), result)
-    return Parts(before, loop, (*after, *lowered), result)
+    before, after = (before, (*after, *lowered)) if loop is not None else ((*before, *lowered), ())
+    found = nodes.Program(
+        definition.name,
+        text,
+        signature.data,
+        signature.parameters,
+        frozenset(),
+        preconditions,
+        before,
+        loop,
+        after,
+        result,
+        signature.defaults,
+        tuple(names.divisors),
+    )
+    check_read(names, outline, found)
+    found = finished(names, found)
+    check(names, found)
+    return replace(found, integers=whole_parameters(names, found))
 
 
 def _loop(names: Names, loop: Loop) -> nodes.Block:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 from dpaudit.verify.language import nodes
@@ -13,21 +13,6 @@ from dpaudit.verify.language.statements import Lowered, emitted, symbol_of
 from dpaudit.verify.language.values import ZERO, Draws, is_condition, number
 
 ONE = nodes.Number(Fraction(1))
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The plain form of a body: before the loop, the loop, after it, what is returned."""
-
-    before: nodes.Block
-    loop: nodes.Block | None
-    after: nodes.Block
-    result: tuple[nodes.Expression, ...]
-
-    @property
-    def body(self) -> nodes.Block:
-        """All statements."""
-        return (*self.before, *(self.loop or ()), *self.after)
 
 
 def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expression, ...]]:
@@ -51,16 +36,16 @@ def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expre
     return lowered, tuple(found)
 
 
-def finished(names: Names, parts: Parts) -> Parts:
+def finished(names: Names, program: nodes.Program) -> nodes.Program:
     """The plain form after the last rules: the largest output, the number of outputs, outputs that nobody returns."""
     if names.largest is not None:
-        parts = _largest(names, parts)
+        program = _largest(names, program)
     if names.counted:
-        parts = _counted(names, parts)
-    if nodes.Emitted() not in parts.result:
-        loop = None if parts.loop is None else _silent(parts.loop)
-        parts = Parts(_silent(parts.before), loop, _silent(parts.after), parts.result)
-    return parts
+        program = _counted(names, program)
+    if nodes.Emitted() in program.result:
+        return program
+    loop = None if program.loop is None else _silent(program.loop)
+    return replace(program, before=_silent(program.before), loop=loop, after=_silent(program.after))
 
 
 def emits(block: nodes.Block) -> list[nodes.Emit]:
@@ -95,20 +80,20 @@ def _emitted(names: Names, node: ast.expr, lowered: Lowered) -> list[nodes.Expre
     return [nodes.Emitted()]
 
 
-def _largest(names: Names, parts: Parts) -> Parts:
+def _largest(names: Names, program: nodes.Program) -> nodes.Program:
     """The loop that keeps the largest output so far, in the place of the list."""
     assert names.container is not None
-    loop = parts.loop or ()
+    loop = program.loop or ()
     places = [place for place, statement in enumerate(loop) if isinstance(statement, nodes.Emit)]
     stops = [
         place for place, one in enumerate(loop) if any(isinstance(part, nodes.Stop) for part in statements((one,)))
     ]
-    alone = len(places) == 1 == len(emits(loop)) and not emits(parts.before) and not emits(parts.after)
+    alone = len(places) == 1 == len(emits(loop)) and not emits(program.before) and not emits(program.after)
     if not alone or any(place < places[0] for place in stops):
         line = emits(loop)[0].line if emits(loop) else 1
         cure = "add one number for every answer, on every path"
         raise names.error(line, f"the {names.largest} of {names.container} as it is filled", cure)
-    if names.counted or nodes.Emitted() in parts.result:
+    if names.counted or nodes.Emitted() in program.result:
         cure = "return one of them"
         raise names.error(1, f"{names.container} beside its {names.largest}", cure)
     statement = loop[places[0]]
@@ -128,17 +113,16 @@ def _largest(names: Names, parts: Parts) -> Parts:
         nodes.Branch(nodes.Any((is_first, is_larger)), takes, (), line),
     )
     start: nodes.Block = (nodes.Assign(names.winner, ZERO, line), nodes.Assign(names.value, ZERO, line))
-    return Parts(
-        (*parts.before, *start), (*loop[: places[0]], *chosen, *loop[places[0] + 1 :]), parts.after, parts.result
-    )
+    turn = (*loop[: places[0]], *chosen, *loop[places[0] + 1 :])
+    return replace(program, before=(*program.before, *start), loop=turn)
 
 
-def _counted(names: Names, parts: Parts) -> Parts:
+def _counted(names: Names, program: nodes.Program) -> nodes.Program:
     counter = f"len({names.container})"
     start = nodes.Assign(counter, ZERO, 1)
-    loop = None if parts.loop is None else _counting(parts.loop, counter)
-    before = (start, *_counting(parts.before, counter))
-    return Parts(before, loop, _counting(parts.after, counter), parts.result)
+    loop = None if program.loop is None else _counting(program.loop, counter)
+    before = (start, *_counting(program.before, counter))
+    return replace(program, before=before, loop=loop, after=_counting(program.after, counter))
 
 
 def _counting(block: nodes.Block, counter: str) -> nodes.Block:

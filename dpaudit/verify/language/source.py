@@ -13,7 +13,7 @@ import sys
 import textwrap
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,7 @@ def _of_text(text: str, name: str | None) -> Source:
             case ast.FunctionDef() | ast.ImportFrom(module="__future__"):
                 pass
             case _:
-                given = set(_bound(node))
+                given = {name for part in at_the_top([node]) if (name := bound(part)) is not None}
                 if chosen[0].name in given:
                     raise InvalidSpec(f"{chosen[0].name} must be set once in the source, it is set again")
                 others |= given
@@ -209,22 +209,35 @@ def _local(function: ast.AST) -> set[str]:
     return given | {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
-    """The names of the module that a statement of it may give a value."""
+def at_the_top(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What a module evaluates of some statements: not what stands inside their functions and classes."""
+    waiting = list(statements)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                waiting += [*node.decorator_list, node.args]
+            case ast.ClassDef():
+                waiting += [*node.decorator_list, *node.bases, *node.keywords]
+            case _:
+                waiting += ast.iter_child_nodes(node)
+
+
+def bound(node: ast.AST) -> str | None:
+    """The name that a node gives a value; "*" for all names of a module."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-            return  # what it sets inside is its own
+            return name
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
+            return name
         case ast.alias(name=name, asname=other):
-            yield other or name.partition(".")[0]
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            yield name
-        case ast.MatchMapping(rest=str(name)):
-            yield name
-    for part in ast.iter_child_nodes(node):
-        yield from _bound(part)
+            return other or name.partition(".")[0]
+        case ast.ExceptHandler(name=bare) | ast.MatchAs(name=bare) | ast.MatchStar(name=bare):
+            return bare
+        case ast.MatchMapping(rest=bare):
+            return bare
+    return None
 
 
 def _globals(tree: ast.Module) -> set[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.verify import integrals
-from dpaudit.verify.enclosure import BITS, Enclosure, ball
+from dpaudit.verify.enclosure import BITS, Enclosure, ball, ratio
 from dpaudit.verify.language.nodes import Law, Symbol
 from dpaudit.verify.requirement import flint
 from dpaudit.verify.witnesses.linear import Value
@@ -100,27 +100,19 @@ def _flat(outputs: Sequence[Released]) -> Iterator[Value]:
 
 def _solved(rows: Sequence[Row]) -> dict[int, Fraction] | None:
     """How much each draw must move for all outputs to stay; None where the outputs do not determine the draws."""
-    solved: list[tuple[int, Row]] = []  # a draw and the row that gives it, free of the draws before it
-    for factors, move in rows:
-        left, moved = dict(factors), move
-        for draw, (others, by) in solved:
-            factor = left.get(draw, Fraction(0))
-            if factor:
-                for each, value in others.items():
-                    left[each] = left.get(each, Fraction(0)) - factor * value
-                moved -= factor * by
-        left = {draw: factor for draw, factor in left.items() if factor}
-        if not left:
-            return None
-        pivot = next(iter(left))
-        scale = left[pivot]
-        solved.append((pivot, ({draw: factor / scale for draw, factor in left.items()}, moved / scale)))
-    if len({draw for factors, _ in rows for draw in factors}) != len(solved):
+    draws = sorted({draw for factors, _ in rows for draw in factors})
+    if len(draws) != len(rows):
         return None
-    shifts: dict[int, Fraction] = {}
-    for draw, (others, by) in reversed(solved):
-        shifts[draw] = by - sum((value * shifts[each] for each, value in others.items() if each != draw), Fraction(0))
-    return shifts
+    square = [ratio(factors.get(draw, Fraction(0))) for factors, _ in rows for draw in draws]
+    try:
+        found = (
+            flint()
+            .fmpq_mat(len(rows), len(rows), square)
+            .solve(flint().fmpq_mat(len(rows), 1, [ratio(move) for _, move in rows]))
+        )
+    except ZeroDivisionError:
+        return None
+    return {draw: Fraction(int(move.p), int(move.q)) for draw, move in zip(draws, found.entries(), strict=True)}
 
 
 def _cost(law: Law, shift: Fraction) -> Fraction | float:

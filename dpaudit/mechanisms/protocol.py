@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 if TYPE_CHECKING:
-    from dpaudit.claims import Claim
-    from dpaudit.pairs import AdjacentPair
+    from dpaudit.claims.claim import Claim
+    from dpaudit.pairs.pair import AdjacentPair
 
 
 @dataclass(frozen=True, slots=True)

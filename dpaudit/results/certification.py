@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certify import Binned, Certificate, Certifier, CoinFlip
-from dpaudit.certify.certificate import divided
+from dpaudit.certify.certificate import Certificate, divided
+from dpaudit.certify.certifier import Certifier
+from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.certify.sequential import Block, certificate, united
 from dpaudit.claims.claim import Claim
 from dpaudit.events import Partition

@@ -1,0 +1,56 @@
+"""The trusted core is what `docs/architecture.md` says: those modules, that many lines, and no import out of them.
+
+When a test fails here, the core has grown or reaches for something new: make it smaller, or say so on that page.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tests.test_architecture import PACKAGE, ROOT, imports
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| (?P<what>[^|]+) \| (?P<modules>`[^|]+`) \| (?P<lines>\d+) \|$", re.MULTILINE)
+NEAREST = 50  # lines
+
+
+def core(verdict: str) -> dict[str, str]:
+    """The modules of a section of the page, each with the row that it stands in."""
+    _, section = PAGE.split(f"## What must be right for {verdict} to be right\n")
+    rows = ROW.finditer(section.partition("\n## ")[0])
+    named = [(module, row["what"]) for row in rows for module in re.findall(r"`([\w.]+)`", row["modules"])]
+    assert named, f"the page names no module for {verdict}"
+    assert len(dict(named)) == len(named), "a module stands in one row"
+    return dict(named)
+
+
+def file_of(module: str) -> str:
+    path = PACKAGE / module.replace(".", "/")
+    return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
+
+
+def test_the_lines_of_the_core_are_those_that_the_page_tells() -> None:
+    wrong = []
+    for row in ROW.finditer(PAGE):
+        modules = re.findall(r"`([\w.]+)`", row["modules"])
+        counted = sum(len((ROOT / file_of(module)).read_text(encoding="utf-8").splitlines()) for module in modules)
+        if abs(counted - int(row["lines"])) > NEAREST:
+            wrong.append(f"{row['what']}: {counted} lines, the page says {row['lines']}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_core_imports_nothing_but_the_core() -> None:
+    """Packages that only gather names, and `version`, are no way out: what they gather is not used."""
+    for verdict in ("REFUTED",):
+        named = core(verdict)
+        out = []
+        for module in named:
+            for found in imports(PACKAGE / ".." / file_of(module)):
+                parts = found.module.split(".")
+                if parts[0] != "dpaudit":
+                    continue
+                inside = ".".join([*parts[1:], *filter(None, [found.name])])
+                home = ".".join(parts[1:])
+                if inside not in named and home not in named:
+                    out.append(f"{module} imports {found.module}.{found.name}")
+        assert not out, f"out of the core of {verdict}: " + "; ".join(sorted(set(out)))

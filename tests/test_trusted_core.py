@@ -55,9 +55,10 @@ def test_the_lines_of_the_core_are_those_that_the_page_tells() -> None:
 def test_the_core_imports_nothing_but_the_core() -> None:
     for verdict in ("REFUTED",):
         named = core(verdict)
-        out = []
-        for module in named:
-            for found in imports(ROOT / file_of(module)):
-                if found.module.split(".")[0] == "dpaudit" and (home := home_of(found)) not in named:
-                    out.append(f"{module} imports {home}")
-        assert not out, f"out of the core of {verdict}: " + "; ".join(sorted(set(out)))
+        out = {
+            f"{module} imports {home_of(found)}"
+            for module in named
+            for found in imports(ROOT / file_of(module))
+            if found.module.split(".")[0] == "dpaudit" and home_of(found) not in named
+        }
+        assert not out, f"out of the core of {verdict}: " + "; ".join(sorted(out))

@@ -36,19 +36,14 @@ class Report(Protocol):
     def render_suite(self, suite: SuiteResult, records: Names = ()) -> str:
         """The text for a suite; `records` are the names of the files that hold its results, where there are any."""
 
-
-class OfOne(Protocol):
-    """What the module of a `single` format has."""
-
     def render_result(self, result: AuditResult) -> str:
-        """The text for one result."""
-
-
-class Folder(Protocol):
-    """What the module of a `folder` format has."""
+        """The text for one result; of a `single` format alone."""
 
     def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
-        """The name of each file, and what makes its text; `names` are those that the records have or would have."""
+        """The name of each file, and what makes its text; of a `folder` format alone.
+
+        `names` are those that the records have, or would have.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +56,15 @@ class Format:
     single: bool = False
     folder: bool = False
 
-    def load(self) -> object:
+    def load(self) -> Report:
         """The module, imported now."""
-        return importlib.import_module(f"dpaudit.report.{self.module}")
+        return cast(Report, importlib.import_module(f"dpaudit.report.{self.module}"))
 
     def files(self, suite: SuiteResult, names: Names, records: Names) -> Iterable[tuple[str, Callable[[], str]]]:
         """The name of each file of a suite, and what makes its text."""
         if self.folder:
-            return cast(Folder, self.load()).files(suite, names, records)
-        return [(self.file, partial(cast(Report, self.load()).render_suite, suite, records))]
+            return self.load().files(suite, names, records)
+        return [(self.file, partial(self.load().render_suite, suite, records))]
 
 
 FORMATS = {
@@ -114,10 +109,9 @@ def render(report: AuditResult | SuiteResult, made: Format) -> str:
     from dpaudit.report.single import alone
     from dpaudit.results.suite import SuiteResult
 
-    module = made.load()
     if made.single and not isinstance(report, SuiteResult):
-        return cast(OfOne, module).render_result(report)
-    return cast(Report, module).render_suite(report if isinstance(report, SuiteResult) else alone(report))
+        return made.load().render_result(report)
+    return made.load().render_suite(report if isinstance(report, SuiteResult) else alone(report))
 
 
 def write(report: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:

@@ -50,9 +50,6 @@ class Drawing:
         table = tuple(tuple(clean(cell) for cell in row) for row in rows)
         return cls(name, *told, inline(panel, name, *told), tuple(columns), table, panel)
 
-    def __str__(self) -> str:
-        return self.svg
-
 
 def save(drawing: Drawing, path: str | os.PathLike[str]) -> Path:
     """Writes the drawing as an SVG or PNG file, whole or not at all, and returns the path.

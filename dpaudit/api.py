@@ -68,9 +68,9 @@ def audit(
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
 
     `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
-    probability; the rest is for the fixed bound at the end. `certifier` is one of
-    `dpaudit.certify.NAMES`; left out, the form of the claim chooses it. `certify_pairs` of several pairs are certified
-    (Holm).
+    probability; the rest is for the fixed bound at the end. `certifier` is the name of one
+    of `dpaudit.certify.CERTIFIERS`; left out, the form of the claim chooses it. `certify_pairs` of several pairs are
+    certified (Holm).
     `representation=True` also looks at the bits of floating-point outputs, a finding of its own. `detect`, such as
     {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have (`AuditResult.power_reached`). `controls`
     repeats spiked controls so many times: the same audit of the mechanism with a known leak put into it. `upper` is an

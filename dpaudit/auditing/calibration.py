@@ -51,8 +51,8 @@ class CalibrationCase:
     def point(self) -> tuple[float, float]:
         """Q(S) and P(S) on the boundary of the region at this distance."""
         claim = self.claim.at_distance(self.distance)
-        if claim.pure and claim.value is not None:  # randomised response: both outcomes reach the bound
-            q = 1.0 / (1.0 + math.exp(claim.value))
+        if claim.pure:  # randomised response: both outcomes reach the bound
+            q = 1.0 / (1.0 + math.exp(claim.epsilon_at(0.0)))
             return q, 1.0 - q
         return RARER, claim.max_probability(RARER) * (1.0 - SLACK)
 
@@ -132,7 +132,8 @@ def two_outcomes(data: float, runs: int, rng: np.random.Generator) -> npt.NDArra
 
 def claims() -> dict[str, Claim]:
     """One claim of each form, and one for local DP."""
-    return {form.__name__: form(*form.example) for form in FORMS} | {"local DP": PureDP(0.5, Relation.LOCAL)}
+    first, *others = ((form.__name__, form(*form.example)) for form in FORMS)
+    return dict([first, ("local DP", PureDP(0.5, Relation.LOCAL)), *others])
 
 
 def cases() -> tuple[CalibrationCase, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-
 from dpaudit.certify.binned import BinnedCertifier
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import Certifier
@@ -13,19 +11,20 @@ from dpaudit.certify.unconditional import UNCONDITIONAL
 from dpaudit.claims.claim import Claim
 from dpaudit.errors import InvalidSpec
 
-CERTIFIERS: tuple[Certifier, ...] = (CoinFlipCertifier(), UNCONDITIONAL, BinnedCertifier())
-NAMES = tuple(certifier.name for certifier in CERTIFIERS)
-if TYPE_CHECKING:
-    CertifierName = str
-else:
-    CertifierName = Literal[NAMES]  # what spec files, sweeps and stored results may say, and their schemas with them
+CERTIFIERS: list[Certifier] = [CoinFlipCertifier(), UNCONDITIONAL, BinnedCertifier()]
+"""The certifiers there are. One of your own joins by `CERTIFIERS.append(...)`; nothing else has to know it."""
+
+
+def certifier_names() -> tuple[str, ...]:
+    """What spec files, sweeps and stored results may say, and their schemas with them."""
+    return tuple(certifier.name for certifier in CERTIFIERS)
 
 
 def certifier_named(certifier: str | Certifier) -> Certifier:
     """The certifier of this name; one that is given stays itself. Raises `InvalidSpec` for an unknown name."""
     found = [each for each in CERTIFIERS if certifier in (each, each.name)]
     if not found:
-        raise InvalidSpec(f"certifier must be one of {', '.join(NAMES)}, got {certifier!r}")
+        raise InvalidSpec(f"certifier must be one of {', '.join(certifier_names())}, got {certifier!r}")
     return found[0]
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import msgspec
 from msgspec import Meta, Struct
 
-from dpaudit.certify import CertifierName
+from dpaudit.certify import certifier_names
 from dpaudit.claims import FORMS, POINTS, Claim
 from dpaudit.errors import InvalidSpec
 
@@ -73,7 +73,9 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     mechanism: Annotated[str | CommandTable, Meta(description="module:attribute, or { command = [...] }")]
     tags: Annotated[list[str], Meta(description="words that `dpaudit run --tag` chooses by")] = []
     parameters: Annotated[dict[str, Any], Meta(description="keywords of the function or catalogue entry")] = {}
-    claim: dict[str, Any] | None = None  # these two and `SweepTable.claims`: `parts` knows their keys
+    claim: dict[str, Any] | None = (
+        None  # `parts` knows what may stand here, in two more and in a sweep
+    )
     relation: Annotated[
         Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
         Meta(description="how the datasets differ; left out: none stated, none checked"),
@@ -100,10 +102,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     sequential_share: Annotated[
         float | None, Meta(description="anytime: part of the error probability that may stop it early")
     ] = None
-    certifier: Annotated[
-        CertifierName | None,
-        Meta(description="left out: the one that suits the form of the claim"),
-    ] = None
+    certifier: str | None = None
     certify_pairs: Annotated[int | None, Meta(description="how many of the pairs to certify; 1 if left out")] = None
     representation: Annotated[bool, Meta(description="also look at the bits of floating-point outputs")] = False
     detect: dict[str, Any] | None = None
@@ -134,10 +133,7 @@ class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="{ first, second }, or module:function that makes them; each is a point of its own"),
     ] = None
     runs: Annotated[float | int | list[float | int] | None, Meta(description="executions to spend on a point")] = None
-    certifiers: Annotated[
-        CertifierName | list[CertifierName] | None,
-        Meta(description="left out: the one that suits the form of the claim"),
-    ] = None
+    certifiers: str | list[str] | None = None
     selectors: Annotated[
         Literal["penalised"] | list[Literal["penalised"]], Meta(description="how the event is chosen: there is one way")
     ] = "penalised"
@@ -165,12 +161,12 @@ Parts = dict[tuple[str, str], tuple[Any, None]]
 
 
 def parts() -> Parts:
-    """The keys of tables whose own keys are those of the claim forms that there are now: their kinds and defaults."""
-    return _parts(tuple(FORMS))
+    """The keys of tables that depend on the claim forms and certifiers there are now: their kinds and defaults."""
+    return _parts(tuple(FORMS), certifier_names())
 
 
 @lru_cache
-def _parts(forms: tuple[type[Claim], ...]) -> Parts:
+def _parts(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Parts:
     keys: dict[str, tuple[Any, str]] = {}
     losses: dict[str, tuple[Any, str]] = {}
     for form in forms:
@@ -194,9 +190,13 @@ def _parts(forms: tuple[type[Claim], ...]) -> Parts:
         losses,
         ("mass", Annotated[float, Meta(description="probability of the event, in (0, 1]")]),
     )
+    certifier: Any = Literal[certifiers]
+    suited = "left out: the one that suits the form of the claim"
     of_sweep = "left out: the catalogue entry's own; a text is the value of the parameter of that name"
     return {
         ("AuditTable", "claim"): (_said(claim, "left out: the catalogue entry's own claim"), None),
+        ("AuditTable", "certifier"): (_said(certifier, suited), None),
+        ("SweepTable", "certifiers"): (_said(certifier | list[certifier], suited), None),
         ("AuditTable", "detect"): (_said(detect, "power that the audit must have"), None),
         ("SweepTable", "claims"): (_said(swept | list[swept], of_sweep), None),  # type: ignore[valid-type]
     }

@@ -17,7 +17,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.auditing.known import known_of
 from dpaudit.auditing.spec import FEWEST_RUNS, STOPPING, AuditSpec
-from dpaudit.certify import NAMES
+from dpaudit.certify import certifier_names
 from dpaudit.claims import Claim, PureDP, Relation, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
@@ -62,7 +62,7 @@ class Grid:
                 raise InvalidSpec(f"{name} must hold at least one value, got none")
         put("runs", tuple(validate.whole("runs", each, least=FEWEST_RUNS) for each in self.runs))
         put("seeds", tuple(validate.whole("seeds", each, least=0) for each in self.seeds))
-        for name, known in (("certifiers", NAMES), ("stopping", STOPPING)):
+        for name, known in (("certifiers", certifier_names()), ("stopping", STOPPING)):
             for each in getattr(self, name):
                 if each is not None or name != "certifiers":
                     validate.one_of(name, each, known)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit.certify import CERTIFIERS, NAMES, Binned, CoinFlip, FixedSides, certify
+from dpaudit.certify import CERTIFIERS, Binned, CoinFlip, FixedSides, certify
 from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.errors import InvalidSpec
@@ -74,7 +74,7 @@ def test_both_certifiers_of_one_event_agree_about_what_is_seen() -> None:
     for mass, least in ((0.5, 0.0015), (0.05, 0.0), (0.005, 0.0)):
         runs = 10**5
         found = CoinFlip(round(runs * mass), round(runs * mass / math.e), runs, runs)
-        one, other = (certify(found, PureDP(1.0), 0.95, certifier=name).lower for name in NAMES[:2])
+        one, other = (certify(found, PureDP(1.0), 0.95, certifier=name).lower for name in CERTIFIERS[:2])
         assert other >= one + least
         assert other - one < 0.02
         assert one == epsilon_lower(found, 0.0, 0.05)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpaudit.certify import Certificate, CertifierName
+from dpaudit.certify import Certificate, certifier_names
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
@@ -141,7 +141,7 @@ class StoredSpec(Stored):
     seed: Annotated[int, msgspec.Meta(ge=0)]
     stopping: Literal["fixed", "anytime"]
     selector: Literal["penalised"]
-    certifier: CertifierName
+    certifier: str  # `certifier_names`
     sequential_share: OpenProbability
     certify_pairs: AtLeastOne
     representation: bool
@@ -304,8 +304,10 @@ class StoredResult(Stored):
 def result_model(raw: Any) -> StoredResult:
     """A stored result, checked key by key. Raises `msgspec.ValidationError`."""
     model = msgspec.convert(raw, StoredResult)
-    spec = msgspec.defstruct("Spec", [("claim", stored_claim())])
-    msgspec.convert({"spec": {"claim": model.spec.claim}}, msgspec.defstruct("Result", [("spec", spec)]))
+    kinds = {key: kind for (_, key), (kind,) in open_kinds().items()}
+    spec = msgspec.defstruct("Spec", list(kinds.items()))
+    given = {key: getattr(model.spec, key) for key in kinds}
+    msgspec.convert({"spec": given}, msgspec.defstruct("Result", [("spec", spec)]))
     return model
 
 
@@ -329,6 +331,12 @@ def schema_of(model: Any, head: Mapping[str, str], parts: Mapping[tuple[str, str
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **head, **schema, "$defs": ordered}
 
 
+def open_kinds() -> dict[tuple[str, str], tuple[Any, ...]]:
+    """Of the keys that depend on the claim forms and certifiers there are now: what may stand there."""
+    kind: Any = Literal[certifier_names()]
+    return {("StoredSpec", "claim"): (stored_claim(),), ("StoredSpec", "certifier"): (kind,)}
+
+
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a stored result."""
-    return schema_of(StoredResult, {"$id": SCHEMA}, {("StoredSpec", "claim"): (stored_claim(),)})
+    return schema_of(StoredResult, {"$id": SCHEMA}, open_kinds())

@@ -20,7 +20,7 @@ from dpaudit.results.audited import SCHEMA
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
-from dpaudit.results.stored.models import Probability, Stored, StoredResult, schema_of, stored_claim
+from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
 from dpaudit.results.strict import models
 from dpaudit.results.strict_json import read
@@ -69,7 +69,7 @@ class StoredSuite(Stored):
 
 def suite_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a stored suite."""
-    return schema_of(StoredSuite, {"$id": SUITE_SCHEMA}, {("StoredSpec", "claim"): (stored_claim(),)})
+    return schema_of(StoredSuite, {"$id": SUITE_SCHEMA}, open_kinds())
 
 
 def load_suite(path: str | os.PathLike[str]) -> SuiteResult:

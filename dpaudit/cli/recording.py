@@ -122,7 +122,7 @@ def recording(
     with ExitStack() as opened:
         try:
             ledger = opened.enter_context(Ledger(default_ledger() if path is None else Path(path)))
-            run = _run(ledger.database, questions, options, again=again)
+            run = _run(ledger, questions, options, again=again)
         except LedgerError as error:
             if path is not None or again:
                 raise

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, get_type_hints
+from typing import Any, get_type_hints
 
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.problems import LedgerError
@@ -69,29 +66,8 @@ AGREES = """json_extract(content, '$.verdict') IS verdict AND json_extract(conte
 SELECTED = ", ".join(f'"{name}"' for name in COLUMNS)
 
 
-class Ledger:
-    """The results of a ledger file. The file is made where there is none, but for `read_only`.
-
-    Raises `LedgerError` as `Database` does.
-    """
-
-    def __init__(self, path: str | os.PathLike[str] | Database, *, read_only: bool = False) -> None:
-        self.database = path if isinstance(path, Database) else Database(path, read_only=read_only)
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self.database.path
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.database.close()
+class Ledger(Database):
+    """The results of a ledger file."""
 
     def record(self, result: AuditResult, *, run: str | None = None, number: int | None = None) -> int:
         """Records a result, on the disk when this returns; returns its id.
@@ -100,7 +76,7 @@ class Ledger:
         where another result stands there already, `LedgerWriteFailed` where the disk refuses.
         """
         values = _values(result, run, number)
-        with self.database.transaction() as connection:
+        with self.transaction() as connection:
             if run is not None and number is not None:
                 found = connection.execute(
                     "SELECT id, content FROM results WHERE run = ? AND number = ?", (run, number)
@@ -116,35 +92,15 @@ class Ledger:
             assert made.lastrowid is not None
             return made.lastrowid
 
-    def results(
-        self,
-        subject: str | dict[str, Any] | None = None,
-        *,
-        name: str | None = None,
-        commit: str | None = None,
-        latest: bool = False,
-    ) -> list[LedgerRecord]:
-        """The records that match all that is given, in the order in which they were recorded.
+    def results(self, *, commit: str | None = None) -> list[LedgerRecord]:
+        """The records in the order in which they were recorded.
 
-        `subject` is the form of `fingerprint.subject`, or its JSON. `commit` matches from its first digits on, and
-        with "-dirty" those of a tree with changes; `latest` keeps the last record of each name, reference and subject.
+        `commit` matches from its first digits on, and with "-dirty" those of a tree with changes.
         """
-        where: list[str] = []
-        values: list[Any] = []
-        if subject is not None:
-            where.append("subject = ?")
-            values.append(subject if isinstance(subject, str) else subject_text(subject))
-        if name is not None:
-            where.append("name = ?")
-            values.append(storable(name))
-        if commit is not None:
-            clause, found = _commit(commit)
-            where.append(clause)
-            values += found
-        if latest:
-            ids = "SELECT max(id) FROM results" + (f" WHERE {' AND '.join(where)}" if where else "")
-            where = [f"id IN ({ids} GROUP BY name, reference, subject)"]
-        return self._records(where, values)
+        if commit is None:
+            return self._records([], [])
+        clause, values = _commit(commit)
+        return self._records([clause], values)
 
     def find(self, mechanism: str) -> list[LedgerRecord]:
         """The records of what a person names: an audit, a mechanism's reference, or a fingerprint; in order.
@@ -162,14 +118,14 @@ class Ledger:
         """Raises `LedgerError` where what a table shows of a result is not what its content says."""
         agrees = f"CASE WHEN json_valid(content) THEN {AGREES} ELSE 0 END"
         query = f"SELECT id FROM results WHERE {column} = ? AND NOT ({agrees}) ORDER BY id LIMIT 1"
-        wrong = self.database.rows(query, (value,))
+        wrong = self.rows(query, (value,))
         if wrong:
             raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), wrong[0]["id"]))
 
     def near(self, mechanism: str, most: int = 5) -> list[str]:
         """Names and references that hold the text, for a message to somebody who gave one that is not there."""
         part = storable(mechanism).lower()
-        rows = self.database.rows("SELECT DISTINCT name, reference FROM results ORDER BY name")
+        rows = self.rows("SELECT DISTINCT name, reference FROM results ORDER BY name")
         known = dict.fromkeys(text for row in rows for text in (row["name"], row["reference"]) if text)
         close = [text for text in known if part in text.lower()]
         return (close or list(known))[:most]
@@ -183,7 +139,7 @@ class Ledger:
 
         wanted = number.id if isinstance(number, LedgerRecord) else number
         place = f"ledger {clean(self.path, 200)}: result {wanted}"
-        rows = self.database.rows("SELECT content, digest FROM results WHERE id = ?", (wanted,))
+        rows = self.rows("SELECT content, digest FROM results WHERE id = ?", (wanted,))
         if not rows:
             raise LedgerError(f"{place}: there is none; give an id that the ledger holds")
         content = rows[0]["content"]
@@ -193,7 +149,7 @@ class Ledger:
 
     def fail(self, name: str, error: str, exit_code: int, *, run: str, number: int) -> None:
         """Records that an audit of a run ended without a verdict, and why; the first reason for it stays."""
-        with self.database.transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO failures VALUES (?, ?, ?, ?, ?, ?)",
                 (run, number, now(), storable(name), storable(error), exit_code),
@@ -201,7 +157,7 @@ class Ledger:
 
     def failures(self, run: str) -> dict[int, tuple[str, str, int]]:
         """Name, reason and exit code of the audits of a run that ended without a verdict, by their number."""
-        rows = self.database.rows("SELECT * FROM failures WHERE run = ? ORDER BY number", (run,))
+        rows = self.rows("SELECT * FROM failures WHERE run = ? ORDER BY number", (run,))
         return {row["number"]: (row["name"], row["error"], row["exit_code"]) for row in rows}
 
     def of_run(self, run: str) -> dict[int, LedgerRecord]:
@@ -211,7 +167,7 @@ class Ledger:
 
     def _records(self, where: Sequence[str], values: Sequence[Any]) -> list[LedgerRecord]:
         condition = f" WHERE {' AND '.join(where)}" if where else ""
-        rows = self.database.rows(f"SELECT {SELECTED} FROM results{condition} ORDER BY id", values)
+        rows = self.rows(f"SELECT {SELECTED} FROM results{condition} ORDER BY id", values)
         return [self._record(dict(row)) for row in rows]
 
     def _record(self, row: dict[str, Any]) -> LedgerRecord:

@@ -123,7 +123,7 @@ def _audit(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> Hashable:
 
 
 def _suites(ledger: Ledger) -> dict[str, SuiteRun]:
-    rows = ledger.database.rows("SELECT id, suite_hash, started FROM runs")
+    rows = ledger.rows("SELECT id, suite_hash, started FROM runs")
     return {row["id"]: SuiteRun(row["suite_hash"], row["started"]) for row in rows}
 
 
@@ -134,9 +134,7 @@ def _with_failures(
     by_name: dict[str, list[LedgerRecord]] = {}
     for record in halves:
         by_name.setdefault(record.name, []).append(record)
-    rows = ledger.database.rows(
-        "SELECT run, number, name, recorded, error FROM failures ORDER BY recorded, run, number"
-    )
+    rows = ledger.rows("SELECT run, number, name, recorded, error FROM failures ORDER BY recorded, run, number")
     failed: dict[Hashable, tuple[str, list[Half]]] = {}
     over: set[LedgerRecord] = set()
     for row in rows:

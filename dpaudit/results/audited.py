@@ -31,6 +31,11 @@ SCHEMA = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
 POWER = 0.95  # of the smallest loss that an audit is said to catch
 CROSS_CHECK = "two-interval Clopper-Pearson"
+KEYS = (  # of a stored result, in their order
+    *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
+    *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
+    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "endings", "provenance"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as results store it."""
-        return {
-            "witness": self.witness.to_dict(),
-            "evidence": self.evidence.to_dict(),
-            "certificate": self.certificate.to_dict(),
-        }
+        return {key: stored(getattr(self, key)) for key in ("witness", "evidence", "certificate")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,33 +262,13 @@ class Audited:
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf"."""
         crossed = self.cross_check
-        return {
+        derived = {
             "schema": SCHEMA,
             "spec": {**self.spec, "hash": spec_hash(self.spec)},
             "verdict": self.verdict.value,
-            "witness": self.witness.to_dict(),
-            "evidence": self.evidence.to_dict(),
-            "certificate": self.certificate.to_dict(),
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
-            "others": [finding.to_dict() for finding in self.others],
-            "blocks": [block.to_dict() for block in self.blocks],
-            "representation": None if self.representation is None else self.representation.to_dict(),
-            "health": stored(self.health),
-            "controls": stored(self.controls),
-            "model_based": self.model_based,
-            "runs_used": self.runs_used,
-            "explored": stored(self.explored),
-            "ceiling": self.ceiling,
-            "upper": None if self.upper is None else self.upper.to_dict(),
-            "histogram": stored(self.histogram),
-            "trail": [evidence.to_dict() for evidence in self.trail],
-            "reproducible": self.reproducible,
-            "adjacency": stored(self.adjacency),
-            "unseen": self.unseen,
-            "unpaired": self.unpaired,
-            "endings": stored(self.endings),
-            "provenance": self.provenance,
         }
+        return {key: derived[key] if key in derived else stored(getattr(self, key)) for key in KEYS}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""

@@ -16,7 +16,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict_json import by_fields, stored
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 
 PINNED_WITHIN = 0.01  # of the upper bound
@@ -60,7 +60,7 @@ class LowerBound:
 
     def to_dict(self) -> dict[str, Any]:
         """The bound as plain values; infinity is the string "inf"."""
-        return {key: value for key, value in stored(self).items() if key not in ("parameter", "lower")}
+        return {key: value for key, value in by_fields(self).items() if key not in ("parameter", "lower")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +191,14 @@ class Bounds:
         return {
             "name": self.name,
             "verdict": self.verdict.value,
-            "claim": None if self.claim is None else self.claim.to_dict(),
+            "claim": stored(self.claim),
             "delta": self.delta,
             "epsilon": {"lower": stored(low), "upper": stored(high)},
             "for_all_inputs": self.for_all_inputs,
             "one_way": self.one_way,
-            "lower": None if self.lower is None else self.lower.to_dict(),
-            "uppers": [each.to_dict() for each in self.uppers],
-            "reasons": list(self.reasons),
+            "lower": stored(self.lower),
+            "uppers": stored(self.uppers),
+            "reasons": stored(self.reasons),
         }
 
     def _near_the_lower_end(self, high: float) -> bool:

@@ -8,21 +8,31 @@ import os
 from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.wording.quoting import clean
 
 
+@runtime_checkable
+class Storable(Protocol):
+    """What has a stored form of its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+
+
 def stored(value: Any) -> Any:
-    """A value as JSON holds it: a dataclass by its fields in their order, a tuple as a list, a day as text.
+    """A value as JSON holds it: by `to_dict` where it has one, a dataclass by its fields, a tuple as a list.
 
     >>> from dpaudit.results.beside import Control
     >>> stored((Control(0.01, 0.001, math.inf, 19, 20, 19),))
     [{'mass': 0.01, 'rarer': 0.001, 'loss': 'inf', 'caught': 19, 'repeats': 20, 'needed': 19}]
     """
+    if isinstance(value, Storable):
+        return value.to_dict()
     if is_dataclass(value):
-        return {field.name: stored(getattr(value, field.name)) for field in fields(value)}
+        return by_fields(value)
     if isinstance(value, dict):
         return {key: stored(each) for key, each in value.items()}
     if isinstance(value, tuple):
@@ -32,6 +42,11 @@ def stored(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     return "inf" if value == math.inf else "-inf" if value == -math.inf else value
+
+
+def by_fields(value: Any) -> dict[str, Any]:
+    """A dataclass as JSON holds it, its fields in their order."""
+    return {field.name: stored(getattr(value, field.name)) for field in fields(value)}
 
 
 def text_of(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict_json import by_fields
 
 
 class Label(Enum):
@@ -73,4 +73,4 @@ class UpperBound:
     def to_dict(self) -> dict[str, Any]:
         """The bound as results store it; infinity is the string "inf"."""
         first = ("epsilon_upper", "epsilon_lower")  # the two ends stand side by side in a file
-        return {**dict.fromkeys(first), **stored(self)}
+        return {**dict.fromkeys(first), **by_fields(self)}

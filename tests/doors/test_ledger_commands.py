@@ -33,7 +33,7 @@ LATER = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project folder of its own, with a ledger of two commits, and files of the same results."""
     monkeypatch.chdir(tmp_path)
-    with Ledger(".dpaudit/ledger.sqlite") as ledger, ledger.database.transaction():
+    with Ledger(".dpaudit/ledger.sqlite") as ledger, ledger.transaction():
         ledger.record(made.at(SOUND, "a" * 40), run="1", number=1)
         ledger.record(made.at(LOUD, "b" * 40), run="2", number=1)
         ledger.record(made.at(SOUND, "c" * 40 + "-dirty"), run="3", number=1)
@@ -164,7 +164,7 @@ def test_the_first_digits_of_two_commits_name_neither(run: Run) -> None:
 
 
 def _in_run(ledger: Ledger, key: str, files: str, started: str) -> None:
-    with ledger.database.transaction() as connection:
+    with ledger.transaction() as connection:
         connection.execute("INSERT INTO runs VALUES (?, ?, '{}', ?, NULL)", (key, files, started))
 
 

@@ -315,7 +315,7 @@ def test_the_ledger_of_the_project_holds_the_result(dpaudit: Cli, write: Write, 
         patch.setenv("PATH", str(git.parent), prepend=os.pathsep)
         assert dpaudit("run", write(LAPLACE), *SHORT).code == 0
     with Ledger("kept/all.sqlite") as ledger:
-        (record,) = ledger.results(name="it")
+        (record,) = [each for each in ledger.results() if each.name == "it"]
         result = ledger.load(record)
     assert record.commit == f"{'ab' * 20}-dirty"
     assert result.to_json() == next(Path("out").glob("it-*.json")).read_text()

@@ -23,7 +23,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
     """Four results of one audit and one of another, whose name a spreadsheet would compute."""
     first = made.counted(100_000, 50_000)
     path = tmp_path_factory.mktemp("history") / "ledger.sqlite"
-    with Ledger(path) as opened, opened.database.transaction():  # one commit for all
+    with Ledger(path) as opened, opened.transaction():  # one commit for all
         for result in (
             made.at(first, "a" * 40),
             made.at(made.sourced(first, "ff"), "b" * 40 + "-dirty", "2026-02-01T00:00:00+00:00"),
@@ -94,13 +94,13 @@ def test_what_was_changed_in_the_ledger_is_not_shown(tmp_path: Path, column: str
     path = tmp_path / "ledger.sqlite"
     with Ledger(path) as ledger:
         ledger.record(made.counted(200_000, 50_000))
-        ledger.database.rows(f"UPDATE results SET {column} = ?", (value,))
+        ledger.rows(f"UPDATE results SET {column} = ?", (value,))
     with Ledger(path) as ledger, pytest.raises(LedgerError, match="result 1: not what was recorded; restore"):
         history(ledger, "counts:noisy_count")
 
 
 def test_no_name_looks_changed(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.sqlite") as ledger, ledger.database.transaction():
+    with Ledger(tmp_path / "ledger.sqlite") as ledger, ledger.transaction():
         for name in hostile.NAMES:
             ledger.record(made.counted(10, 5, name=name))
             assert as_table(history(ledger, name))

@@ -20,7 +20,8 @@ from dpaudit.cli.progress import Watcher, watching
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
 from dpaudit.cli.words import duration, one_line, say, version
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
-from dpaudit.ledger.presence import LedgerLost
+from dpaudit.ledger.baseline import review
+from dpaudit.ledger.locks import LedgerLost
 from dpaudit.ledger.runs import Begun
 from dpaudit.results.provenance import commit_of
 from dpaudit.results.result import AuditResult
@@ -85,7 +86,9 @@ class Suite:
             again = not isinstance(error, LedgerLost)
             hint = "" if isinstance(error, CannotResume) else f"; {self._so_far(again=again)}"
             raise type(error)(f"{error}{hint}") from None
-        finished = self._reviewed()
+        entries, reviewed = review(self.entries, self.accepted, date.today())
+        self.entries = list(entries)
+        finished = SuiteResult(entries, self.confidence, reviewed)
         self.unwritten = False  # files of single results that could not be written are written now
         if self.folder is not None:
             with self._writing():
@@ -94,7 +97,7 @@ class Suite:
                 say(f"error: {self.entries[-1].error}")
         if self.recording is not None and not self.unwritten:
             self.recording.run.finish()
-        return replace(finished, entries=self._with_failures(finished))
+        return replace(finished, entries=tuple(self.entries))  # with what went wrong while the report was written
 
     def tell(self, suite: SuiteResult, *, quiet: bool) -> None:
         """The result on standard output: the whole account of what is not as expected, a line for the rest."""
@@ -109,21 +112,6 @@ class Suite:
             pages = {"md": "report.md", "html": "index.html"}
             page = next((pages[each] for each in pages if each in self.formats), "")
             click.echo(f"report: {self.folder / page}")
-
-    def _reviewed(self) -> SuiteResult:
-        """The suite, held against the accepted findings."""
-        finished = SuiteResult(tuple(self.entries), self.confidence)
-        if not self.accepted:
-            return finished
-        from dpaudit.ledger.baseline import review
-
-        entries, reviewed = review(finished.entries, self.accepted, date.today())
-        return replace(finished, entries=entries, reviewed=reviewed)
-
-    def _with_failures(self, finished: SuiteResult) -> tuple[SuiteEntry, ...]:
-        """The entries with what went wrong while the report was written."""
-        pairs = zip(finished.entries, self.entries, strict=True)
-        return tuple(replace(entry, error=own.error, exit_code=own.exit_code) for entry, own in pairs)
 
     def _so_far(self, *, again: bool = True) -> str:
         kept = f"; their results are in {self.folder}" if self.folder and self.entries else ""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.ledger.noise import noise
@@ -17,6 +17,8 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source
+NAME, SUBJECT, REFERENCE, DATASETS, SETTINGS = range(5)  # what an audit is known by
+Parts = tuple[str | None, ...]
 BOTH = (True, False)  # audits with a verdict, and those without
 NOT_ASKED = frozenset({"name", "mechanism", "pairs", "seed"})
 
@@ -34,28 +36,27 @@ def matched(old: Sequence[Half], new: Sequence[Half]) -> list[tuple[Half | None,
     Audits that agree in everything are taken in their order. A part alone decides only where it names one audit on
     either side: a result is never held against one that it may not be.
     """
-    left, right = dict(enumerate(old)), dict(enumerate(new))
+    left, right = ({at: (half, _parts(half)) for at, half in enumerate(side)} for side in (old, new))
     found: list[tuple[Half | None, Half | None]] = []
-    rounds: tuple[tuple[Callable[[Half], Hashable], bool, tuple[bool, ...], tuple[bool, ...]], ...] = (
-        (lambda half: (half.name, _subject(half), _datasets(half), _settings(half)), False, BOTH, BOTH),
-        (lambda half: (half.name, _subject(half), _datasets(half)), False, BOTH, BOTH),
-        (lambda half: (half.name, _subject(half)), True, BOTH, BOTH),
-        (lambda half: (half.name, _reference(half)), True, BOTH, BOTH),
-        (_name, True, BOTH, BOTH),
-        (lambda half: (_subject(half), _datasets(half)), True, BOTH, BOTH),
+    rounds: tuple[tuple[tuple[int, ...], bool, tuple[bool, ...], tuple[bool, ...]], ...] = (
+        ((NAME, SUBJECT, DATASETS, SETTINGS), False, BOTH, BOTH),
+        ((NAME, SUBJECT, DATASETS), False, BOTH, BOTH),
+        ((NAME, SUBJECT), True, BOTH, BOTH),
+        ((NAME, REFERENCE), True, BOTH, BOTH),
+        ((NAME,), True, BOTH, BOTH),
+        ((SUBJECT, DATASETS), True, BOTH, BOTH),
         # which of several audits of one name lost its verdict may not be known: that one of them did is
-        (_name, False, (True,), (False,)),
-        (_name, False, (False,), (True,)),
-        (_name, False, (False,), (False,)),
+        ((NAME,), False, (True,), (False,)),
+        ((NAME,), False, (False,), (True,)),
+        ((NAME,), False, (False,), (False,)),
     )
     for key, alone, with_verdict, against in rounds:
         before_by, after_by = _grouped(left, key, with_verdict), _grouped(right, key, against)
         for value, theirs in after_by.items():
             ours = before_by.get(value, [])
-            if not ours or (alone and len(ours) + len(theirs) > 2) or _unknown(value):
-                continue
-            found += [(left.pop(before), right.pop(after)) for before, after in zip(ours, theirs, strict=False)]
-    return [*found, *((half, None) for half in left.values()), *((None, half) for half in right.values())]
+            if ours and not (alone and len(ours) + len(theirs) > 2):
+                found += [(left.pop(one)[0], right.pop(other)[0]) for one, other in zip(ours, theirs, strict=False)]
+    return [*found, *((half, None) for half, _ in left.values()), *((None, half) for half, _ in right.values())]
 
 
 def change_of(old: Half | None, new: Half | None) -> Change:
@@ -132,38 +133,21 @@ def _data(result: AuditResult) -> list[Any]:
     return [(pair["distance"], pair["first"]["digest"], pair["second"]["digest"]) for pair in result.spec["pairs"]]
 
 
-def _subject(half: Half) -> str | None:
-    return None if half.result is None else subject_text(subject(half.result.spec))
-
-
-def _reference(half: Half) -> str | None:
-    return None if half.result is None else str(_of(half.result, "reference"))
-
-
-def _datasets(half: Half) -> str | None:
-    return None if half.result is None else repr(_data(half.result))
-
-
-def _settings(half: Half) -> str | None:
+def _parts(half: Half) -> Parts:
+    """What an audit is known by, in the order of `NAME` to `SETTINGS`; without a result by its name alone."""
     if half.result is None:
-        return None
-    return repr(sorted((key, repr(value)) for key, value in half.result.spec.items() if key not in NOT_ASKED))
-
-
-def _name(half: Half) -> str:
-    return half.name
+        return half.name, None, None, None, None
+    spec, reference = half.result.spec, str(_of(half.result, "reference"))
+    settings = repr(sorted((key, repr(value)) for key, value in spec.items() if key not in NOT_ASKED))
+    return half.name, subject_text(subject(spec)), reference, repr(_data(half.result)), settings
 
 
 def _grouped(
-    side: dict[int, Half], key: Callable[[Half], Hashable], with_verdict: tuple[bool, ...]
-) -> dict[Hashable, list[int]]:
-    found: dict[Hashable, list[int]] = {}
-    for at, half in side.items():
-        if (half.result is not None) in with_verdict:
-            found.setdefault(key(half), []).append(at)
+    side: dict[int, tuple[Half, Parts]], key: tuple[int, ...], with_verdict: tuple[bool, ...]
+) -> dict[Parts, list[int]]:
+    found: dict[Parts, list[int]] = {}
+    for at, (half, parts) in side.items():
+        value = tuple(parts[part] for part in key)
+        if (half.result is not None) in with_verdict and None not in value:
+            found.setdefault(value, []).append(at)
     return found
-
-
-def _unknown(value: Hashable) -> bool:
-    """Whether a key names nothing: a part of it is that of an audit without a result."""
-    return isinstance(value, tuple) and None in value

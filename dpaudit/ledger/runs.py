@@ -16,8 +16,7 @@ from typing import Any, NoReturn
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.database import Database
-from dpaudit.ledger.locks import RunLock
-from dpaudit.ledger.presence import Presence
+from dpaudit.ledger.locks import Presence, RunLock
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.shards import LedgerShards
 from dpaudit.results.wording.quoting import clean

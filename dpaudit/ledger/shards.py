@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.ledger.database import Database
-from dpaudit.ledger.presence import Presence
+from dpaudit.ledger.locks import Presence
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.results.wording.quoting import clean
 from dpaudit.sampling import Shard, Stage, StoredShard

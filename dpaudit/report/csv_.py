@@ -13,7 +13,7 @@ from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
-from dpaudit.results.wording.endings import meaning
+from dpaudit.results.wording.findings import meaning
 from dpaudit.results.wording.quoting import LONGEST_DATA, cell
 from dpaudit.results.wording.statements import verdict_text
 

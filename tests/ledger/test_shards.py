@@ -12,8 +12,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger import locks
 from dpaudit.ledger.database import Database
-from dpaudit.ledger.locks import RunLock
-from dpaudit.ledger.presence import LedgerLost
+from dpaudit.ledger.locks import LedgerLost, RunLock
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.runs import differences, resume, start, waiting
 from dpaudit.ledger.shards import LedgerShards

@@ -8,8 +8,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.events import Partition
 from dpaudit.results.fingerprint import event_class
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.endings import ending_lines, meaning, of_endings
-from dpaudit.results.wording.findings import bet_lines
+from dpaudit.results.wording.findings import bet_lines, ending_lines, meaning, of_endings
 from dpaudit.results.wording.numerals import exact, p_text
 from dpaudit.results.wording.power import could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean, data_text

@@ -16,7 +16,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.endings import ending_lines
+from dpaudit.results.wording.findings import ending_lines
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, least_text
 from dpaudit.results.wording.promises import implied_promise, promise, ratio_text, unit
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean

@@ -14,11 +14,12 @@ from dpaudit.events import Partition
 from dpaudit.results.audited import Audited
 from dpaudit.results.question import spec_hash
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.endings import ending_lines, meaning
 from dpaudit.results.wording.findings import (
     bet_lines,
     bracket_lines,
+    ending_lines,
     health_lines,
+    meaning,
     other_lines,
     representation_lines,
 )

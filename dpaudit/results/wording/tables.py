@@ -10,7 +10,7 @@ from dpaudit.results.audited import Finding
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.endings import meaning
+from dpaudit.results.wording.findings import meaning
 from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
 from dpaudit.results.wording.power import KNOWN, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean

@@ -46,7 +46,7 @@ class Claim(ABC):
     form: ClassVar[str]  # the name under which results store it
     parameter: ClassVar[str]  # the number that orders its family
     pure: ClassVar[bool] = False  # whether every member promises a ratio of probabilities and no delta
-    linear: ClassVar[bool] = False  # whether the region is one line, with a delta of its own, and its mirror image
+    linear: ClassVar[bool] = False  # whether it is p <= e^epsilon q + delta and the mirror image, epsilon its parameter
     stored: ClassVar[str] = ""
 
     def __post_init__(self) -> None:

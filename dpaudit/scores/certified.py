@@ -33,7 +33,9 @@ def clopper_pearson(question: ScoresQuestion) -> Estimate:
         inside, outside = question.inside, question.outside
         lower = many_run.every_threshold(inside, outside, delta, question.alpha)
         p = None if claim is None else many_run.every_p_value(inside, outside, claim)
-        return _estimate("clopper-pearson", question, many_run.WITHIN, lower, p, {"thresholds": "all ranks"})
+        return question.estimate(
+            "clopper-pearson", CERTIFIED, many_run.WITHIN, lower=lower, p_value=p, thresholds="all ranks"
+        )
 
     def one(judged: Judged, alpha: float) -> tuple[float, float]:
         lower = many_run.clopper_pearson(judged.counts, _offset(question, judged), alpha)
@@ -63,7 +65,9 @@ def one_run_pure(question: ScoresQuestion) -> Estimate:
         p = min(1.0, len(tried) * min(p_of(each) for each in tried))
     shown = max(tried, key=lambda each: one_run.epsilon_lower(each, delta, alpha / len(tried)))
     detail = {"right": shown.right, "guesses": shown.made, "canaries": shown.canaries, "tried": len(tried)}
-    return _estimate("one-run", question, one_run.WITHIN, lower, None if claim is None else p, detail)
+    return question.estimate(
+        "one-run", CERTIFIED, one_run.WITHIN, lower=lower, p_value=None if claim is None else p, **detail
+    )
 
 
 def one_run_curve(question: ScoresQuestion) -> Estimate:
@@ -87,7 +91,7 @@ def one_run_curve(question: ScoresQuestion) -> Estimate:
 
             own = max(one_run_f.largest_refuted(each, member, alpha) for each in tried)
             detail[f"{claim.parameter}_lower"] = own
-    return _estimate("one-run-f", question, one_run.WITHIN, lower, p, detail)
+    return question.estimate("one-run-f", CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
 
 
 def f_guesses(question: ScoresQuestion) -> tuple[Guesses, ...]:
@@ -122,42 +126,25 @@ def _limits_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: f
 
 def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _frozen_own) -> Estimate:
     judged, claim = question.judged, question.claim
-    detail: dict[str, Any]
-    if question.several and question.given_counts is None:
-        answers = [one(each, question.alpha / 2.0) for each in judged]
-        lower = statistics.median_low([each[0] for each in answers])
-        p = min(1.0, 2.0 * statistics.median_high([each[1] for each in answers]))
-        detail = {"splits": len(judged)}
-        if claim is not None and curved(claim):  # each split froze a delta of its own: only the parameter has a median
-            owned = [own(question, at, each[0], question.alpha / 2.0) for each, at in zip(answers, judged, strict=True)]
-            detail[f"{claim.parameter}_lower"] = statistics.median_low(owned)
-            made = _estimate(method, question, many_run.WITHIN, lower, p, detail)
-            return replace(made, lower=None, delta=None)
-        return _estimate(method, question, many_run.WITHIN, lower, None if claim is None else p, detail)
-    lower, p = one(judged[0], question.alpha)
-    detail = {} if judged[0].rule is None else {"rule": str(judged[0].rule)}
-    delta = _offset(question, judged[0])
-    if claim is not None and curved(claim):  # the inversion at the offset that was frozen with the rule
-        detail[f"{claim.parameter}_lower"] = own(question, judged[0], lower, question.alpha)
-    made = _estimate(method, question, many_run.WITHIN, lower, None if claim is None else p, detail)
-    c = judged[0].counts
-    return replace(made, value=epsilon_of(c.fpr, c.fn / c.members, delta), delta=delta)
-
-
-def _estimate(
-    method: str, question: ScoresQuestion, assumption: str, lower: float, p: float | None, detail: dict[str, Any]
-) -> Estimate:
-    return Estimate(
-        method=method,
-        label=CERTIFIED,
-        quantity="epsilon",
-        assumption=assumption,
-        lower=lower if question.wants_lower else None,
-        delta=question.delta,
-        confidence=question.confidence,
-        p_value=p,
-        detail=detail,
+    several = question.several and question.given_counts is None
+    alpha = question.alpha / 2.0 if several else question.alpha
+    answers = [one(each, alpha) for each in (judged if several else judged[:1])]
+    lower, p = (
+        statistics.median_low([low for low, _ in answers]),
+        statistics.median_high([value for _, value in answers]),
     )
+    detail: dict[str, Any] = {"splits": len(judged)} if several else {}
+    if not several and judged[0].rule is not None:
+        detail["rule"] = str(judged[0].rule)
+    if claim is not None and curved(claim):  # the inversion at the offset that was frozen with the rule
+        owned = [own(question, at, low, alpha) for (low, _), at in zip(answers, judged, strict=False)]
+        detail[f"{claim.parameter}_lower"] = statistics.median_low(owned)
+    p_value = None if claim is None else min(1.0, 2.0 * p) if several else p
+    made = question.estimate(method, CERTIFIED, many_run.WITHIN, lower=lower, p_value=p_value, **detail)
+    if several:  # each split froze a delta of its own: only the parameter has a median
+        return replace(made, lower=None, delta=None) if curved(claim) else made
+    c, delta = judged[0].counts, _offset(question, judged[0])
+    return replace(made, value=epsilon_of(c.fpr, c.fn / c.members, delta), delta=delta)
 
 
 def _offset(question: ScoresQuestion, judged: Judged) -> float:

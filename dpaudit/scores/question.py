@@ -14,6 +14,7 @@ from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Choice, Every, Given, Split, ThresholdRule, choose, parts
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.one_run import Guesses
+from dpaudit.scores.result import Estimate
 
 MANY, ONE = DESIGNS = ("many-run", "one-run")
 
@@ -68,6 +69,33 @@ class ScoresQuestion:
     def several(self) -> bool:
         """Whether the answer is a median over several splits."""
         return isinstance(self.choice, Split) and self.choice.splits > 1
+
+    def estimate(
+        self,
+        method: str,
+        label: str,
+        assumption: str,
+        *,
+        lower: float | None = None,
+        upper: float | None = None,
+        value: float | None = None,
+        p_value: float | None = None,
+        **detail: Any,
+    ) -> Estimate:
+        """An estimate of epsilon at `delta`; ends that are not asked for are left out."""
+        return Estimate(
+            method=method,
+            label=label,
+            quantity="epsilon",
+            assumption=assumption,
+            value=value,
+            lower=lower if self.wants_lower else None,
+            upper=upper if self.wants_upper else None,
+            delta=self.delta,
+            confidence=self.confidence,
+            p_value=p_value,
+            detail=detail,
+        )
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:

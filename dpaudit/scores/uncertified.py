@@ -79,19 +79,17 @@ def one_run_gaussian(question: ScoresQuestion) -> Estimate:
 
 def _gaussian(question: ScoresQuestion, method: str, within: str, mu: float, plain: float | None) -> Estimate:
     """A bound on mu, which needs no model; at a delta above 0 the epsilon of that curve, which does."""
-    shared: dict[str, Any] = {"method": method, "confidence": question.confidence}
     if question.delta == 0.0:
-        lower = mu if question.wants_lower else None
-        return Estimate(label=CERTIFIED, quantity="mu", assumption=within, value=plain, lower=lower, **shared)
-    return Estimate(
-        label=MODEL,
-        quantity="epsilon",
-        assumption=f"the mechanism's own trade-off curve is Gaussian; {within}",
+        made = question.estimate(method, CERTIFIED, within, lower=mu, value=plain)
+        return replace(made, quantity="mu", delta=None)
+    return question.estimate(
+        method,
+        MODEL,
+        f"the mechanism's own trade-off curve is Gaussian; {within}",
         value=None if plain is None else gaussian.epsilon_of_mu(plain, question.delta),
-        lower=gaussian.epsilon_of_mu(mu, question.delta) if question.wants_lower else None,
-        delta=question.delta,
-        detail={"mu": plain, "mu_lower": mu},
-        **shared,
+        lower=gaussian.epsilon_of_mu(mu, question.delta),
+        mu=plain,
+        mu_lower=mu,
     )
 
 
@@ -150,17 +148,8 @@ def _joint(question: ScoresQuestion, method: str, prior: str) -> Estimate:
 
 def _interval(question: ScoresQuestion, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:
     c = question.judged[0].counts
-    return Estimate(
-        method=method,
-        label=label,
-        quantity="epsilon",
-        assumption=assumption,
-        value=epsilon_of(c.fpr, c.fn / c.members, question.delta),
-        lower=low if question.wants_lower else None,
-        upper=high if question.wants_upper else None,
-        delta=question.delta,
-        confidence=question.confidence,
-    )
+    plain = epsilon_of(c.fpr, c.fn / c.members, question.delta)
+    return question.estimate(method, label, assumption, lower=low, upper=high, value=plain)
 
 
 def _measured(

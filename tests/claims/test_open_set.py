@@ -140,6 +140,7 @@ def test_a_form_of_ones_own_passes_spec_plan_run_report_and_recheck(
     result = dpaudit.load(stored)
     assert result.claim == question.claim
     assert result.verdict is dpaudit.Verdict.REFUTED
+    assert result.spec["certifier"] == "coin-flip"  # as of every promise of a ratio alone
     assert dpaudit.recheck(result).to_json() == result.to_json()
     assert ran(capfd, "recheck", str(stored))[0] == 0
     code, told = ran(capfd, "recheck", str(stored), "--fresh", "--jobs", "1")

@@ -19,10 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
+from dpaudit.arrays import Integers, Reals
 
 TILTED_WIDTH = 0.2  # of a cell times the root of the Fisher information: a factor of exp(0.2^2 / 8), 1.005
 CORNERED_WIDTH = 0.006  # of a cell, in deviations of x / n - R y / m
@@ -37,9 +35,9 @@ KNOTS = 800  # of the tables that arc lengths are read from; they decide how eve
 class Cells:
     """Points (p, q), rising, and factors: Pr(A) on the line is at most the largest factor * Pr(A | p, q)."""
 
-    p: Floats
-    q: Floats
-    factor: Floats
+    p: Reals
+    q: Reals
+    factor: Reals
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class Line:
     n: int
     m: int
 
-    def p(self, q: Floats | float) -> Floats:
+    def p(self, q: Reals | float) -> Reals:
         """The probability of side P."""
         return np.minimum(1.0, self.ratio * np.asarray(q) + self.offset)
 
@@ -69,21 +67,21 @@ class Line:
         edges = _even(q, self.ratio * np.diff(q) / self._deviation(self.p(middle), middle), CORNERED_WIDTH)
         return Cells(self.p(edges[1:]), edges[:-1], np.ones(len(edges) - 1))
 
-    def x_edges(self, first: int, last: int) -> Whole:
+    def x_edges(self, first: int, last: int) -> Integers:
         """Edges of blocks of x that hold first .. last."""
 
-        def width(x: Floats) -> Floats:
+        def width(x: Reals) -> Reals:
             p = np.minimum(1.0, x / self.n)
             q = np.clip((p - self.offset) / self.ratio, self.low, self.high)
             return self.n * np.minimum(X_BLOCK * self._deviation(p, q), LAW_BLOCK * np.sqrt(p * (1.0 - p) / self.n))
 
         return spaced(first, last, width)
 
-    def y_edges(self, first: int, last: int) -> Whole:
+    def y_edges(self, first: int, last: int) -> Integers:
         """Edges of blocks of y that hold first .. last."""
         return spaced(first, last, lambda y: Y_BLOCK * np.sqrt(y * np.maximum(0.0, 1.0 - y / self.m)))
 
-    def _tilted(self, edges: Floats) -> Cells:
+    def _tilted(self, edges: Reals) -> Cells:
         centre, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges) * (1.0 + 1e-12)
         p = self.p(centre)
         found = []
@@ -95,15 +93,15 @@ class Line:
         order = np.argsort(p)
         return Cells(p[order], q[order], factor[order])
 
-    def _knots(self) -> Floats:
+    def _knots(self) -> Reals:
         turn = np.sin(np.linspace(0.0, math.pi / 2.0, KNOTS + 1)) ** 2  # closer at both ends, as deviations are
         return np.asarray(np.minimum(self.high, self.low + (self.high - self.low) * turn))
 
-    def _deviation(self, p: Floats, q: Floats) -> Floats:
+    def _deviation(self, p: Reals, q: Reals) -> Reals:
         return np.hypot(np.sqrt(p * (1.0 - p) / self.n), self.ratio * np.sqrt(q * (1.0 - q) / self.m))
 
 
-def spaced(first: int, last: int, width: Callable[[Floats], Floats]) -> Whole:
+def spaced(first: int, last: int, width: Callable[[Reals], Reals]) -> Integers:
     """Rising edges from `first` to last + 1, about width(value) apart, at least 1.
 
     >>> spaced(3, 6, lambda x: 0.0 * x).tolist()
@@ -121,7 +119,7 @@ def spaced(first: int, last: int, width: Callable[[Floats], Floats]) -> Whole:
     return edges
 
 
-def _even(at: Floats, lengths: Floats, most: float) -> Floats:
+def _even(at: Reals, lengths: Reals, most: float) -> Reals:
     """Points from at[0] to at[-1], both exactly, no more than about `most` apart in the lengths between knots."""
     total = np.concatenate([[0.0], np.cumsum(lengths)])
     edges = np.interp(np.linspace(0.0, total[-1], max(1, math.ceil(total[-1] / most)) + 1), total, at)
@@ -129,12 +127,12 @@ def _even(at: Floats, lengths: Floats, most: float) -> Floats:
     return edges
 
 
-def _tilt(share: Floats, by: Floats) -> Floats:
+def _tilt(share: Reals, by: Reals) -> Reals:
     """The success probability of a binomial whose law is tilted by exp(by * hits)."""
     up = share * np.exp(by)
     return np.asarray(up / (up + (1.0 - share)))
 
 
-def _cumulant(share: Floats, by: Floats) -> Floats:
+def _cumulant(share: Reals, by: Reals) -> Reals:
     """ln E exp(by (X - share)), X of one run."""
     return np.asarray(np.log1p(share * np.expm1(by)) - by * share)

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Integers, Reals, Words
+
 SPLITS = (1 / 2, 1 / 4, 1 / 8, 3 / 4, 7 / 8)  # where a series is cut in two, in search of a drift
-Integers = npt.NDArray[np.int64]
-Reals = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
 
 
 def upper_tail(hits: Any, drawn: Any, marked: Any, total: Any) -> Reals:

@@ -16,10 +16,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
+from dpaudit.arrays import Integers, Reals
 
 NUDGE = 1e-9  # relative: regions are taken this much too large, more than the roots are wrong
 TINY = 1e-300  # in place of a variance of 0, where p0 = q0 = 1
@@ -101,7 +99,7 @@ class Region:
     offset: float
     z: float
 
-    def limits(self, x: Whole) -> Whole:
+    def limits(self, x: Integers) -> Integers:
         """For rising x the largest y of the region, -1 where there is none; rising too.
 
         >>> Region(100, 100, 1.0, 0.0, 1.6449).limits(np.array([10, 20, 100])).tolist()
@@ -118,7 +116,7 @@ class Region:
         found[:-1][~same] = self._limits(x[:-1][~same])
         return found
 
-    def _limits(self, x: Whole) -> Whole:
+    def _limits(self, x: Integers) -> Integers:
         ratio, z = self.ratio, self.z
         domain = self._domain()
         if domain is None:
@@ -148,11 +146,11 @@ class Region:
         start = self._curve(np.array([domain[0]]))[0][0]
         return np.where(target >= start - 1e-7 - 1e-14 * target, np.clip(found, -1, self.m), -1)
 
-    def _variance(self, q: Floats) -> Floats:
+    def _variance(self, q: Reals) -> Reals:
         p = self.ratio * q + self.offset
         return np.maximum(p * (1.0 - p) / self.n + self.ratio**2 * q * (1.0 - q) / self.m, TINY)
 
-    def _curve(self, q: Floats) -> tuple[Floats, Floats]:
+    def _curve(self, q: Reals) -> tuple[Reals, Reals]:
         """x along the edge, and its derivative by q0."""
         ratio = self.ratio
         p = ratio * q + self.offset

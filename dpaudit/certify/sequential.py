@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.certify.certificate import Certificate, error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.claims.claim import Claim
@@ -38,8 +38,6 @@ HIGHEST = 700.0  # the ladder ends, e^epsilon being near the largest number
 CHUNK = 16  # rungs that are looked at together
 OFFSETS = 64  # half-planes of a claim that bets choose among, at the most
 RAREST = 1e-6  # the least q at which one of them touches the region
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Integers, Reals
 from dpaudit.certify.binomial import SLACK
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 BATCH = 32  # rows evaluated together: their tables stay in the cache
 SPREAD = 16.0  # times the reach of a row: how far apart they may be
@@ -27,20 +24,20 @@ SERIES_FROM = 20.0  # Stirling's series has an error below 1e-14 from here on
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Whole numbers 0 .. `runs` in blocks, and a bound on ln of a binomial weight of each.
+    """Integers numbers 0 .. `runs` in blocks, and a bound on ln of a binomial weight of each.
 
     Block j holds edges[j] .. edges[j + 1] - 1. At log odds t the bound is
     constant[j] + linear[j] t + square[j] t^2 + runs ln(1 - p).
     """
 
     runs: int
-    edges: Whole
-    constant: Floats
-    linear: Floats
-    square: Floats | None
+    edges: Integers
+    constant: Reals
+    linear: Reals
+    square: Reals | None
 
     @classmethod
-    def between(cls, edges: Whole, runs: int) -> Blocks:
+    def between(cls, edges: Integers, runs: int) -> Blocks:
         """The blocks between rising edges, the last at most runs + 1."""
         first, last = edges[:-1], edges[1:] - 1
         centre = (first + last) // 2
@@ -51,10 +48,10 @@ class Blocks:
         width = (last - first + 1).astype(np.float64)
         bend = (width * width - 1.0) / 24.0
         step = np.log(np.where(bend > 0.0, (runs - c) / (c + 1.0), 1.0))  # ln Pr(c + 1) - ln Pr(c), but for the odds
-        more: Floats = np.log(width) + (middle - c) * step + bend * step * step
+        more: Reals = np.log(width) + (middle - c) * step + bend * step * step
         return cls(runs, edges, constant + more, np.asarray(middle + 2.0 * bend * step, dtype=np.float64), bend)
 
-    def weights(self, share: Floats, part: slice) -> Floats:
+    def weights(self, share: Reals, part: slice) -> Reals:
         """Upper bounds on the weights of some blocks, one row for each probability strictly between 0 and 1."""
         log_no = np.log1p(-share)
         odds = (np.log(share) - log_no)[:, None]
@@ -76,17 +73,17 @@ class Staircase:
 
     x_blocks: Blocks
     y_blocks: Blocks
-    limits: Whole
-    places: Whole
+    limits: Integers
+    places: Integers
     before: int
 
     @classmethod
-    def of(cls, x_blocks: Blocks, y_edges: Whole, limits: Whole, before: int, runs_q: int) -> Staircase:
+    def of(cls, x_blocks: Blocks, y_edges: Integers, limits: Integers, before: int, runs_q: int) -> Staircase:
         """`y_edges` rise, and hold limits + 1 wherever that lies between the first and the last of them."""
         places = np.searchsorted(y_edges, limits + 1, side="left")
         return cls(x_blocks, Blocks.between(y_edges, runs_q), limits, places, before)
 
-    def probabilities(self, p: Floats, q: Floats, reach: float) -> Floats:
+    def probabilities(self, p: Reals, q: Reals, reach: float) -> Reals:
         """Upper bounds at the points (p, q), rising in p; `reach` standard deviations are summed block by block."""
         n, m = self.x_blocks.runs, self.y_blocks.runs
         found = np.empty(len(p))
@@ -108,7 +105,7 @@ class Staircase:
         found[sure] = lower_tails(int(self.limits[-1]) if self.x_blocks.edges[-1] > n else m, m, q[sure])
         return found
 
-    def _batch(self, p: Floats, q: Floats, reach: float) -> Floats:
+    def _batch(self, p: Reals, q: Reals, reach: float) -> Reals:
         n, m, edges = self.x_blocks.runs, self.y_blocks.runs, self.x_blocks.edges
         low, high = (window(n, share, reach)[side] for side, share in enumerate((p.min(), p.max())))
         # blocks whose limit leaves Q no chance are closed together with those too low for P
@@ -127,7 +124,7 @@ class Staircase:
             found += np.einsum("ij,ij->i", self.x_blocks.weights(p, part), self._below(part, q, reach))
         return np.minimum(found, 1.0)
 
-    def _below(self, part: slice, q: Floats, reach: float) -> Floats:
+    def _below(self, part: slice, q: Reals, reach: float) -> Reals:
         """Pr(y <= limit) for each row and each block of x."""
         edges, places = self.y_blocks.edges, self.places[part]
         top = window(self.y_blocks.runs, float(q.max()), reach)[1]
@@ -150,7 +147,7 @@ def window(runs: int, share: float, reach: float) -> tuple[float, float]:
     return middle - spread, middle + spread + 0.25 * reach * reach + 2.0
 
 
-def upper_tails(hits: int, runs: int, share: Floats) -> Floats:
+def upper_tails(hits: int, runs: int, share: Reals) -> Reals:
     """Pr(Bin(runs, share) >= hits), rounded up, for many shares."""
     from scipy.special import betainc
 
@@ -161,7 +158,7 @@ def upper_tails(hits: int, runs: int, share: Floats) -> Floats:
     return np.minimum(1.0, betainc(hits, runs - hits + 1, share) * (1.0 + SLACK))
 
 
-def lower_tails(hits: int, runs: int, share: Floats) -> Floats:
+def lower_tails(hits: int, runs: int, share: Reals) -> Reals:
     """Pr(Bin(runs, share) <= hits), rounded up, for many shares."""
     from scipy.special import betaincc
 
@@ -177,7 +174,7 @@ def rounding(runs: int) -> float:
     return 1e-9 + 4e-15 * runs
 
 
-def _log_choices(k: Floats, runs: float) -> Floats:
+def _log_choices(k: Reals, runs: float) -> Reals:
     """ln of the binomial coefficient, from terms no larger than its own size."""
     rest = runs - k
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -185,7 +182,7 @@ def _log_choices(k: Floats, runs: float) -> Floats:
     return np.asarray(_log_gap(np.array([runs]))[0] - _log_gap(k) - _log_gap(rest) - entropy)
 
 
-def _log_gap(k: Floats) -> Floats:
+def _log_gap(k: Reals) -> Reals:
     """ln k! - (k ln k - k); 0 at 0."""
     from scipy.special import gammaln
 

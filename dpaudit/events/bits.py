@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.events.features import spell
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, token
 
 Ints = npt.NDArray[np.int32]
-Doubles = npt.NDArray[np.float64]
 
 ZERO = 1024  # stands for the exponents of 0, above those of all other numbers
 NOT_FINITE = 1025  # and of infinities and NaN
@@ -214,7 +214,7 @@ class OnGrid:
 
 def _parts(column: Column, edges: tuple[float, ...]) -> Ints:
     """The number of edges that each number has reached."""
-    values: Doubles = column.values.astype(np.float64, copy=False)
+    values: Reals = column.values.astype(np.float64, copy=False)
     part = np.zeros(len(values), np.int32)
     for edge in edges:  # quicker than a search for so few
         part += values >= edge

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Singles
 from dpaudit.events.features import single
 from dpaudit.outputs import Column, Token
 
-Floats = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]
 
 
@@ -25,7 +25,7 @@ class Binning:
     then be counted one bin aside, which concerns the search alone.
     """
 
-    edges: Floats
+    edges: Singles
     tokens: tuple[Token, ...] = ()
     step: float | None = None
     _order: npt.NDArray[np.intp] = field(init=False, repr=False, compare=False)
@@ -82,7 +82,7 @@ class Binning:
         if self.step is None:
             return np.searchsorted(self.edges, values, side="left")
         with np.errstate(invalid="ignore", over="ignore"):
-            place: Floats = single(values) - self.edges[0]  # before the division, which would lose the low digits
+            place: Singles = single(values) - self.edges[0]  # before the division, which would lose the low digits
             place *= np.float32(1.0 / self.step)
             place += np.float32(1.0)
             np.clip(place, 0.0, len(self.edges), out=place)

@@ -18,7 +18,6 @@ from dpaudit.events.features import Coordinate, Difference, Shape, plain_feature
 from dpaudit.outputs import Column, Outputs, Path, Token
 
 Part = Coordinate | Difference | Shape
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

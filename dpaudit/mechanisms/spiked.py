@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
 
 MARKS = ("marked", "marked otherwise")  # of outputs that hold no number
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

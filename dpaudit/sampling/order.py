@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Words
 from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, token
 from dpaudit.sampling.columns import Wanted
 
@@ -26,9 +27,7 @@ CALLS, OF_CALL = 4, 1 << 11  # first calls of a batched shard, and first runs of
 WATCHED_IN_CALLS = 1 << 15  # first runs of a batched shard that are looked at: all would cost half a draw
 
 Counts = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)

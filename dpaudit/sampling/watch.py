@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools
 from dpaudit.outputs import Outputs, Sample
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.order import (
@@ -28,7 +29,6 @@ from dpaudit.sampling.order import (
 from dpaudit.sampling.streams import Shard
 
 Counts = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpaudit.arrays import Reals
 from dpaudit.claims import PureDP
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.scores import Linear, LogRatio
@@ -23,7 +24,6 @@ from dpaudit.events.search import (
     relearned,
     unlearned,
 )
-from dpaudit.events.search.goal import Reals
 from dpaudit.events.search.learning import log_ratio
 from dpaudit.outputs import Column, Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpaudit.events.search.goal import Reals
+from dpaudit.arrays import Reals
 from dpaudit.events.search.smoothing import BENDS, surface, trend
 from dpaudit.events.search.weights import weights
 

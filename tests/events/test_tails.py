@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.events.search.goal import Reals
+from dpaudit.arrays import Reals
 from dpaudit.events.search.tails import SMOOTHED, smoothed
 
 CELLS = 2_000

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools
 from dpaudit.outputs import TYPE, Column, Pilot
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
@@ -21,8 +22,6 @@ MOST_COLUMNS = 8
 FEWEST_ALIKE = 10  # runs with the most frequent output, for it to be a state of its own
 FEWEST_CONSTANT = 3  # runs of each side that must be alike before a side is called constant
 NEARLY = 0.9  # of the runs of a side have the same entry
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Features: what an event looks at."""
 
-from dpaudit.events.features.column import Feature, Floats, rounded, single, spell, stored
+from dpaudit.arrays import Singles
+from dpaudit.events.features.column import Feature, rounded, single, spell, stored
 from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.features.reading import plain_feature
@@ -13,10 +14,10 @@ __all__ = [
     "Extreme",
     "Feature",
     "FirstOf",
-    "Floats",
     "Ordered",
     "Present",
     "Shape",
+    "Singles",
     "Sum",
     "Whole",
     "levels_of",

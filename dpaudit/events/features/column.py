@@ -12,9 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Singles
 from dpaudit.outputs import LENGTH, PRINTED_AS, TYPE, Column, Outputs, Path
-
-Floats = npt.NDArray[np.float32]
 
 
 class Feature(Protocol):
@@ -55,7 +54,7 @@ def rounded(column: Column) -> Column:
     return column if column.values.dtype == np.float32 else Column(single(column.values), column.codes)
 
 
-def single(values: npt.NDArray[np.generic]) -> Floats:
+def single(values: npt.NDArray[np.generic]) -> Singles:
     """The numbers as float32; beyond its range they are infinities."""
     with np.errstate(over="ignore", invalid="ignore"):
         return values.astype(np.float32)

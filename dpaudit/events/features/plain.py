@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Singles
 from dpaudit.errors import UnsoundAudit
-from dpaudit.events.features.column import Floats, rounded, single, spell, stored
+from dpaudit.events.features.column import rounded, single, spell, stored
 from dpaudit.events.features.joint import taken_over
 from dpaudit.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path
 
@@ -87,7 +88,7 @@ class Shape:
             _mix(codes, Column(self._there(single(column.values)), column.codes), _multiplier(path))
         return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes | np.uint64(1))
 
-    def _there(self, numbers: Floats) -> Floats:
+    def _there(self, numbers: Singles) -> Singles:
         """Numbers as 1, or where they recur as 2, 3, ...; NaN as it is."""
         there = np.where(np.isnan(numbers), numbers, np.float32(1.0))
         for place, value in enumerate(self.values):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Places, Reals
 from dpaudit.claims.projection import growth
 from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.event import Event
@@ -34,8 +34,6 @@ FRESH = 1.25  # growth of the outputs between two such looks
 SCREENED = 1 << 13  # outputs on which all features are tried
 FEWEST = 4  # runs of a side from which anything is bet
 
-Reals = npt.NDArray[np.float64]
-Cells = npt.NDArray[np.intp]
 Lines = tuple[tuple[float, float], ...]  # half-planes of the claim, as (epsilon, delta)
 
 
@@ -61,7 +59,7 @@ class _Nested:
 
     family: str
     hits: Counts  # a row for each event, a column for each side
-    cells: Sequence[Cells]
+    cells: Sequence[Places]
     sorted: bool = False
 
 
@@ -78,7 +76,7 @@ def shrunk(hits: Reals, runs: int, z: Reals | float) -> Reals:
 
 def outlook(
     x: Reals, y: Reals, runs: tuple[int, int], lines: Lines, z: Reals | float
-) -> tuple[Reals, Reals, Cells, Reals]:
+) -> tuple[Reals, Reals, Places, Reals]:
     """Rates `z` deviations worse than seen, the line that they break most, and what a run of such a bet would add."""
     p, q = shrunk(x, runs[0], -z), shrunk(y, runs[1], z)
     ratio, delta = np.exp([line[0] for line in lines]), np.array([line[1] for line in lines])
@@ -188,7 +186,7 @@ class Learner:
         return other.bet().growth
 
 
-def _nth(nested: list[_Nested], index: int) -> tuple[str, Cells]:
+def _nth(nested: list[_Nested], index: int) -> tuple[str, Places]:
     """The family and the cells of one event of all that are nested."""
     for each in nested:
         if index < len(each.cells):
@@ -234,10 +232,10 @@ def _by_ratio(bins: Binning, table: Counts) -> Iterator[_Nested]:
         yield _Nested("values in order of their ratio", np.cumsum(sums[ordered], axis=0)[:-1], cells, sorted=True)
 
 
-def _groups(bins: Binning, table: Counts) -> list[Cells]:
+def _groups(bins: Binning, table: Counts) -> list[Places]:
     both = table.sum(axis=1)
     filled = np.flatnonzero(both[: bins.bins])
-    groups: list[Cells] = []
+    groups: list[Places] = []
     if 0 < len(filled) <= GROUPS:
         groups = [np.array([j]) for j in filled]
     elif len(filled):
@@ -248,7 +246,7 @@ def _groups(bins: Binning, table: Counts) -> list[Cells]:
     return groups + [np.array([j]) for j in tokens if both[j]]
 
 
-def _cells(event: Event, bins: Binning) -> Cells:
+def _cells(event: Event, bins: Binning) -> Places:
     """The cells of a binning that an event is made of."""
     codes = {token.code for token in event.tokens}
     within = [j for j in range(bins.bins) if any(_covers(around, bins.interval(j, j)) for around in event.intervals)]

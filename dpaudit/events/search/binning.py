@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.cells import Binning, Counts, Floats
+from dpaudit.arrays import Singles
+from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.features import Feature, single
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, Sample, Token
 
@@ -39,7 +40,7 @@ def _with_tokens(bins: Binning, codes: npt.NDArray[np.uint64], labels: dict[int,
     return Binning(bins.edges, tokens, bins.step)
 
 
-def _bins(numbers: Floats) -> Binning:
+def _bins(numbers: Singles) -> Binning:
     if len(numbers) == 0:
         return Binning(np.empty(0, np.float32))
     changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1  # a difference of infinities is no number
@@ -59,31 +60,31 @@ def _bins(numbers: Floats) -> Binning:
     return Binning(np.unique(np.concatenate([picks, around(atoms), _beyond(finite)])))
 
 
-def atoms_of(numbers: Floats) -> Floats:
+def atoms_of(numbers: Singles) -> Singles:
     """The values that make up a part of the sorted numbers each, `REPEATED` or more."""
     changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
     return _repeated(numbers, numbers[np.concatenate([[0], changes])] if len(numbers) else numbers, changes)
 
 
-def _repeated(numbers: Floats, values: Floats, changes: npt.NDArray[np.intp]) -> Floats:
+def _repeated(numbers: Singles, values: Singles, changes: npt.NDArray[np.intp]) -> Singles:
     times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
     return values[times > max(5.0, REPEATED * len(numbers))] if len(numbers) else values
 
 
-def around(values: Floats) -> Floats:
+def around(values: Singles) -> Singles:
     """Edges that give each value a bin of its own: just below it, and itself."""
     below = np.nextafter(values, np.float32(-np.inf))
     return np.unique(np.concatenate([below, values]))
 
 
-def _between(values: Floats) -> Floats:
+def _between(values: Singles) -> Singles:
     """Edges half-way between neighbouring values: a bin for each, and thresholds that people can read."""
     with np.errstate(invalid="ignore"):  # between the two infinities
         middle = ((values[:-1].astype(np.float64) + values[1:]) / 2.0).astype(np.float32)
     return np.where((middle < values[1:]) & (middle >= values[:-1]), middle, values[:-1])
 
 
-def _beyond(numbers: Floats) -> Floats:
+def _beyond(numbers: Singles) -> Singles:
     """Edges outside the pilot's range, where a longer search will still find numbers."""
     span = float(numbers[-1]) - float(numbers[0])
     steps = np.arange(1, 17) / 32.0 * span

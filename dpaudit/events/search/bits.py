@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.events.bits import ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature
 from dpaudit.events.search.binning import binning
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs
-
-Doubles = npt.NDArray[np.float64]
 
 MOST = 16  # coordinates of an output that are looked at
 SEGMENTS = 16  # of equal mass, cut again at powers of two
@@ -48,8 +46,8 @@ def bit_binning(feature: Feature, both: Outputs) -> Binning:
     return binning(feature.column(both), {**both.labels, **labels, NOT_A_NUMBER.code: "no finite number"})
 
 
-def _finite(column: Column) -> Doubles:
-    numbers: Doubles = column.values[column.tokens == 0].astype(np.float64)
+def _finite(column: Column) -> Reals:
+    numbers: Reals = column.values[column.tokens == 0].astype(np.float64)
     return numbers[np.isfinite(numbers)]
 
 
@@ -58,7 +56,7 @@ def _is_fractional(column: Column) -> bool:
     return bool(np.any(numbers != np.rint(numbers)))
 
 
-def _edges(numbers: Doubles) -> tuple[float, ...]:
+def _edges(numbers: Reals) -> tuple[float, ...]:
     """Borders of parts of equal mass, short enough to read, and the powers of two among them."""
     ranks = np.linspace(0.0, 1.0, SEGMENTS + 1)[1:-1]
     cuts = {float(f"{cut:.3g}") for cut in np.quantile(numbers, ranks)}
@@ -69,7 +67,7 @@ def _edges(numbers: Doubles) -> tuple[float, ...]:
     return tuple(sorted(cut for cut in {*cuts, *powers} if low < cut < high))
 
 
-def _steps(numbers: Doubles) -> Iterator[float]:
+def _steps(numbers: Reals) -> Iterator[float]:
     """The step of a grid that the numbers lie on, but for rounding; none where they do not recur on one.
 
     Powers of two are left out: there the last set bit says all.

@@ -11,15 +11,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.claims import Claim, frozen_delta
 
 FEWEST_HITS = 10
 LARGEST, RAREST = 700.0, 1e-100  # e to a larger power is no float; the square of a smaller rate is none
 STEP = 1e-4  # of ln p and ln q, for the slopes of a claim's parameter
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

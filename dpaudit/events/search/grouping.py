@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Places, Reals
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.events.partition import Partition
 from dpaudit.events.search.explore import Plan, price
-from dpaudit.events.search.goal import Goal, Reals, luck_down, luck_up
+from dpaudit.events.search.goal import Goal, luck_down, luck_up
 from dpaudit.events.search.selection import MANY_CELLS, Proposal, event_of, falling
 
 ORDERS = (2.0, 4.0, 8.0)  # tried for a claim about all orders
@@ -33,8 +33,6 @@ CELLS = 40  # of which bins are made, at the most
 FEWEST_HITS = 10.0  # of both sides in one of them
 LUCK_Z = 2.5  # deviations of luck taken off each point
 ALIKE = 0.99  # fewer bins are better for a reader where the bound is as good as that
-
-Cells = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class _Ranking:
     """Cells in the order in which they join the events, and the hits of the first 1, 2, ... of them, but not of all."""
 
     family: str
-    cells: list[Cells]
+    cells: list[Places]
     hits: Reals  # (cell, side), P's first
 
 
@@ -112,7 +110,7 @@ def _rankings(bins: Binning, counts: Counts) -> list[_Ranking]:
     if len(filled) < FEWEST_BINS:
         return []
     few = len(numbers) <= MANY_CELLS
-    cells: list[Cells] = []
+    cells: list[Places] = []
     if len(numbers) and not few:
         cuts = _cuts(both[: bins.bins], max(CELLS - len(tokens), CELLS // 2))
         cells = [np.arange(low, high) for low, high in itertools.pairwise([0, *cuts, bins.bins])]
@@ -138,7 +136,7 @@ def _judged(sums: Counts) -> Reals:
     return judged
 
 
-def _ends(hits: Reals) -> Cells:
+def _ends(hits: Reals) -> Places:
     """Where groups of neighbours end: those with few hits go with the next; at most `CELLS`, of about equal mass."""
     least = max(FEWEST_HITS, hits.sum() / CELLS if len(hits) > CELLS else 0.0)
     ends: list[int] = []

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.cells import Binning, Counts, Floats
+from dpaudit.arrays import Singles
+from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.features import Shape, single
 from dpaudit.events.scores import Linear, LogRatio, Part, Term
 from dpaudit.events.search.binning import Tables, around, atoms_of, binning
@@ -39,7 +40,7 @@ def cells_of(parts: Sequence[Part], both: Outputs) -> Tables:
     )
 
 
-def _same_range(numbers: Sequence[Floats]) -> bool:
+def _same_range(numbers: Sequence[Singles]) -> bool:
     """Whether each of several coordinates spreads about as far as all of them together."""
     if len(numbers) < 2:
         return False
@@ -49,7 +50,7 @@ def _same_range(numbers: Sequence[Floats]) -> bool:
     return all(low <= first and third <= high and high - low <= ALIKE * (third - first) for first, third in quarters)
 
 
-def _edges(numbers: Floats) -> Floats:
+def _edges(numbers: Singles) -> Singles:
     """`GROUPS` cells of about equal mass in the middle, tails, and a cell of its own for each value that recurs."""
     finite = numbers[np.isfinite(numbers)]
     middle = finite[(np.linspace(0.0, 1.0, GROUPS + 1)[1:-1] * (len(finite) - 1)).astype(np.intp)]
@@ -57,7 +58,7 @@ def _edges(numbers: Floats) -> Floats:
     return np.unique(np.concatenate([middle, *tails, around(atoms_of(numbers))]))
 
 
-def _tail(numbers: Floats) -> Floats:
+def _tail(numbers: Singles) -> Singles:
     """Edges of the lower tail of sorted numbers, from one to the next half their mass; the last ones as if it went on.
 
     Where a tail falls off exponentially, its halvings are evenly apart.

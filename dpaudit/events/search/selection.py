@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.events.cells import Binning, Counts
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
-from dpaudit.events.search.goal import Goal, Reals, Spread, luck_down, luck_up
+from dpaudit.events.search.goal import Goal, Spread, luck_down, luck_up
 from dpaudit.events.search.tails import Tails, smoothed
 
 FEW_Z, SOME_Z, MANY_Z = 0.2, 1.0, 2.5  # deviations of luck taken off: few cells in all, in a feature of many, many

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.search.goal import Reals
+from dpaudit.arrays import Reals
 
 BENDS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])  # the change of slope, in log ratio a cell
 STEPS, MOST = 8, 30.0  # of Newton's method, and log ratio that they may reach

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.events.search.goal import Reals, Spread
+from dpaudit.arrays import Reals
+from dpaudit.events.search.goal import Spread
 from dpaudit.events.search.smoothing import trend
 
 SMOOTHED = 0.25  # of both sides' mass: larger tails have hits enough

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Reals
 from dpaudit.events.cells import Counts
-from dpaudit.events.search.goal import Reals
 from dpaudit.events.search.smoothing import surface, trend
 
 FEWEST_LINES, FEWEST_CELLS = 3, 5  # of a surface, and of numbers that have a trend
 LARGEST = 1_500  # cells of a surface: beyond, each coordinate has its own trend
-Mask = npt.NDArray[np.bool_]
 
 
 def weights(tables: Sequence[Counts], ordered: Sequence[npt.NDArray[np.bool_]]) -> list[Reals]:
@@ -72,7 +71,7 @@ def _along(table: Counts, sides: float) -> tuple[Reals, Reals]:
     return centre[nearest] - sides, variance[nearest]
 
 
-def _alike(ordered: Sequence[Mask]) -> list[list[int]]:
+def _alike(ordered: Sequence[Bools]) -> list[list[int]]:
     """The coordinates whose numbers have the same cells, where they are enough to make a surface."""
     groups: dict[bytes, list[int]] = {}
     for place, line in enumerate(ordered):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+from dpaudit.arrays import Reals
+
 Ticks = list[tuple[float, str]]
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)

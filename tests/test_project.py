@@ -46,6 +46,21 @@ def test_the_changelog_begins_with_this_version() -> None:
     assert not any("unreleased" in each for each in sections[1:])
 
 
+def test_every_goal_and_file_that_a_contributor_is_told_of_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    goals = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"`make ([\w-]+)`", text))
+    assert {"quick", "test", "audit", "lectures"} <= named <= goals
+    paths = set(re.findall(r"`((?:dpaudit|tests|docs|audits)/[\w./]+)`", text))
+    assert len(paths) > 15
+    assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+def test_the_core_that_is_checked_quickly_is_there() -> None:
+    (core,) = re.findall(r"^CORE := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert not [part for part in core.split() for top in ("dpaudit", "tests") if not (ROOT / top / part).is_dir()]
+
+
 def test_the_hooks_run_the_linter_and_the_types_of_the_environment() -> None:
     (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
     assert repository["repo"] == "local"  # nothing is downloaded, and the versions are those of pyproject.toml

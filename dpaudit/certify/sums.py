@@ -24,7 +24,7 @@ SERIES_FROM = 20.0  # Stirling's series has an error below 1e-14 from here on
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Integers numbers 0 .. `runs` in blocks, and a bound on ln of a binomial weight of each.
+    """Whole numbers 0 .. `runs` in blocks, and a bound on ln of a binomial weight of each.
 
     Block j holds edges[j] .. edges[j + 1] - 1. At log odds t the bound is
     constant[j] + linear[j] t + square[j] t^2 + runs ln(1 - p).

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpaudit.claims import FORMS
+
 Meanings = dict[str, dict[str, str]]
 
 SETTINGS: dict[str, str] = {
@@ -17,6 +19,7 @@ SETTINGS: dict[str, str] = {
 COMMON: dict[str, str] = {
     "form": "the form of the claim",
     "relation": "how neighbours differ; null: none stated",
+    "outer": "whether f is a function whose points bound it from below",
     "kind": "which kind of counts these are",
 }
 
@@ -164,30 +167,12 @@ RESULT: Meanings = {
         "ratio": "the slope, e^epsilon",
         "offset": "the delta",
     },
-    "StoredPureDP": {
-        "epsilon": "what is promised",
-    },
-    "StoredApproximateDP": {
-        "epsilon": "what is promised",
-        "delta": "at this delta",
-    },
-    "StoredGaussianDP": {
-        "mu": "what is promised",
-    },
-    "StoredRenyiDP": {
-        "order": "of the divergence",
-        "epsilon": "what is promised at that order",
-    },
-    "StoredZeroConcentratedDP": {
-        "rho": "what is promised",
-        "xi": "the part that does not grow with the order",
-    },
-    "StoredPrivacyProfile": {
-        "curve": "points (epsilon, delta)",
-    },
-    "StoredTradeOffDP": {
-        "f": "points (type I error, least type II error)",
-        "outer": "whether f is a function whose points bound it from below",
+    **{
+        f"Stored{form.form}": {
+            each.name: "what is promised" if each.name == form.parameter else each.metadata["said"]
+            for each in form.spec_fields().values()
+        }
+        for form in FORMS
     },
     "StoredBinned": {
         "counts_p": "runs in each bin, of the likelier side",

@@ -1,6 +1,5 @@
 """Features: what an event looks at."""
 
-from dpaudit.arrays import Singles
 from dpaudit.events.features.column import Feature, rounded, single, spell, stored
 from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
@@ -17,7 +16,6 @@ __all__ = [
     "Ordered",
     "Present",
     "Shape",
-    "Singles",
     "Sum",
     "Whole",
     "levels_of",

@@ -111,7 +111,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(dpaudit: Cli, inte
     while not LEDGER.exists() or not asked("SELECT 1 FROM sqlite_master WHERE name = 'shards'"):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    while asked(enough)[0][0] <= 2:
+    while asked(enough)[0][0] <= 3:
         assert running.poll() is None, running.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
+    from dpaudit.report import Format
     from dpaudit.spec_file.questions import Question, Wishes
 
 
@@ -75,6 +76,16 @@ def chosen_ledger(option: str | None) -> Path:
 
     named = option if option is not None else read_settings(Path.cwd()).ledger
     return default_ledger() if named is None else Path(named)
+
+
+def report_formats(text: str) -> tuple[Format, ...]:
+    """The formats of --format, by their names with commas between them."""
+    from dpaudit.report import formats_of
+
+    try:
+        return formats_of(name.strip() for name in text.split(","))
+    except InvalidSpec as error:
+        raise InvalidSpec(f"--format: {error}") from None
 
 
 def tagged(questions: list[Question], tags: tuple[str, ...]) -> tuple[Question, ...]:

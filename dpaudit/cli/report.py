@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit import report
+from dpaudit.cli.options import report_formats, writing
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import InvalidSpec
 
@@ -42,10 +43,7 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     from dpaudit.results.files import FOLDER, found_at
     from dpaudit.results.stored import load_either, stored_files
 
-    try:
-        chosen = report.formats_of(name.strip() for name in formats.split(","))
-    except InvalidSpec as error:
-        raise InvalidSpec(f"--format: {error}") from None
+    chosen = report_formats(formats)
     if output == STANDARD:
         output = None
     parts: list[AuditResult | SuiteResult] = []
@@ -102,7 +100,6 @@ def _print(text: str) -> None:
 
 
 def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, read: list[Path]) -> None:
-    from dpaudit.cli.options import writing
     from dpaudit.results.files import write_text
 
     if output is not None:
@@ -117,7 +114,6 @@ def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, rea
 
 
 def _several(suite: SuiteResult, chosen: tuple[Format, ...], output: str, read: list[Path]) -> None:
-    from dpaudit.cli.options import writing
 
     names: list[str] = [each.file for each in chosen]
     if "json" in {each.name for each in chosen}:

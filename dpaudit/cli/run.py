@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import Caller
-from dpaudit.cli.options import nothing_to_audit, report_folder, tagged, wishes
+from dpaudit.cli.options import nothing_to_audit, report_folder, report_formats, tagged, wishes
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import InvalidSpec
 
@@ -60,6 +60,7 @@ def command(
     """
     from dpaudit.cli.recording import recording
     from dpaudit.cli.suite import Suite, header
+    from dpaudit.report import USUAL
     from dpaudit.sampling import Engine
     from dpaudit.spec_file.files import find_specs
     from dpaudit.spec_file.questions import Question, read_spec
@@ -110,7 +111,7 @@ def command(
         caller=caller,
         again=_again(paths, given, tags, quiet=quiet, no_progress=no_progress),
         accepted=_accepted(accepted if accepted is not None else wished.settings.accepted),
-        formats=_formats(formats),
+        formats=USUAL if formats is None else tuple(each.name for each in report_formats(formats)),
         folder=None if folder is None else report_folder(folder),
     )
     where = ledger if ledger is not None else wished.settings.ledger
@@ -134,18 +135,6 @@ def _again(
     for tag in tags:
         parts += ["--tag", tag]
     return shlex.join([*parts, *["--no-progress"] * no_progress, *["--quiet"] * quiet, "--resume"])
-
-
-def _formats(text: str | None) -> tuple[str, ...]:
-    """The formats of a report by name; the usual ones where none is asked for."""
-    from dpaudit.report import USUAL, formats_of
-
-    if text is None:
-        return USUAL
-    try:
-        return tuple(each.name for each in formats_of(part.strip() for part in text.split(",")))
-    except InvalidSpec as error:
-        raise InvalidSpec(f"--format: {error}") from None
 
 
 def _accepted(path: str | None) -> Any:

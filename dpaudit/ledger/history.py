@@ -82,7 +82,8 @@ def as_table(points: Sequence[HistoryPoint]) -> str:
         rows = [HEADER, *map(_row, mine)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         head = f"{clean(name)}: {counted(len(mine), 'result')}, {clean(mine[-1].record.reference)}"
-        lines = [_aligned(row, widths) for row in rows]
+        aligned = ([f"{text:<{width}}" for text, width in zip(row, widths, strict=True)] for row in rows)
+        lines = ["  ".join(row).rstrip() for row in aligned]
         blocks.append("\n".join([head, *lines]))
     return "\n\n".join(blocks)
 
@@ -101,10 +102,6 @@ def as_csv(points: Sequence[HistoryPoint]) -> str:
 def as_json(points: Sequence[HistoryPoint]) -> str:
     """The points as a JSON array of objects, ASCII only."""
     return text_of([point.to_dict() for point in points]).rstrip("\n")
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _row(point: HistoryPoint) -> tuple[str, ...]:

@@ -101,7 +101,8 @@ class Auditor:
             settings, baseline = read_settings(self.place.root), self.place.baseline
             acceptances = () if baseline is None else read_baseline(baseline)  # before the runs: no verdict is lost
             asked = self.plan.settle(said)
-            record = replace(record, confidence=_number(asked["confidence"], record.confidence))
+            if isinstance(asked["confidence"], float) and 0.0 < asked["confidence"] < 1.0:
+                record = replace(record, confidence=asked["confidence"])
             entry = replace(entry, result=self._result(mechanism, asked, said, entry.name, settings))
             (entry,), _ = review((entry,), acceptances, date.today())
         except DpAuditError as error:
@@ -133,12 +134,11 @@ class Auditor:
             result = question.answer(engine, name=name, description=_described(question.mechanism, name))
         known: dict[str, Any] = {"command": self._command(result, said), "source": self.place.test.partition("::")[0]}
         if (
-            self.place.folder is not None or settings.ledger is not None
-        ):  # git may have much to look at: only for a result that outlives the session
+            self.place.folder or settings.ledger
+        ):  # git may have much to look at: only where a result outlives the session
             known["commit"] = commit_of(self.place.root)
-        return replace(
-            result, provenance={**result.provenance, **{key: value for key, value in known.items() if value}}
-        )
+        given = {key: value for key, value in known.items() if value}
+        return replace(result, provenance={**result.provenance, **given})
 
     def _command(self, result: AuditResult, said: dict[str, Any]) -> str:
         """The command that repeats the audit: with what the test does not say itself."""
@@ -245,10 +245,6 @@ def _arguments(mechanism: Any, asked: dict[str, Any]) -> dict[str, Any]:
     bound = signature.bind(mechanism, **asked)
     bound.apply_defaults()
     return dict(bound.arguments)
-
-
-def _number(value: Any, otherwise: float) -> float:
-    return float(value) if isinstance(value, float) and 0.0 < value < 1.0 else otherwise
 
 
 def _recorded(result: AuditResult, root: Path, ledger: str | None) -> str | None:

@@ -73,9 +73,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     mechanism: Annotated[str | CommandTable, Meta(description="module:attribute, or { command = [...] }")]
     tags: Annotated[list[str], Meta(description="words that `dpaudit run --tag` chooses by")] = []
     parameters: Annotated[dict[str, Any], Meta(description="keywords of the function or catalogue entry")] = {}
-    claim: dict[str, Any] | None = (
-        None  # `parts` knows what may stand here, in two more and in a sweep
-    )
+    claim: dict[str, Any] | None = None  # `parts` knows what may stand here, in two more and in a sweep
     relation: Annotated[
         Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
         Meta(description="how the datasets differ; left out: none stated, none checked"),

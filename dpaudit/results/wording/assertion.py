@@ -42,7 +42,7 @@ def refuted_lines(result: AuditResult, record: str | None = None) -> tuple[str, 
         accept = f", or dpaudit accept {shlex.quote(clean(record, len(record)))} --reason ... --until ..."
     return _cut(
         (
-            _headline(result),
+            f"{verdict_text(result.verdict)}  {_mechanism(result)}: {statement(result)}",
             *_finding(result),
             f"a mechanism that keeps its claim is refuted with probability at most {error}",
             "what to do:",
@@ -77,10 +77,6 @@ def weak_lines(result: AuditResult) -> tuple[str, ...]:
             *_repeat(result),
         )
     )
-
-
-def _headline(result: AuditResult) -> str:
-    return f"{verdict_text(result.verdict)}  {_mechanism(result)}: {statement(result)}"
 
 
 def _mechanism(result: AuditResult) -> str:

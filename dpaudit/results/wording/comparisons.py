@@ -100,25 +100,18 @@ def _noise(change: Change, noise: Noise) -> list[str]:
         return [f"{noise.why_not}, so {NO_PROOF}"]
     error = p_text(noise.error)
     if Kind.ROSE in change.kinds:
-        return [f"rose beyond noise: {_limit(noise, noise.old_upper)} (error probability {error}){_margin(noise)}"]
+        most = f"the old event loses at most {up(math.inf if noise.old_upper is None else noise.old_upper, 4)}"
+        return [f"rose beyond noise: {most} (error probability {error}){_margin(noise)}"]
     if Kind.FELL in change.kinds and noise.new_upper is not None:
-        return [f"fell beyond noise: the new event loses at most {_up(noise.new_upper)} (error probability {error})"]
+        return [f"fell beyond noise: the new event loses at most {up(noise.new_upper, 4)} (error probability {error})"]
     return []
-
-
-def _limit(noise: Noise, value: float | None) -> str:
-    return f"the old event loses at most {_up(math.inf if value is None else value)}"
 
 
 def _margin(noise: Noise) -> str:
     if noise.margin == 0.0:
         return ""
     where = f"is at {noise.elsewhere}" if noise.elsewhere else "holds other outputs too, or fewer"
-    return f", and the new one {where}: {_up(noise.margin)} more for what the old search may have missed"
-
-
-def _up(value: float) -> str:
-    return up(value, 4)
+    return f", and the new one {where}: {up(noise.margin, 4)} more for what the old search may have missed"
 
 
 def _half(half: Half) -> str:

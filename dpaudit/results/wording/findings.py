@@ -58,15 +58,11 @@ def bet_lines(result: Audited) -> tuple[str, ...]:
         f"a part {exact(share)} of the error probability is for stopping early (wealth of {1 / (share * alpha):,.0f} "
         f"refutes), the rest for the fixed bound",
     ]
-    lines.append(f"the largest wealth was {_wealth(result)}")
+    log = -math.log(max(result.bets_p_value, 1e-300))
+    lines.append(f"the largest wealth was {f'{math.exp(log):,.3g}' if log < 30.0 else f'e^{log:.1f}'}")
     if result.stopped_early:
         lines.append("stopped there: the claim was refuted before the runs were spent")
     return tuple(lines)
-
-
-def _wealth(result: Audited) -> str:
-    log = -math.log(max(result.bets_p_value, 1e-300))
-    return f"{math.exp(log):,.3g}" if log < 30.0 else f"e^{log:.1f}"
 
 
 def representation_lines(result: Audited) -> tuple[str, ...]:

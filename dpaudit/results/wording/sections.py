@@ -190,19 +190,13 @@ def evidence_lines(result: Audited) -> tuple[str, ...]:
 
 
 def _bound(result: Audited) -> tuple[str, ...]:
+    bets = "each bet" if result.stopped_early else "bet or witness"
+    fresh = f"runs made after {bets} was frozen" if result.blocks else "fresh runs of a frozen witness"
     return (
         statement(result, digits=6),
         *implied(result.claim, result.certificate),
         *_model_based(result),
-        f"by {clean(result.certificate.method, LONGEST_DATA)}, on {_fresh(result)}",
-    )
-
-
-def _fresh(result: Audited) -> str:
-    if not result.blocks:
-        return "fresh runs of a frozen witness"
-    return (
-        "runs made after each bet was frozen" if result.stopped_early else "runs made after bet or witness was frozen"
+        f"by {clean(result.certificate.method, LONGEST_DATA)}, on {fresh}",
     )
 
 

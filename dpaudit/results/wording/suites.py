@@ -59,7 +59,8 @@ def suite_question(suite: SuiteResult) -> tuple[str, ...]:
     if not suite.entries:
         return ("Nothing was asked: there are no audits.",)
     error = p_text(error_probability(suite.confidence))
-    part = "an equal part" if _equal_parts(suite) else "a part of its own"
+    parts = [error_probability(result.spec["confidence"]) for result in suite.results]
+    part = "an equal part" if not parts or max(parts) <= min(parts) * (1.0 + 1e-9) else "a part of its own"
     return (
         f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
         f"each gets {part} of the error probability {error}.",
@@ -76,11 +77,6 @@ def joint_confidence(results: Sequence[AuditResult]) -> float:
     spent = math.fsum(error_probability(result.spec["confidence"]) for result in results)
     whole = float(f"{spent:.12g}")  # a sum of equal parts is the number that was divided
     return max(float(1 - Decimal(repr(whole))), 0.0)
-
-
-def _equal_parts(suite: SuiteResult) -> bool:
-    parts = [error_probability(result.spec["confidence"]) for result in suite.results]
-    return not parts or max(parts) <= min(parts) * (1.0 + 1e-9)
 
 
 def until_text(acceptance: Acceptance) -> str:

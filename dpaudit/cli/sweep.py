@@ -12,6 +12,7 @@ import click
 from dpaudit.cli.options import report_folder, wishes
 from dpaudit.cli.words import say
 from dpaudit.errors import InvalidSpec
+from dpaudit.report import slug
 
 if TYPE_CHECKING:
     from dpaudit.cli.progress import Watcher
@@ -68,7 +69,7 @@ def command(
             size = question.grid.size
             if not quiet:
                 click.echo(f"{question.name}: {size:,} point{'' if size == 1 else 's'}")
-            into = None if folder is None else folder if len(questions) == 1 else folder / _slug(question.name)
+            into = None if folder is None else folder if len(questions) == 1 else folder / slug(question.name)
             found = _run(question, opened, into, workers, backend, silent=no_progress or quiet)
             _tell(found, into)
             code = max(code, found.exit_code)
@@ -150,9 +151,3 @@ def _ledger(given: str | None, setting: str | None, refused: bool) -> Iterator[A
         return
     with ledger:
         yield ledger
-
-
-def _slug(name: str) -> str:
-    from dpaudit.report import slug
-
-    return slug(name)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.report.figures.scales import Scale, Ticks
 from dpaudit.results.wording.quoting import clean
 
@@ -35,8 +35,8 @@ CORNERS = {
 }
 DASHES = {"line": (), "dash": (6.0, 4.0), "dots": (1.9, 3.4)}
 
-Numbers = Sequence[float] | npt.NDArray[np.float64] | float
-Places = npt.NDArray[np.float64]  # (n, 2): units from the left and from the top
+Numbers = Sequence[float] | Reals | float
+Places = Reals  # (n, 2): units from the left and from the top
 Dash = Literal["line", "dash", "dots"]
 Kind = Literal["line", "dash", "dots", "area", "upright", "point", "hollow", "diamond", "down"]
 Key = tuple[Kind, str, str]  # how it is drawn, the name of its colour, what it is

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Integers
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.freezing import frozen
@@ -41,8 +41,6 @@ from dpaudit.sampling.order import Looked
 
 FIRST, GROWTH, FEWEST = 12, 0.12, 4  # runs of the first block, growth of all runs in a block, runs of the least block
 LEARNED_RUNS = 1 << 20  # up to which events are learned anew for each block, which costs more than counting one
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ class _Audit:
         self.plan: Plan | None = None
         self.pilot: Pilot | None = None
         self.proposal: Proposal | None = None
-        self.watched: dict[Wanted, tuple[Watch, dict[Shard, Counts]]] = {}
+        self.watched: dict[Wanted, tuple[Watch, dict[Shard, Integers]]] = {}
         self.blocks: list[Block] = []
         self.frozen: Bet | None = None
         self.last: Bet | None = None
@@ -182,7 +180,7 @@ class _Audit:
         tables = self.learner.tables if self.last is None else None
         watch = Watch(main.event, () if self.frozen is None else (bet.event,), also=tables)
         found = self.session.shard_counts(self._work(size, size), watch)
-        total: Counts = np.sum(list(found.values()), axis=0)
+        total: Integers = np.sum(list(found.values()), axis=0)
         evidence = self._add(bet, watch.plain(total, 0 if self.frozen is None else 1), size)
         if self.last is not None:
             self.seen += evidence
@@ -204,7 +202,7 @@ class _Audit:
         self.shards_used += len(work)
         return work
 
-    def _add(self, bet: Bet, counts: Counts, size: int) -> CoinFlip:
+    def _add(self, bet: Bet, counts: Integers, size: int) -> CoinFlip:
         evidence = _evidence(bet, counts)
         if evidence.runs != size:
             raise UnsoundAudit(f"{size} runs of a block were asked for and {evidence.runs} came back; no verdict")
@@ -251,7 +249,7 @@ class _Audit:
         )
 
 
-def _evidence(bet: Bet, counts: Counts) -> CoinFlip:
+def _evidence(bet: Bet, counts: Integers) -> CoinFlip:
     hits_first, runs_first, hits_second, runs_second = counts.tolist()
     if bet.p_side == "first":
         return CoinFlip(hits_first, hits_second, runs_first, runs_second)

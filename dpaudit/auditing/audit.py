@@ -188,15 +188,13 @@ def _judged(
     """The probe, which a fresh process may contradict; the health of the experiment; the runs in fresh processes."""
     probe, afresh = looked_again(session, probe, refuted)
     twins = None
-    if not probe.reproducible or (refuted and _may_be_kept(outcome)):
-        twins = compare_twins(session, outcome.counted[0].witness.pair, probe, kept - afresh)
+    first, pilot = outcome.counted[0], outcome.pilot
+    # outputs of one process may be answers kept from its first draws, which only another stream tells
+    may_be_kept = first.processes is None and pilot is not None and nearly_constant(pilot)
+    if not probe.reproducible or (refuted and may_be_kept):
+        twins = compare_twins(session, first.witness.pair, probe, kept - afresh)
     health = _checked(spec, outcome, twins, held)
     return probe, health, afresh + (0 if twins is None else twins.runs)
-
-
-def _may_be_kept(outcome: Outcome) -> bool:
-    """Whether outputs of one process look like answers kept from its first draws, which only another stream tells."""
-    return outcome.counted[0].processes is None and outcome.pilot is not None and nearly_constant(outcome.pilot)
 
 
 def _checked(spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, held: Pilot | None = None) -> Health:

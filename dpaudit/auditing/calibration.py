@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.certify import CERTIFIERS, Certifier, EventCertifier, suited
@@ -125,7 +125,7 @@ class CalibrationLine:
         }
 
 
-def two_outcomes(data: float, runs: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def two_outcomes(data: float, runs: int, rng: np.random.Generator) -> Reals:
     """1 with probability `data`, else 0: a mechanism whose loss is known because its dataset is its probability."""
     return (rng.random(runs) < data).astype(np.float64)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Reals
 from dpaudit.events import Event, Feature
 from dpaudit.events.search.labels import labels_of
 from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Outputs, Pilot, concatenate
@@ -35,7 +35,7 @@ def endings(pilot: Pilot | None, witness: Witness) -> tuple[Ending, ...]:
     return tuple(Ending(each, (*found[each][0],), (*found[each][1],)) for each in kept)  # type: ignore[arg-type]
 
 
-def kinds(outputs: Outputs) -> list[tuple[str, npt.NDArray[np.bool_]]]:
+def kinds(outputs: Outputs) -> list[tuple[str, Bools]]:
     """How runs ended, and which of them did so."""
     codes = outputs.column(()).tokens
     value, found = np.ones(outputs.runs, np.bool_), []
@@ -81,7 +81,7 @@ def _names(feature: Feature, pilot: Pilot) -> dict[int, str]:
     return {known.code: known.label for known in KNOWN} | labels_of(feature, concatenate([pilot.first, pilot.second]))
 
 
-def _grid(numbers: npt.NDArray[np.float64], witness: Witness) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _grid(numbers: Reals, witness: Witness) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """(edges, values): one of them empty. The thresholds of an event are edges where they are finite."""
     different = np.unique(numbers)
     if len(different) <= MOST_VALUES:
@@ -97,7 +97,7 @@ def _grid(numbers: npt.NDArray[np.float64], witness: Witness) -> tuple[tuple[flo
     return tuple(sorted(edges)), ()
 
 
-def _counts(numbers: npt.NDArray[np.float64], edges: tuple[float, ...], values: tuple[float, ...]) -> Counts:
+def _counts(numbers: Reals, edges: tuple[float, ...], values: tuple[float, ...]) -> Counts:
     if values:
         return tuple(
             np.bincount(np.searchsorted(values, numbers[np.isfinite(numbers)]), minlength=len(values)).tolist()

@@ -221,7 +221,7 @@ class ResolvedSpec(AuditSpec):
 
     def _check_reach(self) -> None:
         """Raises `InvalidSpec` where not even outputs that give the dataset away could refute the claim."""
-        claim = self.claim.at_distance(min(getattr(pair, "distance", 1) for pair in self.pairs))
+        claim = self.claim.at_distance(min(pair.distance for pair in self.pairs))
 
         def enough(runs: int) -> bool:
             half = int(runs * (1.0 - self.search_share) / self.certify_pairs) // 2

@@ -30,17 +30,6 @@ class Certificate:
         """Whether the claim is refuted at this confidence."""
         return self.p_value <= error_probability(self.confidence)
 
-    def to_dict(self) -> dict[str, object]:
-        """The certificate as results store it; infinity is the string "inf"."""
-        return {
-            "lower": plain(self.lower),
-            "epsilon_lower": plain(self.epsilon_lower),
-            "p_value": self.p_value,
-            "delta": self.delta,
-            "confidence": self.confidence,
-            "method": self.method,
-        }
-
 
 def error_probability(confidence: float) -> float:
     """alpha = 1 - confidence in decimals, as it is written, without the binary noise of the subtraction.

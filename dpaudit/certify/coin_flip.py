@@ -84,12 +84,10 @@ class CoinFlipCertifier(EventCertifier):
     """The two functions above, for evidence of coins; the usual one where a claim has no delta."""
 
     name, method, takes, coins = "coin-flip", METHOD, (CoinFlip,), True
+    epsilon_lower = staticmethod(epsilon_lower)
 
     def suits(self, claim: Claim, stopping: str) -> bool:
         return claim.pure
-
-    def epsilon_lower(self, evidence: CoinFlip, delta: float, alpha: float) -> float:
-        return epsilon_lower(evidence, delta, alpha)
 
     def p_value(self, evidence: CoinFlip, epsilon: float, delta: float, alpha: float) -> float:
         return p_value(evidence, epsilon, delta)

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from dpaudit.arrays import Bools, Integers, Reals, Words
 
 from dpaudit.arrays import Integers, Reals, Words
 
@@ -152,7 +153,7 @@ def repeats(prints: Words, known: int = 0) -> tuple[float, tuple[int, int]]:
     return min(0.0, best + math.log(max(1, pairs)) + 1e-9), where
 
 
-def _alike(prints: Words, known: int) -> Iterator[tuple[int, int, npt.NDArray[np.bool_]]]:
+def _alike(prints: Words, known: int) -> Iterator[tuple[int, int, Bools]]:
     """Pairs of shards whose outputs agree wherever they can be compared, and where that is."""
     for one in range(len(prints) - 1):
         start = max(known, one + 1)

@@ -195,14 +195,7 @@ class UnconditionalCertifier(EventCertifier):
 
     name, method, takes, slow = "unconditional", METHOD, (CoinFlip, FixedSides), True
 
-    def epsilon_lower(self, evidence: CoinFlip | FixedSides, delta: float, alpha: float) -> float:
-        return epsilon_lower(evidence, delta, alpha)
-
-    def p_value(self, evidence: CoinFlip | FixedSides, epsilon: float, delta: float, alpha: float) -> float:
-        return p_value(evidence, epsilon, delta, alpha)
-
-    def ceiling(self, runs_p: int, runs_q: int, delta: float, alpha: float) -> float:
-        return ceiling(runs_p, runs_q, delta, alpha)
+    epsilon_lower, p_value, ceiling = staticmethod(epsilon_lower), staticmethod(p_value), staticmethod(ceiling)
 
     def certify(self, evidence: Evidence, claim: Claim, confidence: float, delta: float | None = None) -> Certificate:
         made = super().certify(evidence, claim, confidence, delta)

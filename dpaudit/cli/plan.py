@@ -108,7 +108,7 @@ def _spending(question: Question) -> list[str]:
     if parts.screening:
         stages.insert(0, f"{parts.screening:,} to choose a pair")
     size = spec.shard_runs
-    claim = question.claim.at_distance(max(getattr(pair, "distance", 1) for pair in question.pairs))
+    claim = question.claim.at_distance(max(pair.distance for pair in question.pairs))
     lines = [
         f"  runs        {spec.runs:,}: {', '.join(stages)}",
         f"  shards      of {size:,} runs, {-(-parts.certifying // size):,} of them certifying",

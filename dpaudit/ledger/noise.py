@@ -1,25 +1,12 @@
-"""How far a certified bound may move by chance alone.
+"""How far a certified bound may move by chance alone; what that says stands in docs/statistics/comparison.md.
 
-The question is the same, and the old audit certified an event S with some counts. What S loses (the least parameter of
-the claim whose region holds the rates (q, p) of S) has an upper limit U from exact Clopper-Pearson limits on the old
-counts, wrong with probability `error` at the most: the error probability of the old certificate itself, so that the
-two sides of the comparison are as sure as each other and no number is left to choose. The new audit certified that its
-own event S' loses at least L, wrong with its own error probability. The bound rose beyond noise where L > U.
-
-What this says. If S' loses no more than S does, then L > U with probability at most the sum of both errors; and far
-less, as both of two independent counts must stray: at 0.95 at most about 1 in 100, at 0.999 about 1 in 100,000.
-
-What it does not say. S' may lose more than S in a mechanism that did not change, as search saw other runs. Then L must
-exceed U by a margin: half the interval that the loss of S' has at the number of runs that the old search had, as its
-choice between the two strays by that; times the root of the share of S' that S does not hold, as what they hold in
-common strays alike. That share is 0 for equal events, and 1 where they are at different places (pair, side, feature
-up to its learned weights, values in common). A loss that grew by less goes unseen. The margin is reasoned, and
-measured, not proved. Where the old search did not look at that pair at all, nothing follows from the bounds.
-
-What it can miss: a rise that is smaller than both intervals together; a loss that grew in events that search does not
-find; any rise where S had no hits on the less likely side, as U is then infinite; and most rises of a bound from
-several bins, whose upper limit is that of each bin taken alone. A claim that became refuted is a regression without
-any of this; of a mechanism that keeps its claim that happens with the error probability of the new audit.
+The old audit certified an event S with some counts. What S loses (the least parameter of the claim whose region holds
+the rates (q, p) of S) has an upper limit U from exact Clopper-Pearson limits on these counts, wrong with probability
+`error` at the most: the error probability of the old certificate itself. The new audit certified that its own event S'
+loses at least L. The bound rose beyond noise where L > U; where S' is not S, where L > U + a margin: half the interval
+that the loss of S' has at the number of runs that the old search had, times the root of the share of S' that S does not
+hold. That share is 0 for equal events, and 1 where they are at different places (pair, side, feature up to its learned
+weights, values in common). The margin is reasoned, and measured, not proved.
 
 Measured on unchanged mechanisms, every audit held against every other one of another seed (20,000 runs; several with
 places or pairs that lose nearly the same, or losses that grow with the tail): of 24,960 ordered pairs (40 audits of
@@ -28,9 +15,6 @@ each of sixteen mechanisms) at 0.95, 25 rose, at most 6 of 1,560 of one mechanis
 The margin costs power. Seen to rise at 200,000 runs and 0.999, of 225 such pairs (15 audits on each side): Laplace
 noise divided by 1.1, 1.2 and 1.5: 81, 212 and 225; Gaussian noise claimed as pure: 0, 0 and 98.
 `benchmarks/compare.py` measures pairs that share no audit.
-
-Where runs, confidence or certifier differ, the better search or the sharper bound of one side alone moves the bound:
-that proves nothing of the mechanism, and is not held against it.
 """
 
 from __future__ import annotations

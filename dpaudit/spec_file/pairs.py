@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -26,6 +26,7 @@ class ImportedPair:
     name: str
     folder: str | None = None
     relation: Relation | None = None
+    distance: ClassVar[int] = 1  # until it is made
 
     def resolve(self) -> AdjacentPair:
         """The pair, checked against the relation. Raises `InvalidSpec` for anything that is no pair."""

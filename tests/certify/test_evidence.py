@@ -15,6 +15,7 @@ from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certify, 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.strict_json import stored
 
 
 @st.composite
@@ -76,8 +77,8 @@ def test_a_certificate_is_a_function_of_what_it_says_it_is(evidence: CoinFlip, c
     assert found.lower == found.epsilon_lower
     assert 0.0 < found.p_value <= 1.0
     assert found.lower >= 0.0
-    stored = found.to_dict()
-    assert Certificate(**stored) == found  # type: ignore[arg-type]
+    fields = dataclasses.asdict(found)
+    assert Certificate(**fields) == found
 
 
 def test_a_verdict_is_the_p_value_against_alpha() -> None:
@@ -100,8 +101,8 @@ def test_alpha_is_free_of_the_noise_of_a_subtraction(confidence: float, alpha: f
 
 
 def test_a_bound_without_end_is_stored_as_a_word() -> None:
-    stored = Certificate(math.inf, None, 0.5, 0.0, 0.95, "m").to_dict()
-    assert (stored["lower"], stored["epsilon_lower"]) == ("inf", None)
+    found = stored(Certificate(math.inf, None, 0.5, 0.0, 0.95, "m"))
+    assert (found["lower"], found["epsilon_lower"]) == ("inf", None)
     assert not certify(CoinFlip(0, 0, 10, 10), PureDP(1.0), 0.95).refuted
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Words
 from dpaudit.auditing.health.pilot import constants, ordered, pilot_looks, pilot_prints
 from dpaudit.certify import independence
 from dpaudit.outputs import Outputs, Pilot
@@ -140,7 +140,7 @@ def _again(held: Pilot | None, look: Looked, names: list[str]) -> SeenBy:
     return _repeated(np.concatenate([before, here]), [*known, *(f"shard {k}" for k in range(len(here)))], len(known))
 
 
-def _repeated(prints: npt.NDArray[np.uint64], names: list[str], known: int = 0) -> SeenBy:
+def _repeated(prints: Words, names: list[str], known: int = 0) -> SeenBy:
     log_p, (one, other) = independence.repeats(prints, known)
     where = f"{names[one]} and {names[other]}" if log_p < 0.0 else "two shards"
     return SeenBy(log_p, f"{where} gave the same outputs in the same order")

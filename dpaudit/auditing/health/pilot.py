@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Bools
+from dpaudit.arrays import Bools, Reals, Words
 from dpaudit.outputs import TYPE, Column, Pilot
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
@@ -72,7 +72,7 @@ def pilot_looks(pilot: Pilot) -> list[Looked]:
     ]
 
 
-def pilot_prints(pilot: Pilot, wanted: Wanted = None) -> npt.NDArray[np.uint64]:
+def pilot_prints(pilot: Pilot, wanted: Wanted = None) -> Words:
     """The first outputs of each shard, as words of the wanted columns."""
     marks = _in_order(pilot, *(words(side, side.runs, wanted) for side in (pilot.first, pilot.second)))
     parts = zip(_by_shard(pilot, marks), _by_shard(pilot, pilot.sides), strict=True)
@@ -116,13 +116,13 @@ def _of_column(column: Column) -> Iterator[Bools]:
     yield cells == kinds[counts.argmax()] if often else np.zeros(len(cells), np.bool_)
 
 
-def _cells(column: Column) -> npt.NDArray[np.uint64]:
+def _cells(column: Column) -> Words:
     """A word for each cell: equal for equal numbers and tokens."""
     codes = column.tokens
     return np.where(codes == 0, np.asarray(column.values, np.float64) + 0.0, 0.0).view(np.uint64) ^ codes
 
 
-def _upper_half(values: npt.NDArray[np.float64], held: npt.NDArray[np.float64], number: Bools) -> Bools:
+def _upper_half(values: Reals, held: Reals, number: Bools) -> Bools:
     """The numbers above their median, or not below it, whichever is nearer to half of them."""
     if len(held) == 0:
         return np.zeros(len(values), np.bool_)

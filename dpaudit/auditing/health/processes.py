@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bools
 from dpaudit.auditing.health.checks import NOTHING, SeenBy, Twins
 from dpaudit.certify import independence
 from dpaudit.errors import InvalidSpec, UnsoundAudit
@@ -33,7 +33,7 @@ class FreshRuns:
     """The first run of each of several fresh processes: outputs and sides in order, and whether a cache shows."""
 
     outputs: Outputs
-    sides: npt.NDArray[np.bool_]
+    sides: Bools
     seen: SeenBy
 
     @property

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Integers
 from dpaudit.claims import Claim
 from dpaudit.events.search import (
     KEPT,
@@ -59,8 +59,8 @@ class Look:
         self.runs = 0
         self.plan: Plan | None = None
         self._pilot: Pilot | None = None
-        self._counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._terms: list[npt.NDArray[np.int64]] = []
+        self._counts: Integers = np.zeros(0, np.int64)
+        self._terms: list[Integers] = []
         self._settled: Proposal | None = None
         self._next = start
 

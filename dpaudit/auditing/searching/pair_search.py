@@ -25,6 +25,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, digest
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict_json import stored
 from dpaudit.sampling import BatchFailed, Engine, Session, apart
 
 FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen
@@ -56,15 +57,7 @@ class Tried:
             key: value if isinstance(value, bool | int | float | str) else repr(value)
             for key, value in self.parameters.items()
         }
-        return {
-            "number": self.number,
-            "name": self.name,
-            "parameters": plain,
-            "distance": self.distance,
-            "runs": self.runs,
-            "score": self.score,
-            "excess": self.excess,
-        }
+        return {**stored(self), "parameters": plain}
 
 
 @dataclass(frozen=True, slots=True)

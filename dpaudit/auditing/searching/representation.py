@@ -8,8 +8,8 @@ that those show already is a calibration finding, and belongs to the other witne
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Integers
 from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.certificate import error_probability
@@ -26,8 +26,6 @@ from dpaudit.results.witness import Witness
 SELECTOR = "representation"
 AHEAD = 0.05  # by this part of the bound on rounded values: more than the luck of a search
 
-Counts = npt.NDArray[np.int64]
-
 
 def tables(pilot: Pilot) -> Tables:
     """What a search for a bit event counts: features on bits, and the same without bits, which they have to beat.
@@ -42,7 +40,7 @@ def tables(pilot: Pilot) -> Tables:
     return Tables((*bits, *shadows, *rounded))
 
 
-def best(chosen: Tables, counts: Counts, goal: Goal) -> Proposal | None:
+def best(chosen: Tables, counts: Integers, goal: Goal) -> Proposal | None:
     """The best bit event of these counts (cells of `chosen.features` one after the other, a column for each side).
 
     None where no bit event promises more than the rounded values do.

@@ -16,8 +16,6 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Reals, Words
 
-from dpaudit.arrays import Integers, Reals, Words
-
 SPLITS = (1 / 2, 1 / 4, 1 / 8, 3 / 4, 7 / 8)  # where a series is cut in two, in search of a drift
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from scipy.integrate import trapezoid
 
 from audits.lectures.claims.simulations import Example, final_queries
 from audits.lectures.claims.statement import Figure, Statement, Truth
@@ -53,14 +54,14 @@ def law_of_the_chosen(per_group: int, scale: float) -> tuple[Floats, Floats]:
 
 def mean_of(law: tuple[Floats, Floats]) -> float:
     x, height = law
-    return float(np.trapezoid(x * height, x))
+    return float(trapezoid(x * height, x))
 
 
 def beyond(law: tuple[Floats, Floats], reach: float) -> float:
     """The probability of being at least `reach` off the true mean; the grid is cut at it."""
     x, height = law
     inside = np.linspace(-reach, reach, 4001)
-    return 1.0 - float(np.trapezoid(np.interp(inside, x, height), inside))
+    return 1.0 - float(trapezoid(np.interp(inside, x, height), inside))
 
 
 def bias_of_the_maximum(n: float) -> float:
@@ -72,7 +73,7 @@ def bias_of_the_maximum(n: float) -> float:
     reach = math.sqrt(2.0 * math.log(per_group)) + 8.0
     x = np.linspace(-reach, reach, 20_001)
     height = per_group / math.sqrt(2.0 * math.pi) * np.exp(-(x**2) / 2.0 + (per_group - 1.0) * log_ndtr(x))
-    return float(np.trapezoid(x * height, x)) / math.sqrt(size)
+    return float(trapezoid(x * height, x)) / math.sqrt(size)
 
 
 @functools.cache
@@ -127,7 +128,7 @@ def check_density_of_the_maximum() -> Truth:
     told = n / sigma * np.exp(-((y / sigma) ** 2) / 2.0) / math.sqrt(2.0 * math.pi) * ndtr(y / sigma) ** (n - 1)
     worst = float(np.max(np.abs(slope - told)))
     x, height = law_of_the_chosen(n, 0.0)
-    total = float(np.trapezoid(height, x))
+    total = float(trapezoid(height, x))
     right = worst < 1e-8 and abs(total - 1.0) < 1e-9
     return Truth(
         "right and tight" if right else "wrong",

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.integrate import trapezoid
 
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
@@ -141,8 +142,8 @@ def excess_risks(records: int, weight: float, epsilon: float) -> tuple[float, fl
     scale = 2.0 / (records * weight * epsilon)
     z = np.linspace(-30.0, 30.0, 3_001) * scale
     laplace = np.exp(-np.abs(z) / scale) / (2.0 * scale)
-    output = np.trapezoid(laplace * (objective(w[best] + z) - values[best]), z)
-    return float(output), float(np.trapezoid(density * (values - values[best]), w))
+    output = trapezoid(laplace * (objective(w[best] + z) - values[best]), z)
+    return float(output), float(trapezoid(density * (values - values[best]), w))
 
 
 def _better_performance() -> Truth:

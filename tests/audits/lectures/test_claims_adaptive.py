@@ -84,7 +84,7 @@ def test_the_probability_of_being_off() -> None:
     law = example.law_of_the_chosen(33, 0.0)
     assert example.beyond(law, 1.96) == pytest.approx(1.0 - ndtr(1.96) ** 33 + ndtr(-1.96) ** 33, abs=1e-5)
     _, height = noisy = example.law_of_the_chosen(33, Example.of(10_000).noise(0.05))
-    assert float(np.trapezoid(height, noisy[0])) == pytest.approx(1.0, abs=1e-6)
+    assert float(integrate.trapezoid(height, noisy[0])) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_noise_leaves_the_bias_of_its_own_scale() -> None:

@@ -145,6 +145,7 @@ def test_a_bet_is_a_function_of_earlier_blocks() -> None:
     assert sum(same[:20]) == 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", [None, "threading"])
 def test_workers_change_nothing(backend: str | None) -> None:
     kinds = (batched(response, keep=0.75), (0, 1), PureDP(1.05)), (PerRun(noisy), (0.0, 1.0), PureDP(1.9))
@@ -165,6 +166,7 @@ def test_a_true_claim_is_rarely_refuted_early() -> None:
     assert stops <= 5
 
 
+@pytest.mark.long
 def test_wealth_grows_where_the_claim_is_false() -> None:
     """Audits that never stop for lack of runs still gain: the mean log wealth of the last block is above 0."""
     gains = []

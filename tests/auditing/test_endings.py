@@ -76,6 +76,7 @@ def test_none_is_told_with_how_often_and_values_are_not() -> None:
     assert "exceptions" not in plain.provenance
 
 
+@pytest.mark.long
 def test_exceptions_of_one_type_are_not_told_as_one_output() -> None:
     def failing(data: Any, rng: Any) -> float:
         if len(data) < 5:

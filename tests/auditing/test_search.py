@@ -238,6 +238,7 @@ def test_what_certification_takes_off_counts_where_it_is_more() -> None:
     assert cautious(end, 100, 1_000).runs == 100
 
 
+@pytest.mark.long
 def test_the_luckiest_of_many_equal_pairs_stays_below_the_bad_one(engine: Engine) -> None:
     """40 pairs of loss 0.5 and one of 2, 25,000 runs: at least 2 of 4 seeds.
 

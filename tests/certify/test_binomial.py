@@ -19,6 +19,7 @@ SHARES = (0.5, 0.25, 1e-3, 1.0 / (1.0 + math.exp(-1.0)), 0.999, 1e-12)
 TIGHT = 3e-9  # relative: a slack of 1e-9, and the rounding around it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_limits_are_on_the_safe_side_and_tight(alpha: str) -> None:
     """All hits of up to 60 runs. At the limit the tail is at most alpha; a hair further it is above alpha."""

@@ -80,6 +80,7 @@ def test_both_certifiers_of_one_event_agree_about_what_is_seen() -> None:
         assert one == epsilon_lower(found, 0.0, 0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("delta", "confidence"), [(0.0, 0.9), (0.1, 0.8)])
 def test_valid_the_claim_that_is_tested_never_lifts_a_bound_above_the_truth(delta: float, confidence: float) -> None:
     """Exact: bound and p-value are made to agree, and the bound still covers, whatever the claim is."""

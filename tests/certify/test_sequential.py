@@ -63,6 +63,7 @@ def mean(four: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
 # --- valid ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_no_bet_has_a_mean_above_one_anywhere_in_the_region(claim: Claim) -> None:
     q = np.unique(np.concatenate([[0.0, 1.0], np.geomspace(1e-12, 1.0, 60), 1.0 - np.geomspace(1e-12, 1.0, 60)]))
@@ -73,6 +74,7 @@ def test_no_bet_has_a_mean_above_one_anywhere_in_the_region(claim: Claim) -> Non
             assert np.max(mean(four, p, q)) <= 1.0 + 1e-12, (epsilon, delta, p_bet, q_bet)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(0.5)], ids=str)
 def test_a_bet_that_looks_back_is_fair_by_enumeration(claim: Claim) -> None:
     """Two blocks of six runs on the boundary; the second bet is what the first block seemed to show."""
@@ -180,6 +182,7 @@ def test_a_curved_claim_is_bounded_in_its_own_parameter() -> None:
 # --- null, mirror, and the rest --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim != PureDP(12.0)], ids=str)
 def test_a_gross_fault_refutes_every_form(claim: Claim) -> None:
     _, delta = offsets(claim)[-1]

@@ -180,6 +180,7 @@ def test_a_planted_leak_is_found(leak: Any, says: str, least: float, mirrored: b
     assert math.log(p / max(q, 1e-4)) > least, str(found.event)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("leak", [leak for leak, _, _ in LEAKS], ids=[leak.__name__ for leak, _, _ in LEAKS])
 def test_null_nothing_is_found_where_nothing_is(leak: Any) -> None:
     """Both sides the same: the event is as likely on one as on the other, and its score says so.

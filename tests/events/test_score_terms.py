@@ -104,6 +104,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_numbers_of_every_size_have_cells_and_a_score(kind: str) -> None:
     """Neither an error nor a warning; each run falls into one cell; edges are numbers in order; the score is finite."""

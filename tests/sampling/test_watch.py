@@ -73,6 +73,7 @@ class Thirds:
         return np.where(values < 0.0, 1, np.where(values < 1.0, 2, 3)).astype(np.uint8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name if hasattr(case[0], "name") else case[0].__name__)
 @pytest.mark.parametrize(("runs", "shard_runs"), [(5_000, 700), (9_001, 9_001), (3, 2), (40_000, 1 << 18)])
 def test_counts_are_those_of_a_plain_counter(case: Any, runs: int, shard_runs: int) -> None:

@@ -1,4 +1,4 @@
-"""`dpaudit check`: a stored proof doubted from end to end, by code that the search for it does not share."""
+"""`dpaudit check`: a stored proof doubted from end to end, by judgements that the search for it does not share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs by randomness alignment: the search. Its proofs are data; the checker doubts them by its own code."""
+"""Proofs by randomness alignment: the search. Its proofs are data; the checker doubts them by its own lines."""
 
 from dpaudit.verify.alignment.search import prove
 from dpaudit.verify.alignment.unproved import Unproved

@@ -1,4 +1,4 @@
-"""The checker: a stored proof doubted from end to end, by code of its own."""
+"""The checker: a stored proof doubted from end to end, and judged by lines of its own."""
 
 from dpaudit.verify.checker.checking import Checked, check, epsilon
 from dpaudit.verify.checker.rejection import ProofRejected

@@ -2,7 +2,7 @@
 
 Everything is derived again from the source: paths, what is public, how far each value of the second run is from that
 of the first, which classes of runs there are. Of the proof only its data is used, and every fact in it is shown first.
-Nothing is shared with the search but the reader of the language.
+With the search it shares the reader of the language, exact arithmetic and logic (`language`), and no judgement.
 """
 
 from __future__ import annotations

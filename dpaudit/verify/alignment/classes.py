@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from dpaudit.verify.alignment.forms import INDEX, LENGTH, ONE, Atom, at, head, number_of
 from dpaudit.verify.alignment.formulas import truth_at, value_at
-from dpaudit.verify.alignment.outline import Outline
-from dpaudit.verify.alignment.paths import Path, Quantity
+from dpaudit.verify.alignment.outline import TakenApart
+from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.unproved import NoProof
 
 MOST_CLASSES = 20_000
@@ -17,7 +17,7 @@ Known = frozenset[tuple[str, Fraction]]  # public variables whose value at the h
 Counts = frozenset[tuple[str, int]]
 
 
-def classes(found: Outline, answers: int) -> list[dict[str, int]]:
+def classes(found: TakenApart, answers: int) -> list[dict[str, int]]:
     """All the ways, as counts by the name of the path, in which a run with so many answers can go.
 
     There may be some among them that no run takes. Raises `NoProof` where there are too many.
@@ -41,7 +41,7 @@ def classes(found: Outline, answers: int) -> list[dict[str, int]]:
     return [dict(sorted(counts)) for counts in sorted(ended, key=sorted)]
 
 
-def _starts(found: Outline) -> Iterator[Known]:
+def _starts(found: TakenApart) -> Iterator[Known]:
     names = [name for name, value in found.start.items() if isinstance(value, Quantity) and head(name) in value.form]
     for path in found.before:
         known = {}
@@ -52,7 +52,9 @@ def _starts(found: Outline) -> Iterator[Known]:
         yield frozenset(known.items())
 
 
-def _steps(found: Outline, known: Mapping[str, Fraction], index: int, answers: int) -> Iterator[tuple[Path, Known]]:
+def _steps(
+    found: TakenApart, known: Mapping[str, Fraction], index: int, answers: int
+) -> Iterator[tuple[PairedPath, Known]]:
     values: dict[Atom, Fraction] = {head(name): value for name, value in known.items()}
     values |= {INDEX: Fraction(index), LENGTH: Fraction(answers)}
     for path in found.loop:

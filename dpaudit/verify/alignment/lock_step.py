@@ -14,21 +14,20 @@ from itertools import product
 
 from dpaudit.verify.alignment.classes import classes
 from dpaudit.verify.alignment.forms import ONE, Form, difference
-from dpaudit.verify.alignment.outline import Outline
-from dpaudit.verify.alignment.paths import Path, Quantity
+from dpaudit.verify.alignment.outline import TakenApart
+from dpaudit.verify.alignment.paths import PairedPath, Quantity
 from dpaudit.verify.alignment.potential import MOST_COMBINATIONS, Turns, cheaper, paid
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
-from dpaudit.verify.alignment.scope import STEPS, Scope
-from dpaudit.verify.alignment.shifts import Choice, Kept, PathSearch
+from dpaudit.verify.alignment.scope import STEPS, Corners
+from dpaudit.verify.alignment.shifts import Carried, Choice, PathSearch
 from dpaudit.verify.alignment.unproved import NoProof, Unproved
 from dpaudit.verify.language.nodes import Part
-from dpaudit.verify.proof import Adjacency, Alignment, Case, Potential, Shift
-from dpaudit.verify.proof import Kept as KeptFact
+from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, Potential, Shift
 
 PARTS: tuple[Part, ...] = ("before", "loop", "after")
 MOST_KEPT = 4  # variables whose difference is carried round the loop
 
-Keeping = Mapping[str, Kept]
+Keeping = Mapping[str, Carried]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +42,10 @@ class Shown:
 class LockStep:
     """The search for one program; shifts of a path are found once for what is kept around it."""
 
-    def __init__(self, found: Outline, adjacency: Adjacency) -> None:
+    def __init__(self, found: TakenApart, adjacency: Adjacency) -> None:
         self._found, self._adjacency = found, adjacency
         self._searched: dict[tuple[object, ...], list[Choice]] = {}
-        self._failed: tuple[int, Path] | None = None
+        self._failed: tuple[int, PairedPath] | None = None
 
     # --- any number of answers ----------------------------------------------------------------------------------
 
@@ -154,15 +153,15 @@ class LockStep:
             dict(zip(names, chosen, strict=True)) for chosen in product(*(self._ways_to_keep(name) for name in names))
         )
 
-    def _ways_to_keep(self, name: str) -> list[Kept]:
+    def _ways_to_keep(self, name: str) -> list[Carried]:
         starts = [path.after.get(name) for path in self._found.before]
         if any(not isinstance(start, Quantity) for start in starts):
             raise NoProof(f"{name} is carried round the loop, but is not a number there from the start on every path")
         still = all(isinstance(start, Quantity) and not start.moved for start in starts)
         values = [0] if still else sorted(range(-STEPS, STEPS + 1), key=lambda value: (abs(value), -value))
-        found = [Kept(Fraction(value)) for value in values]
+        found = [Carried(Fraction(value)) for value in values]
         if self._adjacency == "one-differs" and still:
-            found.append(Kept(Fraction(1), spread=True))
+            found.append(Carried(Fraction(1), spread=True))
         return found
 
     def _turns(self, keeping: Keeping, every: bool = True) -> Iterator[Turns]:
@@ -171,7 +170,7 @@ class LockStep:
         if all(options for path, options in found if every or path.part != "loop"):
             yield from self._combined(keeping, [(path, options) for path, options in found if options])
 
-    def _chosen(self, keeping: Keeping, every: bool) -> Iterator[tuple[Path, list[Choice]]]:
+    def _chosen(self, keeping: Keeping, every: bool) -> Iterator[tuple[PairedPath, list[Choice]]]:
         for place, path in enumerate((*self._found.before, *self._found.after, *self._found.loop)):
             options = self._choices(path, keeping)
             yield path, options
@@ -181,7 +180,7 @@ class LockStep:
                 if every or path.part != "loop":
                     return
 
-    def _combined(self, keeping: Keeping, found: Sequence[tuple[Path, list[Choice]]]) -> Iterator[Turns]:
+    def _combined(self, keeping: Keeping, found: Sequence[tuple[PairedPath, list[Choice]]]) -> Iterator[Turns]:
         combinations = product(*(options for _, options in found))
         for _, chosen in zip(range(MOST_COMBINATIONS), combinations, strict=False):
             parts = {part: tuple(choice for choice in chosen if choice.path.part == part) for part in PARTS}
@@ -189,12 +188,12 @@ class LockStep:
             spread = {name: kept.value for name, kept in keeping.items() if kept.spread}
             yield Turns(parts["before"], parts["loop"], parts["after"], scopes, spread)
 
-    def _scope(self, part: Part, keeping: Keeping) -> Scope:
+    def _scope(self, part: Part, keeping: Keeping) -> Corners:
         if self._found.program.loop is None:
-            return Scope(self._adjacency, "loop", {})
-        return Scope(self._adjacency, part, {name: kept.value for name, kept in keeping.items() if kept.spread})
+            return Corners(self._adjacency, "loop", {})
+        return Corners(self._adjacency, part, {name: kept.value for name, kept in keeping.items() if kept.spread})
 
-    def _choices(self, path: Path, keeping: Keeping) -> list[Choice]:
+    def _choices(self, path: PairedPath, keeping: Keeping) -> list[Choice]:
         before = keeping if path.part != "before" else {}
         if path.part == "after" or self._found.program.loop is None:
             after: Keeping = {}
@@ -220,9 +219,7 @@ class LockStep:
         for shift in shifts:
             if agreed.setdefault((shift.path, shift.draw), shift) != shift:
                 raise NoProof(f"the shift of {shift.draw} would depend on what follows it on {shift.path}")
-        kept = tuple(
-            KeptFact(name, kept.value, "used" if kept.spread else None) for name, kept in sorted(keeping.items())
-        )
+        kept = tuple(Kept(name, kept.value, "used" if kept.spread else None) for name, kept in sorted(keeping.items()))
         return Alignment(tuple(agreed.values()), kept, self._found.facts, potential)
 
 

@@ -17,14 +17,14 @@ from dpaudit.verify.alignment.paths import (
     Environment,
     Follower,
     Mark,
-    Output,
-    Path,
+    PairedOutput,
+    PairedPath,
+    PairedValue,
     Quantity,
-    Value,
     atom_quantity,
 )
 from dpaudit.verify.alignment.rational import Rational, number, total, variable
-from dpaudit.verify.alignment.solver import Terms
+from dpaudit.verify.alignment.solver import SolverTerms
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import Binding, bindings, inside, is_whole, largest, reads, used
@@ -44,7 +44,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class TakenApart:
     """A program taken apart. `live` are the private variables whose value matters at the head of the loop.
 
     `held` is what is known at the head of the loop, as formulas and (`facts`) as texts.
@@ -52,10 +52,10 @@ class Outline:
 
     program: nodes.Program
     parameters: Parameters
-    terms: Terms
-    before: tuple[Path, ...]
-    loop: tuple[Path, ...]
-    after: tuple[Path, ...]
+    terms: SolverTerms
+    before: tuple[PairedPath, ...]
+    loop: tuple[PairedPath, ...]
+    after: tuple[PairedPath, ...]
     live: tuple[str, ...]
     live_after: frozenset[str]
     counters: tuple[Counter, ...]
@@ -68,7 +68,7 @@ class Outline:
         return _assumed(self.terms, self.parameters, self.held if part != "before" else (), part == "loop")
 
 
-def outline(program: nodes.Program, parameters: Parameters) -> Outline:
+def outline(program: nodes.Program, parameters: Parameters) -> TakenApart:
     """Takes a program apart. Raises `NoProof` for what the search cannot read."""
     follower = Follower(parameters.fixed)
     if program.loop is None:
@@ -81,9 +81,9 @@ def outline(program: nodes.Program, parameters: Parameters) -> Outline:
     loop = [_seen(path, program) for path in follower.paths("loop", program.loop, start)]
     after = [_with_result(path, program, follower) for path in follower.paths("after", program.after, start)]
     parameters.learn(draw for path in (*before, *loop, *after) for draw in path.draws)
-    terms = Terms(frozenset(head(name) for name in whole) | parameters.integers)
+    terms = SolverTerms(frozenset(head(name) for name in whole) | parameters.integers)
     counters, texts, held = _counted(before, loop, sorted(publics & whole), parameters, terms)
-    found = Outline(
+    found = TakenApart(
         program,
         parameters,
         terms,
@@ -145,10 +145,10 @@ def _is_public(value: nodes.Expression | None, publics: frozenset[str]) -> bool:
 
 
 def _head_environment(
-    program: nodes.Program, before: list[Path], wanted: frozenset[str], publics: frozenset[str]
-) -> dict[str, Value]:
+    program: nodes.Program, before: list[PairedPath], wanted: frozenset[str], publics: frozenset[str]
+) -> dict[str, PairedValue]:
     changed = {name for name, _ in bindings(program.loop or ())}
-    known: dict[str, Value] = {}
+    known: dict[str, PairedValue] = {}
     for name in wanted:
         starts = [path.after.get(name) for path in before]
         if None in starts and name not in changed:
@@ -164,7 +164,7 @@ def _head_environment(
     return known
 
 
-def _all_alike(values: list[Value | None]) -> bool:
+def _all_alike(values: list[PairedValue | None]) -> bool:
     first = values[0]
     if isinstance(first, Quantity):
         return all(
@@ -176,30 +176,32 @@ def _all_alike(values: list[Value | None]) -> bool:
     return isinstance(first, Mark) and all(value == first for value in values)
 
 
-def _seen(path: Path, program: nodes.Program) -> Path:
+def _seen(path: PairedPath, program: nodes.Program) -> PairedPath:
     """The path with those outputs that are given away in the end."""
     return path if nodes.Emitted() in program.result else replace(path, outputs=())
 
 
-def _with_result(path: Path, program: nodes.Program, follower: Follower) -> Path:
+def _with_result(path: PairedPath, program: nodes.Program, follower: Follower) -> PairedPath:
     outputs = [
-        Output(follower.value(part, path.after, path.line or 1), None, path.line or 1)
+        PairedOutput(follower.value(part, path.after, path.line or 1), None, path.line or 1)
         for part in program.result
         if not isinstance(part, nodes.Emitted)
     ]
     return replace(_seen(path, program), outputs=(*_seen(path, program).outputs, *outputs))
 
 
-def _finished(program: nodes.Program, parameters: Parameters, follower: Follower) -> Outline:
+def _finished(program: nodes.Program, parameters: Parameters, follower: Follower) -> TakenApart:
     """A program without a loop: two blocks, and the answer is the data itself."""
     paths = follower.paths("before", program.before, {})
     ends = {path.name: follower.paths("after", program.after, path.after) for path in paths}
     parameters.learn(draw for path in (*paths, *chain(*ends.values())) for draw in path.draws)
     whole = tuple(_with_result(_one_path(path, end), program, follower) for path in paths for end in ends[path.name])
-    return Outline(program, parameters, Terms(parameters.integers), whole, (), (), (), frozenset(), (), (), (), {})
+    return TakenApart(
+        program, parameters, SolverTerms(parameters.integers), whole, (), (), (), frozenset(), (), (), (), {}
+    )
 
 
-def _one_path(path: Path, end: Path) -> Path:
+def _one_path(path: PairedPath, end: PairedPath) -> PairedPath:
     draws = (*path.draws, *(replace(draw, path=end.name) for draw in end.draws))
     return replace(
         path,
@@ -210,7 +212,7 @@ def _one_path(path: Path, end: Path) -> Path:
     )
 
 
-def _assumed(terms: Terms, parameters: Parameters, held: tuple[Formula, ...], in_loop: bool) -> list[Any]:
+def _assumed(terms: SolverTerms, parameters: Parameters, held: tuple[Formula, ...], in_loop: bool) -> list[Any]:
     found = [terms.formula(part) for part in (*parameters.preconditions, *held)]
     found += [terms.atom(LENGTH) >= 1, terms.atom(INDEX) >= 0]
     if in_loop:
@@ -218,7 +220,7 @@ def _assumed(terms: Terms, parameters: Parameters, held: tuple[Formula, ...], in
     return found
 
 
-def _taken(found: Outline, path: Path) -> bool:
+def _taken(found: TakenApart, path: PairedPath) -> bool:
     terms = found.terms
     return terms.possible([*found.assumed(path.part), *(terms.formula(part) for part in path.taken)])
 
@@ -227,7 +229,7 @@ def _taken(found: Outline, path: Path) -> bool:
 
 
 def _counted(
-    before: list[Path], loop: list[Path], names: list[str], parameters: Parameters, terms: Terms
+    before: list[PairedPath], loop: list[PairedPath], names: list[str], parameters: Parameters, terms: SolverTerms
 ) -> tuple[tuple[Counter, ...], tuple[str, ...], tuple[Formula, ...]]:
     """The counters, with every bound that holds at the head of the loop however often it has run."""
     texts: list[str] = []
@@ -261,17 +263,17 @@ def _counted(
     return counters, tuple(texts), tuple(held)
 
 
-def _added(path: Path, name: str) -> Fraction | None:
+def _added(path: PairedPath, name: str) -> Fraction | None:
     value = path.after.get(name)
     return number_of(add(value.form, one(head(name)), -1)) if isinstance(value, Quantity) else None
 
 
-def _start(path: Path, name: str) -> Fraction | None:
+def _start(path: PairedPath, name: str) -> Fraction | None:
     value = path.after.get(name)
     return number_of(value.form) if isinstance(value, Quantity) else None
 
 
-def _ends(loop: list[Path], name: str) -> list[Form]:
+def _ends(loop: list[PairedPath], name: str) -> list[Form]:
     """What the counter is compared with."""
     found: list[Form] = []
     for path in loop:
@@ -292,7 +294,12 @@ def _ends(loop: list[Path], name: str) -> list[Form]:
 
 
 def _inductive(
-    fact: Leaf, before: list[Path], loop: list[Path], held: list[Formula], parameters: Parameters, terms: Terms
+    fact: Leaf,
+    before: list[PairedPath],
+    loop: list[PairedPath],
+    held: list[Formula],
+    parameters: Parameters,
+    terms: SolverTerms,
 ) -> bool:
     counter = next(atom for atom in fact.value if isinstance(atom, str) and atom.startswith("head:"))
     name = counter.removeprefix("head:")

@@ -10,7 +10,7 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment.forms import ONE, Form
 from dpaudit.verify.alignment.formulas import Leaf
-from dpaudit.verify.alignment.paths import Drawn, Follower, Quantity
+from dpaudit.verify.alignment.paths import Follower, PairedDraw, Quantity
 from dpaudit.verify.alignment.rational import Rational, number
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language import nodes, text
@@ -44,7 +44,7 @@ class Parameters:
         self._beyond = granted
         self._grant(granted)
 
-    def learn(self, draws: Iterable[Drawn]) -> None:
+    def learn(self, draws: Iterable[PairedDraw]) -> None:
         """Take in the draws: parameters in their scales are positive. Raises `NoProof` where a scale may not be."""
         scales = {draw: number(1) / draw.weight for draw in draws}
         in_scales = {name for scale in scales.values() for name in scale.names}

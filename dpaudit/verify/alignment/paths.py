@@ -48,8 +48,8 @@ class Mark:
     variable: str = ""
 
 
-Value = Quantity | Mark | Formula
-Environment = Mapping[str, Value]
+PairedValue = Quantity | Mark | Formula
+Environment = Mapping[str, PairedValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PairedDraw:
     """A draw on a path; `weight` is 1 / scale; `path` names the path where that is not the one it is found on."""
 
     name: str
@@ -73,22 +73,22 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class PairedOutput:
     """What is given out: a value, and where (a public place, or the next one)."""
 
-    value: Value
-    key: Value | None
+    value: PairedValue
+    key: PairedValue | None
     line: int
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PairedPath:
     """One way through a block."""
 
     part: nodes.Part
     decisions: tuple[Decision, ...] = ()
-    draws: tuple[Drawn, ...] = ()
-    outputs: tuple[Output, ...] = ()
+    draws: tuple[PairedDraw, ...] = ()
+    outputs: tuple[PairedOutput, ...] = ()
     after: Environment = field(default_factory=dict)
     ends: bool = False
 
@@ -131,20 +131,20 @@ class Follower:
     def __init__(self, fixed: Mapping[str, Fraction]) -> None:
         self._fixed = fixed
 
-    def paths(self, part: nodes.Part, block: nodes.Block, start: Environment) -> list[Path]:
+    def paths(self, part: nodes.Part, block: nodes.Block, start: Environment) -> list[PairedPath]:
         """Every path through the block. Raises `NoProof` for what the search does not read."""
-        found: list[Path] = []
+        found: list[PairedPath] = []
         for walk in walks(block):
             found.append(self._followed(part, walk, start))
             if len(found) > MOST_PATHS:
                 raise NoProof(f"more than {MOST_PATHS} paths through one block: too many to search")
         return found
 
-    def _followed(self, part: nodes.Part, walk: Walk, start: Environment) -> Path:
+    def _followed(self, part: nodes.Part, walk: Walk, start: Environment) -> PairedPath:
         known, ends = dict(start), False
         decisions: list[Decision] = []
-        draws: list[Drawn] = []
-        outputs: list[Output] = []
+        draws: list[PairedDraw] = []
+        outputs: list[PairedOutput] = []
         for step in walk:
             match step:
                 case nodes.Assign(target, value, line):
@@ -154,16 +154,16 @@ class Follower:
                         raise NoProof(f"{law} noise has no alignment of finite cost", line)
                     if any(draw.name == target for draw in draws):
                         raise NoProof(f"the draw {target} is made twice on one path", line)
-                    draws.append(Drawn(target, law, self._weight(scale, known, line), line))
+                    draws.append(PairedDraw(target, law, self._weight(scale, known, line), line))
                     known[target] = Quantity(one(drawn(target)), one(shift_of(target)), None)
                 case nodes.Emit(value, key, line):
                     place = None if key is None else self.value(key, known, line)
-                    outputs.append(Output(self.value(value, known, line), place, line))
+                    outputs.append(PairedOutput(self.value(value, known, line), place, line))
                 case nodes.Stop():
                     ends = True
                 case (nodes.Branch(condition, line=line), truth):
                     decisions.append(Decision(self.condition(condition, known, line), truth, line))
-        return Path(part, tuple(decisions), tuple(draws), tuple(outputs), known, ends)
+        return PairedPath(part, tuple(decisions), tuple(draws), tuple(outputs), known, ends)
 
     def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Rational:
         found = self.value(scale, known, line)
@@ -188,7 +188,7 @@ class Follower:
             raise NoProof("a symbol stands where a condition should be", line)
         return found
 
-    def value(self, expression: nodes.Expression, known: Environment, line: int) -> Value:
+    def value(self, expression: nodes.Expression, known: Environment, line: int) -> PairedValue:
         """What an expression is in both runs."""
         match expression:
             case nodes.Number(value):
@@ -263,7 +263,7 @@ def _whole(operation: nodes.Operation, left: Rational, right: Rational, line: in
     return Quantity(one(atom), {}, variable(f"({left}) {operation} ({right})"))
 
 
-def _compared(order: nodes.Order, left: Value, right: Value, line: int) -> Formula:
+def _compared(order: nodes.Order, left: PairedValue, right: PairedValue, line: int) -> Formula:
     if isinstance(left, Quantity) and isinstance(right, Quantity):
         leaf = Leaf(order, add(left.form, right.form, -1), add(left.moved, right.moved, -1))
         if not leaf.moved and set(leaf.value) <= {ONE}:

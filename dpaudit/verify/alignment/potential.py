@@ -13,10 +13,10 @@ from functools import reduce
 from itertools import product
 
 from dpaudit.verify.alignment.forms import Atom, at, difference
-from dpaudit.verify.alignment.outline import Counter, Outline
+from dpaudit.verify.alignment.outline import Counter, TakenApart
 from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.rational import Rational, number, total
-from dpaudit.verify.alignment.scope import Corner, Scope
+from dpaudit.verify.alignment.scope import Corner, Corners
 from dpaudit.verify.alignment.shifts import Choice
 from dpaudit.verify.language.nodes import Part
 from dpaudit.verify.proof import Potential
@@ -42,11 +42,11 @@ class Turns:
     before: tuple[Choice, ...]
     loop: tuple[Choice, ...]
     after: tuple[Choice, ...]
-    scopes: Mapping[Part, Scope]
+    scopes: Mapping[Part, Corners]
     spread: Mapping[str, Fraction]
 
 
-def paid(found: Outline, turns: Turns) -> Paid | None:
+def paid(found: TakenApart, turns: Turns) -> Paid | None:
     """The cheapest potential for an alignment; None where costs cannot be compared for all parameters."""
     parameters = found.parameters
     best: Paid | None = None
@@ -87,7 +87,7 @@ def _held(turns: Turns) -> Iterator[dict[str, Rational]]:
         yield dict(zip(turns.spread, chosen, strict=True))
 
 
-def _with_held(found: Outline, turns: Turns, held: Mapping[str, Rational]) -> Paid | None:
+def _with_held(found: TakenApart, turns: Turns, held: Mapping[str, Rational]) -> Paid | None:
     parameters = found.parameters
     counters = {counter.name: counter for counter in found.counters}
     turning = [choice for choice in turns.loop if not choice.path.ends]
@@ -114,7 +114,7 @@ def _with_held(found: Outline, turns: Turns, held: Mapping[str, Rational]) -> Pa
     return best
 
 
-def _step(choice: Choice, scope: Scope, held: Mapping[str, Rational], *, now: bool) -> list[Rational]:
+def _step(choice: Choice, scope: Corners, held: Mapping[str, Rational], *, now: bool) -> list[Rational]:
     """What a step adds to cost + held, at the corners where the one answer is read now, or at the others."""
     found = []
     for corner, cost in _corners(choice, scope):
@@ -127,7 +127,7 @@ def _step(choice: Choice, scope: Scope, held: Mapping[str, Rational], *, now: bo
     return found
 
 
-def _corners(choice: Choice, scope: Scope) -> list[tuple[Corner, Rational]]:
+def _corners(choice: Choice, scope: Corners) -> list[tuple[Corner, Rational]]:
     return list(zip(scope.corners(), choice.costs, strict=True))
 
 
@@ -160,7 +160,7 @@ def _prices(
 
 
 def _shown(
-    found: Outline,
+    found: TakenApart,
     turns: Turns,
     held: Mapping[str, Rational],
     prices: Mapping[str, Rational],

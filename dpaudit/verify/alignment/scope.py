@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from dpaudit.verify.alignment.forms import MOVED, Atom, Form, at, difference
-from dpaudit.verify.alignment.solver import Terms
+from dpaudit.verify.alignment.solver import SolverTerms
 from dpaudit.verify.language.nodes import Part
 from dpaudit.verify.proof import REACH, Adjacency
 from dpaudit.verify.requirement import z3
@@ -27,7 +27,7 @@ class Corner:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Corners:
     """The corners of one part of the program.
 
     A cost is convex between corners of the same signs, so it is largest at a corner. `spread` holds the variables
@@ -57,7 +57,7 @@ class Scope:
             found += [Corner(dict(zip(atoms, chosen, strict=True)), used=True) for chosen in product(*sides)]
         return found
 
-    def assumed(self, terms: Terms) -> list[Any]:
+    def assumed(self, terms: SolverTerms) -> list[Any]:
         """The same as assumptions."""
         module = z3()
         moved = terms.atom(MOVED)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment.lock_step import LockStep, Shown
-from dpaudit.verify.alignment.outline import Outline, outline
+from dpaudit.verify.alignment.outline import TakenApart, outline
 from dpaudit.verify.alignment.parameters import Parameters
 from dpaudit.verify.alignment.potential import cheaper
 from dpaudit.verify.alignment.unproved import NoProof, Unproved
@@ -98,7 +98,7 @@ def _searched(
 
 
 def _results(
-    found: Outline, adjacency: Adjacency, answers: int | None
+    found: TakenApart, adjacency: Adjacency, answers: int | None
 ) -> Iterator[tuple[Shape, int | None, Shown | Unproved]]:
     """What each shape gives; of equal costs the first is taken, which holds for any number of answers."""
     winner = by_winner(found, adjacency)

@@ -9,10 +9,10 @@ from typing import Any
 
 from dpaudit.verify.alignment.forms import ONE, Atom, Form, add, at, constant, difference, shift_of, substituted
 from dpaudit.verify.alignment.formulas import Leaf, holds, public, second, with_moves
-from dpaudit.verify.alignment.paths import Mark, Path, Quantity
+from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity
 from dpaudit.verify.alignment.rational import Rational, number, total
-from dpaudit.verify.alignment.scope import Scope, reach
-from dpaudit.verify.alignment.solver import State, Terms
+from dpaudit.verify.alignment.scope import Corners, reach
+from dpaudit.verify.alignment.solver import Counterexample, SolverTerms
 from dpaudit.verify.alignment.unproved import NoProof
 from dpaudit.verify.language.logic import Formula, Opposite, leaves
 from dpaudit.verify.language.nodes import Order
@@ -23,7 +23,7 @@ UP: tuple[Order, ...] = (">", ">=")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Carried:
     """v' - v: exactly `value`, or, where `spread`, at most `value` in size once the one answer has been read."""
 
     value: Fraction
@@ -34,7 +34,7 @@ class Kept:
 class Choice:
     """Shifts for one path: the cost at each corner, and what v' - v becomes where it is spread."""
 
-    path: Path
+    path: PairedPath
     shifts: Mapping[str, Form]
     costs: tuple[Rational, ...]
     becomes: Mapping[str, Form]
@@ -56,11 +56,11 @@ class PathSearch:
 
     def __init__(
         self,
-        path: Path,
-        scope: Scope,
-        before: Mapping[str, Kept],
-        after: Mapping[str, Kept],
-        terms: Terms,
+        path: PairedPath,
+        scope: Corners,
+        before: Mapping[str, Carried],
+        after: Mapping[str, Carried],
+        terms: SolverTerms,
         assumed: Callable[[], list[Any]],
     ) -> None:
         self._path, self._scope, self._terms, self._after = path, scope, terms, after
@@ -71,7 +71,7 @@ class PathSearch:
         self._goals = list(self._all_goals())
         self._assumed = assumed
         self._solver: Any = None
-        self._states: list[State] = []
+        self._states: list[Counterexample] = []
         self._questions = 0
         self._tried: dict[bool, list[Form]] = {}
         self._sizes: dict[int, tuple[Fraction, ...]] = {}  # of the candidates, by their identity, at each corner
@@ -206,7 +206,7 @@ class PathSearch:
                 raise NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
             answer = self._terms.follows(self._solver, goal_term)
             if answer is not True:
-                if isinstance(answer, State):
+                if isinstance(answer, Counterexample):
                     self._states.append(answer)
                 return False
         return True
@@ -249,7 +249,7 @@ def _needs(form: Form) -> frozenset[str]:
     return frozenset(atom for atom in form if isinstance(atom, str) and atom.startswith("shift:"))
 
 
-def _seen(formula: Formula, state: State) -> Formula:
+def _seen(formula: Formula, state: Counterexample) -> Formula:
     """The moves at a state as numbers: all their atoms have values there."""
     moves = {atom for leaf in leaves(formula, Leaf) for atom in leaf.moved if atom != ONE}
     return with_moves(formula, {atom: constant(state.values.get(atom, Fraction(0))) for atom in moves})

@@ -17,14 +17,14 @@ MILLISECONDS = 2_000  # for one question; without an answer in time it counts as
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class Counterexample:
     """A counterexample: what the atoms and the unknown conditions are."""
 
     values: Mapping[Atom, Fraction]
     unknown: Mapping[str, bool]
 
 
-class Terms:
+class SolverTerms:
     """The names of z3 for atoms; `whole` says which of them are whole numbers."""
 
     def __init__(self, whole: frozenset[str]) -> None:
@@ -72,12 +72,12 @@ class Terms:
         solver = self.solver(assumed)
         return bool(solver.check() != self._z3.unsat)
 
-    def follows(self, solver: Any, goal: Any) -> State | bool:
+    def follows(self, solver: Any, goal: Any) -> Counterexample | bool:
         """Whether the goal follows from what the solver holds: True, a state where it fails, or False (not known)."""
         solver.push()
         solver.add(self._z3.Not(goal))
         answer = solver.check()
-        found: State | bool = answer == self._z3.unsat
+        found: Counterexample | bool = answer == self._z3.unsat
         if answer == self._z3.sat:
             found = self._state(solver.model())
         solver.pop()
@@ -91,7 +91,7 @@ class Terms:
             solver.add(part)
         return solver
 
-    def _state(self, model: Any) -> State:
+    def _state(self, model: Any) -> Counterexample:
         values: dict[Atom, Fraction] = {}
         for atom, term in self._atoms.items():
             value = model[term]
@@ -100,7 +100,7 @@ class Terms:
                     Fraction(value.as_fraction()) if not self._z3.is_int_value(value) else Fraction(value.as_long())
                 )
         unknown = {name: self._z3.is_true(model[term]) for name, term in self._unknown.items()}
-        return State(values, unknown)
+        return Counterexample(values, unknown)
 
 
 def _number(value: Fraction) -> Any:

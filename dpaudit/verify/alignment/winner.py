@@ -28,10 +28,10 @@ from dpaudit.verify.alignment.forms import (
 )
 from dpaudit.verify.alignment.formulas import Leaf
 from dpaudit.verify.alignment.lock_step import Shown
-from dpaudit.verify.alignment.outline import Outline
-from dpaudit.verify.alignment.paths import Mark, Path, Quantity
+from dpaudit.verify.alignment.outline import TakenApart
+from dpaudit.verify.alignment.paths import Mark, PairedPath, Quantity
 from dpaudit.verify.alignment.rational import number
-from dpaudit.verify.alignment.scope import Scope, largest
+from dpaudit.verify.alignment.scope import Corners, largest
 from dpaudit.verify.alignment.unproved import Unproved
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.logic import Both, Either, Formula, mapped
@@ -43,19 +43,19 @@ STEPS = range(-2, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
+class Contest:
     """The parts of a loop that returns the index of an answer."""
 
-    found: Outline
+    found: TakenApart
     winner: str
     best: str
     draw: str
     adjacency: Adjacency
-    taking: tuple[Path, ...]
-    leaving: tuple[Path, ...]
+    taking: tuple[PairedPath, ...]
+    leaving: tuple[PairedPath, ...]
 
 
-def by_winner(found: Outline, adjacency: Adjacency) -> Shown | Unproved | None:
+def by_winner(found: TakenApart, adjacency: Adjacency) -> Shown | Unproved | None:
     """The cheapest proof of this shape; None where the program is no race for an index."""
     race = _race(found, adjacency)
     if race is None:
@@ -64,8 +64,8 @@ def by_winner(found: Outline, adjacency: Adjacency) -> Shown | Unproved | None:
     before = [fact for fact in product(map(Fraction, STEPS), orders) if _kept_before(race, fact)]
     after = [Fraction(step) for step in STEPS if _kept_after(race, Fraction(step))]
     weight = race.taking[0].draws[0].weight
-    corners = Scope(_everywhere(adjacency), "loop", {}).corners()
-    for shift in Scope(_everywhere(adjacency), "loop", {}).candidates(race.taking[0].draws[0].law == "exponential"):
+    corners = Corners(_everywhere(adjacency), "loop", {}).corners()
+    for shift in Corners(_everywhere(adjacency), "loop", {}).candidates(race.taking[0].draws[0].law == "exponential"):
         ahead = _lead(race, shift)
         if ahead not in after:
             continue
@@ -87,7 +87,7 @@ def _everywhere(adjacency: Adjacency) -> Adjacency:
     return "all-differ" if adjacency == "one-differs" else adjacency  # the winner may be the one that differs
 
 
-def _race(found: Outline, adjacency: Adjacency) -> Race | None:
+def _race(found: TakenApart, adjacency: Adjacency) -> Contest | None:
     program = found.program
     if program.loop is None or program.after or any(path.draws for path in found.before):
         return None
@@ -107,16 +107,16 @@ def _race(found: Outline, adjacency: Adjacency) -> Race | None:
     leaving = tuple(path for path in found.loop if _leaves(path, winner))
     if not taking or len(taking) + len(leaving) != len(found.loop):
         return None
-    race = Race(found, winner, carried[0], draws[0], adjacency, taking, leaving)
+    race = Contest(found, winner, carried[0], draws[0], adjacency, taking, leaving)
     return race if _first_is_taken(race) else None
 
 
-def _takes(path: Path, winner: str) -> bool:
+def _takes(path: PairedPath, winner: str) -> bool:
     value = path.after.get(winner)
     return isinstance(value, Quantity) and value.form == one(INDEX)
 
 
-def _leaves(path: Path, winner: str) -> bool:
+def _leaves(path: PairedPath, winner: str) -> bool:
     value = path.after.get(winner)
     return isinstance(value, Quantity) and value.form == one(head(winner)) or isinstance(value, Mark)
 
@@ -124,7 +124,7 @@ def _leaves(path: Path, winner: str) -> bool:
 # --- the two runs ---------------------------------------------------------------------------------------------
 
 
-def _other(race: Race, shift: Form) -> dict[Atom, Form]:
+def _other(race: Contest, shift: Form) -> dict[Atom, Form]:
     """The atoms of the second run in those of the first, and its own."""
     return {
         ANSWER: {ANSWER: Fraction(1), MOVED: Fraction(1)},
@@ -138,7 +138,7 @@ def _put(formula: Formula, values: dict[Atom, Form]) -> Formula:
     return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, substituted(leaf.value, values), {}))
 
 
-def _best_after(race: Race, path: Path) -> Form:
+def _best_after(race: Contest, path: PairedPath) -> Form:
     value = path.after[race.best]
     assert isinstance(value, Quantity)
     return value.form
@@ -148,24 +148,24 @@ def _ahead(first: Form, second: Form, step: Fraction, order: Order) -> Formula:
     return Leaf(order, add(add(second, first, -1), constant(step), -1), {})
 
 
-def _at_head(race: Race, fact: tuple[Fraction, Order]) -> Formula:
+def _at_head(race: Contest, fact: tuple[Fraction, Order]) -> Formula:
     first = Leaf("==", one(INDEX), {})
     heads = (one(head(race.best)), one(head(race.best) + "'"))
     return Either((first, _ahead(*heads, *fact)))
 
 
-def _known(race: Race) -> list[Any]:
+def _known(race: Contest) -> list[Any]:
     least, most = REACH[race.adjacency]
     found = race.found
     return [*found.assumed("loop"), found.terms.within(MOVED, least, most)]
 
 
-def _shown(race: Race, known: list[Formula], goal: Formula) -> bool:
+def _shown(race: Contest, known: list[Formula], goal: Formula) -> bool:
     terms = race.found.terms
     return not terms.possible([*_known(race), *map(terms.formula, known), z3().Not(terms.formula(goal))])
 
 
-def _first_is_taken(race: Race) -> bool:
+def _first_is_taken(race: Contest) -> bool:
     """The first answer is always taken, so that what is returned is the index of one."""
     return all(
         not race.found.terms.possible(
@@ -175,7 +175,7 @@ def _first_is_taken(race: Race) -> bool:
     )
 
 
-def _kept_before(race: Race, fact: tuple[Fraction, Order]) -> bool:
+def _kept_before(race: Contest, fact: tuple[Fraction, Order]) -> bool:
     other = _other(race, {})
     for first in race.found.loop:
         for second in race.found.loop:
@@ -186,7 +186,7 @@ def _kept_before(race: Race, fact: tuple[Fraction, Order]) -> bool:
     return True
 
 
-def _kept_after(race: Race, step: Fraction) -> bool:
+def _kept_after(race: Contest, step: Fraction) -> bool:
     other = _other(race, {})
     heads = (one(head(race.best)), one(head(race.best) + "'"))
     fact = _ahead(*heads, step, "==")
@@ -202,7 +202,7 @@ def _kept_after(race: Race, step: Fraction) -> bool:
     return True
 
 
-def _lead(race: Race, shift: Form) -> Fraction | None:
+def _lead(race: Contest, shift: Form) -> Fraction | None:
     """How far the second run's best is ahead once the winner is taken; None where that is not one number."""
     other, bests = _other(race, shift), [_best_after(race, path) for path in race.taking]
     if any(best != bests[0] for best in bests):
@@ -211,7 +211,7 @@ def _lead(race: Race, shift: Form) -> Fraction | None:
     return number_of(lead)
 
 
-def _won(race: Race, shift: Form, fact: tuple[Fraction, Order]) -> bool:
+def _won(race: Contest, shift: Form, fact: tuple[Fraction, Order]) -> bool:
     """Whether the second run takes the winner too; what its best is then, `_lead` says."""
     other = _other(race, shift)
     for first in race.taking:

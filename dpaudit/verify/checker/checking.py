@@ -18,7 +18,7 @@ from dpaudit.verify.checker.formulas import compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
 from dpaudit.verify.checker.outline import Start, all_paths, starts_of
 from dpaudit.verify.checker.potential import check_costs
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import Scope, fixed_values, scope_of
 from dpaudit.verify.checker.values import LENGTH, Public, State, condition
@@ -276,9 +276,9 @@ def _assumptions(scope: Scope) -> tuple[str, ...]:
     return (*dict.fromkeys([*scope.granted, *asserted, *kinds]), "arithmetic of real numbers, not of floats")
 
 
-def _values(scope: Scope, proof: Proof, parameters: Mapping[str, Fraction | int]) -> dict[Symbol, Ratio]:
+def _values(scope: Scope, proof: Proof, parameters: Mapping[str, Fraction | int]) -> dict[Unknown, Ratio]:
     """The symbols' values, each checked against the scope."""
-    values: dict[Symbol, Ratio] = {}
+    values: dict[Unknown, Ratio] = {}
     given = dict(proof.fixed)
     for name, value in parameters.items():
         number = Fraction(value)
@@ -294,7 +294,7 @@ def _values(scope: Scope, proof: Proof, parameters: Mapping[str, Fraction | int]
         if name in scope.program.integers and number.denominator != 1:
             raise InvalidSpec(f"{name} must be whole, got {number}")
         given[name] = number
-        values[Symbol("parameter", name, whole=name in scope.program.integers)] = Ratio.number(number)
+        values[Unknown("parameter", name, whole=name in scope.program.integers)] = Ratio.number(number)
     if proof.answers is not None:
         values[LENGTH] = Ratio.number(proof.answers)
     public = Public(scope.program.integers, given)

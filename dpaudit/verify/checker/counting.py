@@ -23,7 +23,7 @@ from dpaudit.verify.checker.formulas import Sign, compared, decided, put
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.outline import Exit, Start
 from dpaudit.verify.checker.paths import Path
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, Scope, division_facts
 from dpaudit.verify.checker.solver import Facts
@@ -44,7 +44,7 @@ def classes(start: Start, scope: Scope, answers: int) -> frozenset[Counts]:
     possible = [path for path in start.loop if not scope.facts.assuming(*path.taken).follows(Truth(False))]
     turns = _Turns(possible, start, scope.public, facts)
     begin = tuple((symbol, _entry(start, symbol)) for symbol in turns.watched)
-    states: set[tuple[Counts, tuple[tuple[Symbol, Ratio], ...]]] = {((), begin)}
+    states: set[tuple[Counts, tuple[tuple[Unknown, Ratio], ...]]] = {((), begin)}
     found: set[Counts] = set()
     looked_at = 0
     for index in range(answers):
@@ -71,11 +71,11 @@ class _Turns:
         self.public = public
         self.facts = facts
         self.watched = tuple(sorted(symbol for symbol in start.carried if symbol.kind == "counter"))
-        self.seen: dict[object, list[tuple[Path, tuple[tuple[Symbol, Ratio], ...]]]] = {}
+        self.seen: dict[object, list[tuple[Path, tuple[tuple[Unknown, Ratio], ...]]]] = {}
 
     def from_state(
-        self, index: int, answers: int, state: tuple[tuple[Symbol, Ratio], ...]
-    ) -> list[tuple[Path, tuple[tuple[Symbol, Ratio], ...]]]:
+        self, index: int, answers: int, state: tuple[tuple[Unknown, Ratio], ...]
+    ) -> list[tuple[Path, tuple[tuple[Unknown, Ratio], ...]]]:
         """The paths that may be taken, with the public state after each."""
         key = (index, state)
         if key not in self.seen:
@@ -87,7 +87,7 @@ class _Turns:
             self.seen[key] = [(path, self._after(path, values)) for path in self.paths if self._open(path, values)]
         return self.seen[key]
 
-    def _open(self, path: Path, values: Mapping[Symbol, Ratio]) -> bool:
+    def _open(self, path: Path, values: Mapping[Unknown, Ratio]) -> bool:
         return all(decided(put(fact, values), self._known) is not False for fact in path.taken)
 
     def _known(self, sign: Sign) -> bool | None:
@@ -99,7 +99,7 @@ class _Turns:
         opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}[sign.order]
         return False if self.facts.follows(Sign(opposite, sign.ratio)) else None  # type: ignore[arg-type]
 
-    def _after(self, path: Path, values: Mapping[Symbol, Ratio]) -> tuple[tuple[Symbol, Ratio], ...]:
+    def _after(self, path: Path, values: Mapping[Unknown, Ratio]) -> tuple[tuple[Unknown, Ratio], ...]:
         found = []
         for symbol in self.watched:
             value = path.end[symbol.name]
@@ -108,7 +108,7 @@ class _Turns:
         return tuple(found)
 
 
-def _entry(start: Start, symbol: Symbol) -> Ratio:
+def _entry(start: Start, symbol: Unknown) -> Ratio:
     value = start.before.end.get(symbol.name)
     return value if isinstance(value, Ratio) else Ratio.of(symbol)  # no value yet: whatever it is
 
@@ -150,7 +150,7 @@ def exits_of(start: Start, stops: list[str]) -> list[Exit]:
     return [way_out for way_out in start.exits if way_out.stop is None]
 
 
-def _options(both: Coupled, path: Path, second: Mapping[Symbol, Ratio]) -> list[Ratio]:
+def _options(both: Coupled, path: Path, second: Mapping[Unknown, Ratio]) -> list[Ratio]:
     """The costs of a path at the corners, without those that another one exceeds draw by draw."""
     drawn = [(each, second[each.symbol] - Ratio.of(each.symbol)) for each in path.draws]
     moved = [(each, shift) for each, shift in drawn if shift != ZERO]
@@ -171,7 +171,7 @@ def _number(value: Ratio) -> Fraction:
     return number
 
 
-def _corners(both: Coupled, moved: Iterable[tuple[object, Ratio]]) -> Iterator[dict[Symbol, Ratio]]:
+def _corners(both: Coupled, moved: Iterable[tuple[object, Ratio]]) -> Iterator[dict[Unknown, Ratio]]:
     """Every extreme position of the current answer and of the differences that are kept by `used`."""
     adjacency = both.scope.proof.adjacency
     low, high = REACH[adjacency]
@@ -186,7 +186,7 @@ def _corners(both: Coupled, moved: Iterable[tuple[object, Ratio]]) -> Iterator[d
     if len(kept) > 5:
         raise ProofRejected("a path whose shifts use more than five differences; give a potential")
     differences = [[(symbol, value), (symbol, -value)] for symbol, value in kept]
-    still: list[list[tuple[Symbol, Fraction]]] = [[(symbol, Fraction(0))] for symbol, _ in kept]
+    still: list[list[tuple[Unknown, Fraction]]] = [[(symbol, Fraction(0))] for symbol, _ in kept]
     for move, choices in (((low, high), still), ((0, 0), differences)):
         for d in move:
             for choice in itertools.product(*choices):

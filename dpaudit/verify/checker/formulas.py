@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.language import logic
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Formula, Truth
@@ -27,13 +27,13 @@ def compared(order: Order, left: Ratio, right: Ratio) -> Formula:
     return Sign(order, difference) if number is None else Truth(bool(ORDERS[order](number, 0)))
 
 
-def put(formula: Formula, values: Mapping[Symbol, Ratio]) -> Formula:
+def put(formula: Formula, values: Mapping[Unknown, Ratio]) -> Formula:
     """The formula with ratios in the place of symbols."""
     zero = Ratio.number(0)
     return logic.mapped(formula, Sign, lambda sign: compared(sign.order, sign.ratio.put(values), zero))
 
 
-def symbols(formula: Formula) -> frozenset[Symbol]:
+def symbols(formula: Formula) -> frozenset[Unknown]:
     """Every symbol that occurs."""
     return frozenset().union(*(sign.ratio.symbols for sign in logic.leaves(formula, Sign)))
 

@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 from dpaudit.verify.checker.formulas import compared, put
 from dpaudit.verify.checker.outline import Exit, Start, all_paths
 from dpaudit.verify.checker.paths import Drawn, Path
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division_facts, moves, used_facts
 from dpaudit.verify.checker.solver import Facts
-from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, Label, State, Value, value_of
+from dpaudit.verify.checker.values import ANSWER, INDEX, LENGTH, OutputSymbol, State, Value, value_of
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.logic import Formula, Truth
 from dpaudit.verify.proof import Alignment, Kept, Shift
@@ -46,7 +46,7 @@ class Coupled:
     start: Start
     done: list[str]
     at_head: Facts = field(init=False)
-    second: dict[Symbol, Ratio] = field(init=False)
+    second: dict[Unknown, Ratio] = field(init=False)
 
     def __post_init__(self) -> None:
         self.second = {}
@@ -72,25 +72,25 @@ class Coupled:
             total = total + Ratio.number(factor) * differences[name]
         return total
 
-    def shifted(self, path: Path, differences: Mapping[str, Ratio]) -> dict[Symbol, Ratio]:
+    def shifted(self, path: Path, differences: Mapping[str, Ratio]) -> dict[Unknown, Ratio]:
         """The draws of a path in the second run."""
         return {drawn.symbol: Ratio.of(drawn.symbol) + self.shift(path, drawn, differences) for drawn in path.draws}
 
-    def difference(self, value: Value, second: Mapping[Symbol, Ratio]) -> Ratio | None:
+    def difference(self, value: Value, second: Mapping[Unknown, Ratio]) -> Ratio | None:
         """How far a value is, in the second run, from the first; None where it is no number."""
         return value.put(second) - value if isinstance(value, Ratio) else None
 
-    def differences(self, state: Mapping[str, Value], second: Mapping[Symbol, Ratio]) -> dict[str, Ratio]:
+    def differences(self, state: Mapping[str, Value], second: Mapping[Unknown, Ratio]) -> dict[str, Ratio]:
         """How far each variable is, in the second run, from the first."""
         found = {name: self.difference(value, second) for name, value in state.items()}
         return {name: difference for name, difference in found.items() if difference is not None}
 
-    def turn(self, path: Path) -> dict[Symbol, Ratio]:
+    def turn(self, path: Path) -> dict[Unknown, Ratio]:
         """The second run's numbers in a turn of the loop along a path."""
         draws = self.shifted(path, self.differences(self.start.head.variables, self.second))
         return {**self.second, ANSWER: Ratio.of(ANSWER) + Ratio.of(MOVED), **draws}
 
-    def leaving(self, way_out: Exit, path: Path) -> dict[Symbol, Ratio]:
+    def leaving(self, way_out: Exit, path: Path) -> dict[Unknown, Ratio]:
         """The second run's numbers after the loop, along a path from a way out of it."""
         second = self.second if way_out.stop is None else self.turn(way_out.stop)
         return {**second, **self.shifted(path, self.differences(way_out.entered, second))}
@@ -121,7 +121,7 @@ class Coupled:
         kept = self.kept(name)
         if kept is not None and kept.by is None:
             return Ratio.number(kept.value)
-        return Ratio.of(Symbol("difference", name))
+        return Ratio.of(Unknown("difference", name))
 
     def kept(self, name: str) -> Kept | None:
         """What the alignment says of a variable's difference."""
@@ -184,7 +184,7 @@ class Coupled:
                     value = value_of(part, State(path.end, None, answer), self.scope.public)
                     self._check_equal(value, second, facts, f"{name}: result {place + 1} is the same in both runs")
 
-    def check_path(self, path: Path, facts: Facts, second: Mapping[Symbol, Ratio], name: str | None = None) -> None:
+    def check_path(self, path: Path, facts: Facts, second: Mapping[Unknown, Ratio], name: str | None = None) -> None:
         """The same branches, allowed shifts, positive scales, and the same outputs where outputs are given away."""
         name = name or path.name
         for fact, line in path.facts:
@@ -200,8 +200,8 @@ class Coupled:
                 if output.key is not None:
                     self._check_equal(output.key, second, facts, f"{what}, at the same place")
 
-    def _check_equal(self, value: Value, second: Mapping[Symbol, Ratio], facts: Facts, what: str) -> None:
-        if isinstance(value, Label):
+    def _check_equal(self, value: Value, second: Mapping[Unknown, Ratio], facts: Facts, what: str) -> None:
+        if isinstance(value, OutputSymbol):
             facts.must(Truth(True), what, self.done)
         elif isinstance(value, Ratio):
             facts.must(compared("==", value.put(second), value), what, self.done)

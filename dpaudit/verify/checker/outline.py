@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of, public_variables
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value
 from dpaudit.verify.language import nodes
 
@@ -30,7 +30,7 @@ class Start:
 
     before: Path
     head: State
-    carried: frozenset[Symbol]
+    carried: frozenset[Unknown]
     loop: tuple[Path, ...]
     exits: tuple[Exit, ...]
 
@@ -62,7 +62,7 @@ def _start(program: nodes.Program, before: Path, public: Public, answer: Ratio |
     for name in assigned(program.loop):
         head.pop(name, None)
         if name in readable:
-            symbol = Symbol("counter" if name in shared else "variable", name, whole=name in shared and name in whole)
+            symbol = Unknown("counter" if name in shared else "variable", name, whole=name in shared and name in whole)
             carried.add(symbol)
             head[name] = Ratio.of(symbol)
     loop = paths_of("loop", program.loop, State(head, Ratio.of(INDEX), Ratio.of(ANSWER)), public)

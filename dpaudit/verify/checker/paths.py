@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.values import Public, State, Value, condition, is_public, number, value_of
 from dpaudit.verify.language import nodes
@@ -25,7 +25,7 @@ class Drawn:
     """A draw that a path makes: its name, the symbol it is, its law, its scale, its line."""
 
     target: str
-    symbol: Symbol
+    symbol: Unknown
     law: nodes.Law
     scale: Ratio
     line: int
@@ -102,7 +102,7 @@ def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
 def _drawn(part: nodes.Part, target: str, law: nodes.Law, scale: Ratio, line: int) -> Drawn:
     if not is_public(scale):
         raise ProofRejected(f"the scale of {target} (line {line}) depends on the data or on noise")
-    return Drawn(target, Symbol("draw", f"{part}:{target}"), law, scale, line)
+    return Drawn(target, Unknown("draw", f"{part}:{target}"), law, scale, line)
 
 
 # --- which variables are public, whole, numbers -----------------------------------------------------------------

@@ -15,7 +15,7 @@ from dpaudit.verify.checker.formulas import compared
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.outline import Exit
 from dpaudit.verify.checker.paths import Path
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import USED, USED_NEXT
 from dpaudit.verify.checker.values import Value, is_public
@@ -27,7 +27,7 @@ from dpaudit.verify.proof import Potential
 class Sizes:
     """Absolute values as symbols of their own, with what they mean."""
 
-    symbols: dict[Ratio, Symbol] = field(default_factory=dict)
+    symbols: dict[Ratio, Unknown] = field(default_factory=dict)
 
     def of(self, value: Ratio) -> Ratio:
         """|value|."""
@@ -35,9 +35,9 @@ class Sizes:
         if number is not None:
             return Ratio.number(abs(number))
         if value not in self.symbols:
-            self.symbols[value] = Symbol("size", f"{value}")
+            self.symbols[value] = Unknown("size", f"{value}")
             if len(set(self.symbols.values())) < len(self.symbols):
-                self.symbols[value] = Symbol("size", f"{value} ({len(self.symbols)})")
+                self.symbols[value] = Unknown("size", f"{value} ({len(self.symbols)})")
         return Ratio.of(self.symbols[value])
 
     def facts(self) -> tuple[Formula, ...]:
@@ -47,7 +47,7 @@ class Sizes:
         return tuple(Both((compared(">=", size, ZERO), ends)) for (_, size), ends in zip(sizes, either, strict=True))
 
 
-def path_cost(path: Path, second: Mapping[Symbol, Ratio], sizes: Sizes) -> Ratio:
+def path_cost(path: Path, second: Mapping[Unknown, Ratio], sizes: Sizes) -> Ratio:
     """The sum of |shift| / scale over the draws of a path."""
     total = ZERO
     for drawn in path.draws:
@@ -105,7 +105,7 @@ class Bound:
         for value in (self.start, self.used, *self.counters.values(), *self.held.values()):
             scope.facts.must(compared(">=", value, ZERO), f"the coefficient {value} of the potential is not negative")
 
-    def at(self, state: Mapping[str, Value], second: Mapping[Symbol, Ratio], used: Ratio, sizes: Sizes) -> Ratio:
+    def at(self, state: Mapping[str, Value], second: Mapping[Unknown, Ratio], used: Ratio, sizes: Sizes) -> Ratio:
         """The potential at a state."""
         total = self.start + self.used * used
         for name, factor in self.counters.items():
@@ -153,5 +153,5 @@ class Bound:
             what = f"{path.name} (from {via}): the cost is at most {cost}"
             facts.must(compared("<=", spent, cost), what, self.both.done)
 
-    def _used(self, symbol: Symbol) -> Ratio:
+    def _used(self, symbol: Unknown) -> Ratio:
         return Ratio.of(symbol) if self.both.scope.proof.adjacency == "one-differs" else ZERO

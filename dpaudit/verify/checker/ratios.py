@@ -12,7 +12,7 @@ from dpaudit.verify.language.polynomials import MOST_POWER, Polynomial, TooLarge
 Factors = tuple[tuple[Polynomial, int], ...]
 
 
-class Symbol(NamedTuple):
+class Unknown(NamedTuple):
     """One unknown number of a state: a parameter, a counter, a draw, how far an answer moves; `whole`: an integer."""
 
     kind: str
@@ -34,7 +34,7 @@ class Symbol(NamedTuple):
 class Ratio:
     """`above` divided by the product of the factors `below`, each to its power; no factor is a constant.
 
-    >>> n, e = (Ratio.of(Symbol("parameter", name)) for name in ("n", "e"))
+    >>> n, e = (Ratio.of(Unknown("parameter", name)) for name in ("n", "e"))
     >>> str(e / n + e), str(n / n)
     ('(e + e*n) / (n)', '1')
     """
@@ -48,7 +48,7 @@ class Ratio:
         return Ratio(Polynomial.number(value))
 
     @staticmethod
-    def of(symbol: Symbol) -> Ratio:
+    def of(symbol: Unknown) -> Ratio:
         """One symbol."""
         return Ratio(Polynomial.of(symbol))
 
@@ -79,7 +79,7 @@ class Ratio:
         return None if self.below else self.above.constant
 
     @property
-    def symbols(self) -> frozenset[Symbol]:
+    def symbols(self) -> frozenset[Unknown]:
         """Every symbol that occurs, above or below."""
         return self.above.symbols.union(*(factor.symbols for factor, _ in self.below))
 
@@ -89,7 +89,7 @@ class Ratio:
         whole = all(c.denominator == 1 for _, c in self.above.terms) and all(symbol.whole for symbol in self.symbols)
         return whole and not self.below
 
-    def put(self, values: Mapping[Symbol, Ratio]) -> Ratio:
+    def put(self, values: Mapping[Unknown, Ratio]) -> Ratio:
         """The ratio with ratios in the place of symbols."""
         if values.keys().isdisjoint(self.symbols):
             return self
@@ -107,7 +107,7 @@ class Ratio:
         return f"{above} / {below if len(self.below) == 1 else f'({below})'}"
 
 
-def _put(polynomial: Polynomial, values: Mapping[Symbol, Ratio]) -> Ratio:
+def _put(polynomial: Polynomial, values: Mapping[Unknown, Ratio]) -> Ratio:
     total = Ratio(Polynomial())
     for monomial, coefficient in polynomial.terms:
         term = Ratio.number(coefficient)
@@ -131,7 +131,7 @@ def _cancelled(above: Polynomial, factors: Mapping[Polynomial, int]) -> Ratio:
     """Symbols, and whole factors that are the numerator, are cancelled; nothing else is."""
     left = dict(factors)
     shared = dict(common(above))
-    divisor: dict[Symbol, int] = {}
+    divisor: dict[Unknown, int] = {}
     for factor, power in factors.items():
         symbol = _symbol(factor)
         if symbol is not None and symbol in shared:
@@ -164,7 +164,7 @@ def _inverse(ratio: Ratio) -> Ratio:
     return _cancelled(above, factors)
 
 
-def _symbol(factor: Polynomial) -> Symbol | None:
+def _symbol(factor: Polynomial) -> Unknown | None:
     """The symbol that a factor is, None where it is more than one."""
     if len(factor.terms) != 1:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker.formulas import Sign, compared
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.solver import Facts
 from dpaudit.verify.checker.values import INDEX, LENGTH, Public, State, condition, number
@@ -19,9 +19,9 @@ from dpaudit.verify.language import expression, nodes, text
 from dpaudit.verify.language.logic import Both, Either, Formula, Truth
 from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency, Proof
 
-MOVED = Symbol("moved", "d")
-USED = Symbol("used", "used", whole=True)
-USED_NEXT = Symbol("used", "used after it", whole=True)
+MOVED = Unknown("moved", "d")
+USED = Unknown("used", "used", whole=True)
+USED_NEXT = Unknown("used", "used after it", whole=True)
 MOST_ANSWERS = 10_000
 
 
@@ -131,7 +131,7 @@ def division_facts(public: Public) -> tuple[Formula, ...]:
     return tuple(facts)
 
 
-def _at_least_one(symbol: Symbol) -> tuple[Formula, ...]:
+def _at_least_one(symbol: Unknown) -> tuple[Formula, ...]:
     return (compared(">=", Ratio.of(symbol), Ratio.number(1)),) if symbol.whole else ()
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.verify.checker.formulas import Sign, symbols
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.logic import Formula, Truth, term
@@ -28,7 +28,7 @@ class Facts:
 
     known: tuple[Any, ...] = ()
     positive: frozenset[Polynomial] = frozenset()
-    about: frozenset[Symbol] = frozenset()
+    about: frozenset[Unknown] = frozenset()
 
     def assuming(self, *formulas: Formula) -> Facts:
         """These facts and further ones, in order: each may rest its denominators on those before it."""
@@ -125,6 +125,6 @@ def _number(value: Fraction, whole: bool) -> Any:
     return z3().IntVal(int(value)) if whole else z3().RealVal(f"{value.numerator}/{value.denominator}")
 
 
-def _variable(symbol: Symbol) -> Any:
+def _variable(symbol: Unknown) -> Any:
     name = f"{symbol.kind}.{symbol.name}"
     return z3().Int(name) if symbol.whole else z3().Real(name)

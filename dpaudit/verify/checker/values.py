@@ -11,25 +11,25 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.verify.checker.formulas import compared
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.logic import Both, Either, Formula, Opposite, Truth
 
 PUBLIC = frozenset({"parameter", "length", "index", "counter", "opaque"})
-LENGTH = Symbol("length", "n", whole=True)
-INDEX = Symbol("index", "index", whole=True)
-ANSWER = Symbol("answer", "answer")
+LENGTH = Unknown("length", "n", whole=True)
+INDEX = Unknown("index", "index", whole=True)
+ANSWER = Unknown("answer", "answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class OutputSymbol:
     """A symbol of the output: None, True, False or a text."""
 
     name: str
 
 
-Value = Ratio | Label | Formula
+Value = Ratio | OutputSymbol | Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class Public:
 
     whole: frozenset[str]
     fixed: Mapping[str, Fraction]
-    divisions: dict[Symbol, Division] = field(default_factory=dict)
+    divisions: dict[Unknown, Division] = field(default_factory=dict)
 
     def parameter(self, name: str) -> Ratio:
         """A parameter: its value where it is fixed, a symbol where it is not."""
         if name in self.fixed:
             return Ratio.number(self.fixed[name])
-        return Ratio.of(Symbol("parameter", name, whole=name in self.whole))
+        return Ratio.of(Unknown("parameter", name, whole=name in self.whole))
 
     def division(self, operation: str, left: Ratio, right: Ratio) -> Ratio:
         """left // right or left % right as a symbol of its own: the same in both runs, whatever it is."""
@@ -66,7 +66,7 @@ class Public:
         known_as = {division: symbol for symbol, division in self.divisions.items()}
         if meant not in known_as:
             name = f"division {len(self.divisions)}: ({left}) {operation} ({right})"
-            known_as[meant] = Symbol("opaque", name, whole=True)
+            known_as[meant] = Unknown("opaque", name, whole=True)
             self.divisions[known_as[meant]] = meant
         return Ratio.of(known_as[meant])
 
@@ -99,7 +99,7 @@ def value_of(expression: nodes.Expression, state: State, public: Public) -> Valu
         case nodes.Number(value):
             return Ratio.number(value)
         case nodes.Symbol(name):
-            return Label(name)
+            return OutputSymbol(name)
         case nodes.Parameter(name):
             return public.parameter(name)
         case nodes.Variable(name):
@@ -137,9 +137,9 @@ def number(expression: nodes.Expression, state: State, public: Public) -> Ratio:
 def condition(expression: nodes.Expression, state: State, public: Public) -> Formula:
     """The fact that a condition is."""
     found = value_of(expression, state, public)
-    if isinstance(found, Label) and found.name in ("True", "False"):
+    if isinstance(found, OutputSymbol) and found.name in ("True", "False"):
         return Truth(found.name == "True")
-    if isinstance(found, Label | Ratio):
+    if isinstance(found, OutputSymbol | Ratio):
         raise ProofRejected("a condition is not a comparison")
     return found
 
@@ -173,6 +173,6 @@ def _arithmetic(operation: nodes.Operation, left: Ratio, right: Ratio, public: P
 def _comparison(order: nodes.Order, left: Value, right: Value) -> Formula:
     if isinstance(left, Ratio) and isinstance(right, Ratio):
         return compared(order, left, right)
-    if isinstance(left, Label) and isinstance(right, Label) and order in ("==", "!="):
+    if isinstance(left, OutputSymbol) and isinstance(right, OutputSymbol) and order in ("==", "!="):
         return Truth((left == right) == (order == "=="))
     raise ProofRejected("a comparison of things that are not both numbers")

@@ -21,7 +21,7 @@ from dpaudit.verify.checker.formulas import compared, put
 from dpaudit.verify.checker.lockstep import ONE, ZERO, check_draw
 from dpaudit.verify.checker.paths import Path, assigned, numbers, paths_of
 from dpaudit.verify.checker.potential import Sizes, path_cost
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, Scope
 from dpaudit.verify.checker.solver import Facts
@@ -49,10 +49,10 @@ class Race:
     paths: tuple[Path, ...]
     done: list[str]
 
-    def second(self, path: Path, shifts: Mapping[str, Ratio]) -> dict[Symbol, Ratio]:
+    def second(self, path: Path, shifts: Mapping[str, Ratio]) -> dict[Unknown, Ratio]:
         """The second run's numbers in a turn, its draws shifted."""
         found = {
-            symbol: Ratio.of(Symbol("second", symbol.name))
+            symbol: Ratio.of(Unknown("second", symbol.name))
             for value in self.head.values()
             for symbol in value.symbols
             if symbol.kind == "variable"
@@ -82,8 +82,8 @@ def race_of(scope: Scope, alignment: Alignment, done: list[str]) -> Race:
     for name in assigned(program.loop):
         head.pop(name, None)
         if name in numbers(program):
-            head[name] = Ratio.of(Symbol("variable", name))
-    head[result.name] = Ratio.of(Symbol("variable", result.name, whole=True))
+            head[name] = Ratio.of(Unknown("variable", name))
+    head[result.name] = Ratio.of(Unknown("variable", result.name, whole=True))
     paths = paths_of("loop", program.loop, State(head, Ratio.of(INDEX), Ratio.of(ANSWER)), scope.public)
     return Race(scope, alignment, result.name, before, head, paths, done)
 

@@ -33,7 +33,7 @@ class Gap(NamedTuple):
 CERTAIN = Gap("laplace", 1, None, None)
 
 
-class Point(NamedTuple):
+class DensityAt(NamedTuple):
     """The density of a draw at a line."""
 
     law: Law
@@ -41,7 +41,7 @@ class Point(NamedTuple):
     at: Whole
 
 
-Certain = tuple[tuple[Gap | Point, ...], ...]  # a factor on one part, what is impossible left out
+Certain = tuple[tuple[Gap | DensityAt, ...], ...]  # a factor on one part, what is impossible left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Parts:
     parts: tuple[Part, ...]
 
     @property
-    def terms(self) -> Iterator[Gap | Point]:
+    def terms(self) -> Iterator[Gap | DensityAt]:
         """Every term of every part."""
         return (term for part in self.parts for factor, _ in part.factors for product in factor for term in product)
 
@@ -162,22 +162,22 @@ def _part(
     return Part(left, right, inside, tuple(certain.items()))
 
 
-def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap | Point, ...] | None:
+def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap | DensityAt, ...] | None:
     found = []
     for term in product:
         form = _density(term, inside) if term.density else _gap(term, inside)
         if form is None:
             return None
-        if isinstance(form, Point) or form.lower is not None or form.upper is not None:
+        if isinstance(form, DensityAt) or form.lower is not None or form.upper is not None:
             found.append(form)
     return tuple(found)
 
 
-def _density(term: _Term, inside: int) -> Point | None:
+def _density(term: _Term, inside: int) -> DensityAt | None:
     ((slope, at),) = term.lower
     if term.law is None or (term.law == "exponential" and slope * inside + at < 0):
         return None
-    return Point(term.law, term.scale, (slope, at))
+    return DensityAt(term.law, term.scale, (slope, at))
 
 
 def _gap(term: _Term, inside: int) -> Gap | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals import laws
-from dpaudit.verify.integrals.parts import Certain, Gap, Part, Parts, Point, Whole
+from dpaudit.verify.integrals.parts import Certain, DensityAt, Gap, Part, Parts, Whole
 from dpaudit.verify.integrals.waves import waves
 from dpaudit.verify.requirement import flint
 
@@ -115,11 +115,11 @@ def _of_factor(factor: Certain, part: Part, unit: int) -> Function:
     return total
 
 
-def _of_term(term: Gap | Point, part: Part, unit: int) -> Function:
+def _of_term(term: Gap | DensityAt, part: Part, unit: int) -> Function:
     if term.law in ("laplace", "exponential"):
         return _of_waves(term, part, unit)
     scale = flint().arb(flint().fmpq(term.scale, unit))
-    if isinstance(term, Point):
+    if isinstance(term, DensityAt):
         at = _of_line(term.at, unit)
         return lambda t: laws.density(term.law, at(t) / scale) / scale
     lower, upper = (None if line is None else _of_line(line, unit) for line in (term.lower, term.upper))
@@ -129,7 +129,7 @@ def _of_term(term: Gap | Point, part: Part, unit: int) -> Function:
     )
 
 
-def _of_waves(term: Gap | Point, part: Part, unit: int) -> Function:
+def _of_waves(term: Gap | DensityAt, part: Part, unit: int) -> Function:
     found = [
         (
             ball(wave.weight) * flint().arb(flint().fmpq(wave.at, wave.scale)).exp(),
@@ -160,7 +160,7 @@ def _bound(part: Part, unit: int) -> Any:
         for terms in factor:
             bound = flint().arb(1)
             for term in terms:
-                if isinstance(term, Point):
+                if isinstance(term, DensityAt):
                     bound *= laws.highest_density(term.law) * flint().fmpq(unit, term.scale)
             whole += bound
         product *= whole**power

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpaudit.verify.integrals.parts import Gap, Point, Whole
+from dpaudit.verify.integrals.parts import DensityAt, Gap, Whole
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 
@@ -22,13 +22,13 @@ class Wave(NamedTuple):
 CONSTANT = Wave(ONE, 0, 0, 1)
 
 
-def waves(term: Gap | Point, inside: int, unit: int) -> tuple[Wave, ...]:
+def waves(term: Gap | DensityAt, inside: int, unit: int) -> tuple[Wave, ...]:
     """A term of a Laplace or exponential draw, on the part that holds `inside`.
 
     >>> waves(Gap("laplace", 4, (1, 0), None), inside=2, unit=1)  # the upper tail, e^(-t/4) / 2
     (Wave(weight=Fraction(1, 2), rate=-1, at=0, scale=4),)
     """
-    if isinstance(term, Point):
+    if isinstance(term, DensityAt):
         return (_density(term, inside, unit),)
     half = HALF if term.law == "laplace" else ONE
     lower, upper = (None if line is None else _side(line, inside) for line in (term.lower, term.upper))
@@ -55,7 +55,7 @@ def _tail(line: Whole | None, sign: int, weight: Fraction, scale: int) -> Wave:
     return Wave(weight, sign * line[0], sign * line[1], scale)
 
 
-def _density(term: Point, inside: int, unit: int) -> Wave:
+def _density(term: DensityAt, inside: int, unit: int) -> Wave:
     weight = Fraction(unit, term.scale) * (HALF if term.law == "laplace" else ONE)
     sign = -1 if _side(term.at, inside) > 0 or term.law == "exponential" else 1
     return _tail(term.at, sign, weight, term.scale)

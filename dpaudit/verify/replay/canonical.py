@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpaudit.errors import DpAuditError, UnsoundAudit
-from dpaudit.verify.replay.source import Source
+from dpaudit.verify.replay.source import StandIn
 from dpaudit.verify.replay.uniform import Uniform
 
 PLAIN = frozenset({int, str, bytes, type(None)})  # values of these are their own forms
@@ -128,7 +128,7 @@ def _base(kind: type) -> type | None:
         return BaseException
     place, base = next((place, each) for place, each in enumerate(kind.__mro__) if each in FORMS)
     own = getattr(type(kind), "__eq__", None) is not object.__eq__  # of its metaclass: it may call two classes one
-    hidden = own or issubclass(kind, Source) or any(_hides(each, base) for each in kind.__mro__[:place])
+    hidden = own or issubclass(kind, StandIn) or any(_hides(each, base) for each in kind.__mro__[:place])
     return None if hidden else base
 
 

@@ -22,7 +22,7 @@ DIFFERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class PastRun:
     """A past run: what it picked, the ranges of its draws of random(), and its output."""
 
     picked: tuple[tuple[Key, int], ...]
@@ -157,16 +157,16 @@ class Choices(Finite):
             total += before * Fraction(passed, whole)
         return total
 
-    def record(self, output: Hashable) -> Record:
+    def record(self, output: Hashable) -> PastRun:
         """The run that has just ended."""
         ranges = tuple((made.low, made.high) for made in self._uniforms)
-        return Record(tuple(zip(self._keys, self._picked, strict=True)), ranges, output)
+        return PastRun(tuple(zip(self._keys, self._picked, strict=True)), ranges, output)
 
 
 class Again(Finite):
     """Makes the choices of a past run again, with true numbers for its draws of random(), from the same ranges."""
 
-    def __init__(self, past: Record, *, last: bool, kind: Kind = "replay") -> None:
+    def __init__(self, past: PastRun, *, last: bool, kind: Kind = "replay") -> None:
         super().__init__(kind)
         self._picked = [each for each in past.picked if not isinstance(each[0], Cut)]
         self._numbers = [number_in(low, high, last=last) for low, high in past.ranges]

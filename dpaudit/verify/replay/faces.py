@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.verify.replay.source import Kind, Source, refusal
+from dpaudit.verify.replay.source import Kind, StandIn, refusal
 from dpaudit.verify.replay.uniform import Uniform
 
 HAVING = {"replay": ("bit", "bernoulli", "finite"), "random": dir(random.Random)}  # draws that numpy's has not
@@ -25,7 +25,7 @@ BITS = np.random.SFC64(0)  # behind every face; it moves where a draw goes past 
 BY_NAME: dict[str, Callable[[Any], Any]] = {"choice": lambda source: lambda seq: source.sample(seq, 1)[0]}  # of random
 
 
-def face(source: Source, kind: Kind) -> Any:
+def face(source: StandIn, kind: Kind) -> Any:
     """What a mechanism is given as its rng."""
     if kind == "replay":
         return source
@@ -90,7 +90,7 @@ class _Asked(type):
             return TYPE.__call__(cls, *arguments, **options)
         found = TYPE(*arguments, **options)
         if len(arguments) == 1:
-            if issubclass(found, Source):
+            if issubclass(found, StandIn):
                 raise arguments[0].refuse(refusal("__class__"))
             if found in (TYPE, _Asked):
                 return Type

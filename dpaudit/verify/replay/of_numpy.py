@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.verify.replay.source import Source
+from dpaudit.verify.replay.source import StandIn
 from dpaudit.verify.replay.uniform import Uniform
 from dpaudit.verify.replay.weights import MOST_TRIALS, binomial, by_levels
 
@@ -18,7 +18,7 @@ SMALL = [np.int64(value) for value in range(256)]  # made once: numpy's own numb
 SUM_TOLERANCE = 1e-8  # of probabilities, as numpy has it
 
 
-class NumpyDraws(Source):
+class NumpyDraws(StandIn):
     """`integers`, `random`, `choice`, `permutation`, `permuted`, `shuffle`, `binomial` and `bytes`.
 
     Exact at the level of bits, given a generator of fair ones, but for `binomial`: that is the ideal law, to which

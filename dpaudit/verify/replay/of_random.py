@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.replay.source import Source
+from dpaudit.verify.replay.source import StandIn
 from dpaudit.verify.replay.weights import by_search, proportional, running, yes_or_no
 
 
-class StandardDraws(Source):
+class StandardDraws(StandIn):
     """`randrange`, `randint`, `getrandbits`, `randbytes`, `choices` and `sample`, exact at the level of bits."""
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
@@ -53,7 +53,7 @@ class StandardDraws(Source):
         return [population[place] for place in self.in_order(len(population), k)]
 
 
-class OwnDraws(Source):
+class OwnDraws(StandIn):
     """`bit`, `bernoulli` and `finite`: exact where a generator's own methods would round."""
 
     def bit(self) -> int:

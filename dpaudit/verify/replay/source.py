@@ -33,7 +33,7 @@ class Cut(NamedTuple):
 Key = int | Weights | Cut  # so many outcomes, each as likely as the next; or their weights
 
 
-class Source(ABC):
+class StandIn(ABC):
     """A generator whose draws all come from `pick`; `error` remembers what it refused, though a run swallow it.
 
     `idealised` says whether a draw was made that numpy makes with rounding; `kind` says of which generator.

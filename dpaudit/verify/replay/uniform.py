@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.verify.replay.source import Cut, Source
+from dpaudit.verify.replay.source import Cut, StandIn
 from dpaudit.verify.replay.weights import GRID, exact
 
 ONLY_COMPARED = (
@@ -44,7 +44,7 @@ class Uniform:
 
     __slots__ = ("high", "low", "numpys", "source")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: StandIn) -> None:
         self.source = source
         self.low, self.high, self.numpys = 0, GRID, False
 

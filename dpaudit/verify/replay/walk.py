@@ -15,7 +15,7 @@ import numpy as np
 
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.verify.replay.canonical import Raised, canonical, raised
-from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Finite, Record
+from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Finite, PastRun
 from dpaudit.verify.replay.source import Kind
 
 Call = Callable[[Any, Any], Any]
@@ -38,15 +38,15 @@ class Walked:
 
     law: Law
     paths: int
-    records: tuple[Record, ...]
+    records: tuple[PastRun, ...]
 
 
 def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fraction], None]) -> Walked:
     """Runs `call(data, choices)` for every path of its choices, at most `left` of them; each run gets its own data."""
     fresh = copier(data)
     totals: dict[int, dict[Hashable, int]] = {}
-    records: list[Record] = []
-    of_failures: dict[Hashable, Record] = {}
+    records: list[PastRun] = []
+    of_failures: dict[Hashable, PastRun] = {}
     paths, stride, kept = 0, 1, 0
     while True:
         if paths >= left:
@@ -74,7 +74,7 @@ def walk(call: Call, data: Any, choices: Choices, left: int, tell: Callable[[Fra
             return Walked(_law(totals), paths, (*records, *of_failures.values()))
 
 
-def confirm(call: Call, data: Any, records: tuple[Record, ...], kind: Kind) -> None:
+def confirm(call: Call, data: Any, records: tuple[PastRun, ...], kind: Kind) -> None:
     """Makes past runs again, the last one first; raises `UnsoundAudit` where one of them goes differently."""
     fresh = copier(data)
     rounds = -(-LEAST_AGAIN // len(records))

@@ -17,19 +17,19 @@ from fractions import Fraction
 
 from dpaudit.verify.integrals import Between, Event, Factor, Line, Slice
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
-from dpaudit.verify.witnesses.linear import Draw, Linear
-from dpaudit.verify.witnesses.paths import Path
+from dpaudit.verify.witnesses.linear import Noise, NoisySum
+from dpaudit.verify.witnesses.paths import ConcretePath
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Limits = tuple[Fraction | None, Fraction | None]
 
 
-def event_of(paths: Iterable[Path]) -> Event:
+def event_of(paths: Iterable[ConcretePath]) -> Event:
     """The paths as an event of independent draws. Raises `OutsideIntegrals` where they are none."""
     return tuple(slices for slices in map(_slices, paths) if slices is not None)
 
 
-def _slices(path: Path) -> tuple[Slice, ...] | None:
+def _slices(path: ConcretePath) -> tuple[Slice, ...] | None:
     """The independent parts of a path; None where its probability is exactly 0."""
     slices: list[Slice] = []
     alone: list[Factor] = []
@@ -50,7 +50,7 @@ def _slices(path: Path) -> tuple[Slice, ...] | None:
     return tuple(slices)
 
 
-def _groups(constraints: Sequence[Linear]) -> list[list[Linear]]:
+def _groups(constraints: Sequence[NoisySum]) -> list[list[NoisySum]]:
     """The constraints by what hangs together: no draw is in two groups."""
     leader: dict[int, int] = {}
 
@@ -63,13 +63,13 @@ def _groups(constraints: Sequence[Linear]) -> list[list[Linear]]:
         first = root(each.terms[0][0])
         for draw, _ in each.terms[1:]:
             leader[root(draw)] = first
-    groups: dict[int, list[Linear]] = {}
+    groups: dict[int, list[NoisySum]] = {}
     for each in constraints:
         groups.setdefault(root(each.terms[0][0]), []).append(each)
     return list(groups.values())
 
 
-def _outer(draws: Sequence[Draw], members: set[int], group: Sequence[Linear]) -> int:
+def _outer(draws: Sequence[Noise], members: set[int], group: Sequence[NoisySum]) -> int:
     """The draw that every sum of two or more draws of the group shares."""
     pairs = [each for each in group if len(each.terms) > 1]
     wide = next((each for each in pairs if len(each.terms) > 2), None)
@@ -95,7 +95,7 @@ class _Side:
     at: Fraction
 
 
-def _sides(constraint: Linear, draw: int, outer: int | None) -> _Side:
+def _sides(constraint: NoisySum, draw: int, outer: int | None) -> _Side:
     own, shared, at = ONE, ZERO, -constraint.constant
     for each, factor in constraint.terms:
         if each == draw:
@@ -107,14 +107,14 @@ def _sides(constraint: Linear, draw: int, outer: int | None) -> _Side:
     return _Side(own > 0, shared, at)
 
 
-def _alone(draw: Draw, group: Sequence[Linear]) -> Factor | None:
+def _alone(draw: Noise, group: Sequence[NoisySum]) -> Factor | None:
     number = group[0].terms[0][0]
     sides = [_sides(each, number, None) for each in group]
     between, limits = _between(draw, sides)
     return None if limits is None else ((between,),)
 
 
-def _around(outer: int, draws: Sequence[Draw], group: Sequence[Linear]) -> Slice | None:
+def _around(outer: int, draws: Sequence[Noise], group: Sequence[NoisySum]) -> Slice | None:
     """The group given its outer draw."""
     own = draws[outer]
     lower: Fraction | None = ZERO if own.law == "exponential" else None
@@ -139,7 +139,7 @@ def _around(outer: int, draws: Sequence[Draw], group: Sequence[Linear]) -> Slice
     return Slice(own.law, own.scale, lower, upper, tuple(factors))
 
 
-def _between(draw: Draw, sides: Sequence[_Side]) -> tuple[Between, Limits | None]:
+def _between(draw: Noise, sides: Sequence[_Side]) -> tuple[Between, Limits | None]:
     """A draw between its lines, and where the outer draw must be for that to be possible (None: nowhere)."""
     steep = {abs(side.slope) for side in sides if side.slope}
     if len(steep) > 1:

@@ -10,7 +10,7 @@ from dpaudit.verify.language.nodes import Law, Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class Noise:
     """A draw of a run: its law, its scale, and the line of the source that makes it."""
 
     law: Law
@@ -19,12 +19,12 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class NoisySum:
     """constant + the sum of coefficient * draw, over draws by number; without draws it is a number.
 
     `double` is what Python's doubles make of such a number where they part from the real one; NaN where noise cancels.
 
-    >>> total = Linear.draw(0) + Linear(Fraction(1)) - Linear.draw(0)
+    >>> total = NoisySum.draw(0) + NoisySum(Fraction(1)) - NoisySum.draw(0)
     >>> total.is_number, total.constant
     (True, Fraction(1, 1))
     """
@@ -34,7 +34,7 @@ class Linear:
     double: float | None = field(default=None, compare=False)
 
     @classmethod
-    def draw(cls, number: int) -> Linear:
+    def draw(cls, number: int) -> NoisySum:
         """The draw itself."""
         return cls(Fraction(0), ((number, Fraction(1)),))
 
@@ -43,27 +43,27 @@ class Linear:
         """Whether no draw is in it."""
         return not self.terms
 
-    def __add__(self, other: Linear) -> Linear:
+    def __add__(self, other: NoisySum) -> NoisySum:
         if not other.terms:
-            return Linear(self.constant + other.constant, self.terms)
+            return NoisySum(self.constant + other.constant, self.terms)
         if not self.terms:
-            return Linear(self.constant + other.constant, other.terms)
-        return Linear(self.constant + other.constant, _merged(dict(self.terms), other.terms))
+            return NoisySum(self.constant + other.constant, other.terms)
+        return NoisySum(self.constant + other.constant, _merged(dict(self.terms), other.terms))
 
-    def __neg__(self) -> Linear:
-        return Linear(-self.constant, tuple((draw, -factor) for draw, factor in self.terms))
+    def __neg__(self) -> NoisySum:
+        return NoisySum(-self.constant, tuple((draw, -factor) for draw, factor in self.terms))
 
-    def __sub__(self, other: Linear) -> Linear:
+    def __sub__(self, other: NoisySum) -> NoisySum:
         return self + (-other)
 
-    def times(self, factor: Fraction) -> Linear:
+    def times(self, factor: Fraction) -> NoisySum:
         """The value multiplied by a number."""
         if factor == 0:
-            return Linear(Fraction(0))
-        return Linear(self.constant * factor, tuple((draw, each * factor) for draw, each in self.terms))
+            return NoisySum(Fraction(0))
+        return NoisySum(self.constant * factor, tuple((draw, each * factor) for draw, each in self.terms))
 
 
-Value = Linear | Symbol
+Value = NoisySum | Symbol
 
 
 @dataclass(frozen=True, slots=True)

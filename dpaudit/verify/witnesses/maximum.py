@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import bindings, reads, statements, used
-from dpaudit.verify.witnesses.linear import Linear
-from dpaudit.verify.witnesses.states import State, splits
+from dpaudit.verify.witnesses.linear import NoisySum
+from dpaudit.verify.witnesses.states import ConcreteRun, splits
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class Maximum:
     opening: tuple[nodes.Expression, ...]
     assigned: frozenset[str]
 
-    def starts_open(self, state: State) -> bool:
+    def starts_open(self, state: ConcreteRun) -> bool:
         """Whether the first value is taken whatever the maximum was before the loop."""
         found = [splits(part, state, self.branch.line) for part in self.opening]
         return any(each == [(True, ())] for each in found)
 
-    def above(self, more: Linear, less: Linear, *, strict: bool) -> Linear | bool:
+    def above(self, more: NoisySum, less: NoisySum, *, strict: bool) -> NoisySum | bool:
         """What must be positive for one value to be above another; a truth where no draw is in it."""
         difference = (more - less).times(Fraction(self.sign))
         if difference.is_number:

@@ -19,7 +19,7 @@ from dpaudit.verify.requirement import flint
 from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
 from dpaudit.verify.witnesses.events import event_of
 from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, output_event, required, shape
-from dpaudit.verify.witnesses.paths import MOST_PATHS, Numbers, Parameters, Path, answers_of, paths
+from dpaudit.verify.witnesses.paths import MOST_PATHS, ConcretePath, Numbers, Parameters, answers_of, paths
 from dpaudit.verify.witnesses.rationals import rationals
 
 QUADRATURE: dict[str | None, int] = {"normal": 100, "gumbel": 20}  # the time of an integral, in those of closed ones
@@ -72,7 +72,7 @@ class Outcomes:
         self._known: dict[OutputEvent, Any] = {}
 
     @cached_property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[ConcretePath, ...]:
         """All paths. Raises `OutsideIntegrals` where they are too many."""
         return tuple(paths(self.program, self.answers, self.parameters, most=self.most))
 
@@ -97,9 +97,9 @@ class Outcomes:
         return self._known[event]
 
 
-def _within(path: Path, event: OutputEvent) -> Path | None:
+def _within(path: ConcretePath, event: OutputEvent) -> ConcretePath | None:
     wanted = required(path.outputs, event)
-    return None if wanted is None else Path(path.draws, path.constraints + tuple(wanted), path.outputs)
+    return None if wanted is None else ConcretePath(path.draws, path.constraints + tuple(wanted), path.outputs)
 
 
 def event(program: Program, answers: Numbers, parameters: Parameters, outputs: Iterable[object]) -> Event:

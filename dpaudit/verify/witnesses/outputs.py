@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Symbol
-from dpaudit.verify.witnesses.linear import Linear, Value
+from dpaudit.verify.witnesses.linear import NoisySum, Value
 from dpaudit.verify.witnesses.rationals import in_short, rational
 
 
@@ -94,10 +94,10 @@ def _pattern(item: object) -> Pattern:
     raise InvalidSpec(f"an output event holds symbols, numbers, intervals of values or ANY, got {item!r}")
 
 
-def required(released: Released, pattern: Pattern) -> list[Linear] | None:
+def required(released: Released, pattern: Pattern) -> list[NoisySum] | None:
     """What must be positive for a released value to lie in the pattern; None where it cannot (but for probability 0).
 
-    >>> required(Linear(Fraction(3)), at_most(3)), required(Linear(Fraction(3)), at_most(2))
+    >>> required(NoisySum(Fraction(3)), at_most(3)), required(NoisySum(Fraction(3)), at_most(2))
     ([], None)
     """
     if isinstance(pattern, Anything):
@@ -112,16 +112,16 @@ def required(released: Released, pattern: Pattern) -> list[Linear] | None:
         return [] if released.is_number and released.constant == pattern else None
     wanted = []
     if pattern.lower is not None:
-        wanted.append(released - Linear(pattern.lower))
+        wanted.append(released - NoisySum(pattern.lower))
     if pattern.upper is not None:
-        wanted.append(Linear(pattern.upper) - released)
+        wanted.append(NoisySum(pattern.upper) - released)
     if released.is_number:
         return [] if all(each.constant >= 0 for each in wanted) else None
     return wanted
 
 
-def _all_required(released: Sequence[Released], patterns: Sequence[Pattern]) -> list[Linear] | None:
-    wanted: list[Linear] = []
+def _all_required(released: Sequence[Released], patterns: Sequence[Pattern]) -> list[NoisySum] | None:
+    wanted: list[NoisySum] = []
     for value, pattern in zip(released, patterns, strict=True):
         each = required(value, pattern)
         if each is None:

@@ -19,11 +19,11 @@ from fractions import Fraction
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
 from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
-from dpaudit.verify.witnesses.linear import Draw, Linear, Unknown
+from dpaudit.verify.witnesses.linear import Noise, NoisySum, Unknown
 from dpaudit.verify.witnesses.maximum import Maximum, maximum
 from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
 from dpaudit.verify.witnesses.rationals import in_short, named, rational, rationals
-from dpaudit.verify.witnesses.states import State, evaluated, exact, near_enough, number, splits
+from dpaudit.verify.witnesses.states import ConcreteRun, evaluated, exact, near_enough, number, splits
 
 Number = Fraction | int | float
 Numbers = Sequence[Number] | Number  # the answers; one number for a program without a loop over the data
@@ -33,11 +33,11 @@ MOST_PATHS = 20_000  # that are followed at once
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ConcretePath:
     """A way through the program: its draws, what must be positive for it, and what it gives out."""
 
-    draws: tuple[Draw, ...]
-    constraints: tuple[Linear, ...]
+    draws: tuple[Noise, ...]
+    constraints: tuple[NoisySum, ...]
     outputs: tuple[Released, ...]
 
 
@@ -47,7 +47,7 @@ def paths(
     parameters: Parameters,
     event: OutputEvent | None = None,
     most: int = MOST_PATHS,
-) -> Iterator[Path]:
+) -> Iterator[ConcretePath]:
     """The paths whose outputs can lie in the event (None: all of them); what the event needs is in the constraints.
 
     Raises `InvalidSpec` for missing parameters or answers, `OutsideIntegrals` for what no path can say.
@@ -91,7 +91,7 @@ def answers_of(answers: Numbers) -> tuple[Fraction, ...]:
     return tuple(rational("an answer", each) for each in answers)
 
 
-def _start(program: nodes.Program, answers: tuple[Fraction, ...], given: Parameters) -> State:
+def _start(program: nodes.Program, answers: tuple[Fraction, ...], given: Parameters) -> ConcreteRun:
     unknown = sorted(set(given) - set(program.parameters))
     if unknown:
         raise InvalidSpec(f"{program.name} has no parameter {unknown[0]}; it has {', '.join(program.parameters)}")
@@ -104,7 +104,7 @@ def _start(program: nodes.Program, answers: tuple[Fraction, ...], given: Paramet
         raise InvalidSpec(f"{broken[0]} of {program.name} must be a whole number, got {in_short(values[broken[0]])}")
     if not answers or (program.loop is None and len(answers) != 1):
         raise InvalidSpec(f"{program.name} needs {'at least ' if program.loop else ''}one answer, got {len(answers)}")
-    state = State(answers, values)
+    state = ConcreteRun(answers, values)
     for condition in program.preconditions:
         if splits(condition, state, None) != [(True, ())]:
             raise InvalidSpec(f"these parameters break what {program.name} asserts of them: {named(values)}")
@@ -116,22 +116,22 @@ def _start(program: nodes.Program, answers: tuple[Fraction, ...], given: Paramet
     return state
 
 
-def _path(program: nodes.Program, state: State, event: OutputEvent | None) -> Path | None:
+def _path(program: nodes.Program, state: ConcreteRun, event: OutputEvent | None) -> ConcretePath | None:
     outputs = state.outputs if _lists(program) else tuple(_result(each, state) for each in program.result)
     wanted = [] if event is None else required(outputs, event)
     if wanted is None:
         return None
     constraints = tuple(each for each in (*state.constraints, *wanted) if not each.is_number)
-    return Path(state.draws, constraints, outputs)
+    return ConcretePath(state.draws, constraints, outputs)
 
 
-def _result(expression: nodes.Expression, state: State) -> Released:
+def _result(expression: nodes.Expression, state: ConcreteRun) -> Released:
     if expression == nodes.Emitted():
         return state.outputs
     value = evaluated(expression, state, None)
     if isinstance(value, Unknown):
         raise OutsideIntegrals("the result is used before it is known")
-    return exact(value, None) if isinstance(value, Linear) else value
+    return exact(value, None) if isinstance(value, NoisySum) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +145,18 @@ class _Run:
     most: int
     all_outputs: bool
 
-    def finished(self, start: State) -> list[State]:
+    def finished(self, start: ConcreteRun) -> list[ConcreteRun]:
         states = [state for state, _ in self.block(self.program.before, start)]
         if self.program.loop is not None:
             states = [ended for state in states for ended in self.looped(state)]
         after = [ended for state in states for ended, _ in self.block(self.program.after, state)]
         return [state for state in after if self.prefix is None or len(state.outputs) == len(self.prefix)]
 
-    def looped(self, start: State) -> list[State]:
+    def looped(self, start: ConcreteRun) -> list[ConcreteRun]:
         assert self.program.loop is not None
-        running, ended = [start], list[State]()
+        running, ended = [start], list[ConcreteRun]()
         for index in range(len(start.answers)):
-            following: list[State] = []
+            following: list[ConcreteRun] = []
             for state in running:
                 state.index = index
                 for after, stopped in self.block(self.program.loop, state):
@@ -168,7 +168,7 @@ class _Run:
                 raise OutsideIntegrals(f"{self.program.name} has more than {self.most} paths; give fewer answers")
         return [state for state in ended + running if self.decided(state)]
 
-    def check_outputs(self, running: list[State]) -> None:
+    def check_outputs(self, running: list[ConcreteRun]) -> None:
         """Raises `OutsideIntegrals` where there are too many outputs already: equally long ones stay different."""
         by_length: dict[int, set[OutputEvent]] = {}
         for state in running:
@@ -177,14 +177,14 @@ class _Run:
             if len(known) > MOST_OUTPUTS:
                 raise too_many_outputs(self.program.name)
 
-    def decided(self, state: State) -> bool:
+    def decided(self, state: ConcreteRun) -> bool:
         """Whether the value that should have won was there at all."""
         return self.largest is None or self.winner == -1 or state.best is not None
 
-    def block(self, block: nodes.Block, start: State) -> list[tuple[State, bool]]:
+    def block(self, block: nodes.Block, start: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
         running, stopped = [start], []
         for statement in block:
-            following: list[State] = []
+            following: list[ConcreteRun] = []
             for state in running:
                 for after, ends in self.statement(statement, state):
                     if ends:
@@ -196,7 +196,7 @@ class _Run:
                 break
         return [(state, False) for state in running] + [(state, True) for state in stopped]
 
-    def statement(self, statement: nodes.Statement, state: State) -> list[tuple[State, bool]]:
+    def statement(self, statement: nodes.Statement, state: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
         match statement:
             case nodes.Assign(target, value, line):
                 if isinstance(value, nodes.Compared | nodes.All | nodes.Any | nodes.Not):
@@ -219,11 +219,11 @@ class _Run:
                     for found in self.block(then if truth else otherwise, case)
                 ]
 
-    def named(self, state: State, target: str, truth: bool) -> State:
+    def named(self, state: ConcreteRun, target: str, truth: bool) -> ConcreteRun:
         state.names[target] = nodes.Symbol(str(truth))
         return state
 
-    def cases(self, condition: nodes.Expression, state: State, line: int) -> list[tuple[State, bool]]:
+    def cases(self, condition: nodes.Expression, state: ConcreteRun, line: int) -> list[tuple[ConcreteRun, bool]]:
         """The state once for every way in which a condition can come out."""
         found = splits(condition, state, line)
         copies = [state, *(state.copy() for _ in found[1:])]
@@ -231,27 +231,27 @@ class _Run:
             copy.constraints += needs
         return [(copy, truth) for copy, (truth, _) in zip(copies, found, strict=True)]
 
-    def drawn(self, target: str, law: nodes.Law, scale: nodes.Expression, line: int, state: State) -> None:
+    def drawn(self, target: str, law: nodes.Law, scale: nodes.Expression, line: int, state: ConcreteRun) -> None:
         wide = number(scale, state, line)
         if not wide.is_number or wide.constant < 0:
             raise OutsideIntegrals("a scale must be a public number, at least 0", line)
         near_enough(wide, line)
         if wide.constant == 0:  # no noise
-            state.names[target] = Linear(Fraction(0))
+            state.names[target] = NoisySum(Fraction(0))
             return
-        state.names[target] = Linear.draw(len(state.draws))
-        state.draws += (Draw(law, wide.constant, line),)
+        state.names[target] = NoisySum.draw(len(state.draws))
+        state.draws += (Noise(law, wide.constant, line),)
 
     def emitted(
-        self, value: nodes.Expression, key: nodes.Expression | None, line: int, state: State
-    ) -> Iterator[State]:
+        self, value: nodes.Expression, key: nodes.Expression | None, line: int, state: ConcreteRun
+    ) -> Iterator[ConcreteRun]:
         if isinstance(value, nodes.Compared | nodes.All | nodes.Any | nodes.Not):
             cases = [(case, nodes.Symbol(str(truth))) for case, truth in self.cases(value, state, line)]
         else:
             found = evaluated(value, state, line)
             if isinstance(found, Unknown):
                 raise OutsideIntegrals("the running maximum is given out in between", line)
-            if isinstance(found, Linear):
+            if isinstance(found, NoisySum):
                 exact(found, line)
             cases = [(state, found)]  # type: ignore[list-item]
         for case, released in cases:
@@ -267,7 +267,7 @@ class _Run:
             return False
         return isinstance(self.prefix[place], Anything) or required(output, self.prefix[place]) is not None
 
-    def offered(self, largest: Maximum, state: State) -> list[State]:
+    def offered(self, largest: Maximum, state: ConcreteRun) -> list[ConcreteRun]:
         """The running maximum meets its next value: it must be less than the winner's, the winner's, or no more."""
         assert state.index is not None
         line = largest.branch.line
@@ -288,7 +288,7 @@ class _Run:
             return [state]
         if state.index > (self.winner):
             return []
-        kept: list[State] = [state]
+        kept: list[ConcreteRun] = [state]
         for rival in state.rivals:
             kept = [after for each in kept for after in _with(each, largest.above(value, rival, strict=largest.strict))]
         for each in kept:
@@ -296,7 +296,7 @@ class _Run:
         return [after for each in kept for after, _ in self.block(largest.branch.then, each)]
 
 
-def _with(state: State, need: Linear | bool) -> list[State]:
+def _with(state: ConcreteRun, need: NoisySum | bool) -> list[ConcreteRun]:
     """The state where something is needed, or nothing where it cannot be."""
     if isinstance(need, bool):
         return [state] if need else []

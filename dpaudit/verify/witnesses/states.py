@@ -11,58 +11,58 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.doubles import NEAR, WIDEST, near, size_of
 from dpaudit.verify.language.facts import OPERATIONS, ORDERS
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
-from dpaudit.verify.witnesses.linear import Draw, Linear, Unknown, Value
+from dpaudit.verify.witnesses.linear import Noise, NoisySum, Unknown, Value
 from dpaudit.verify.witnesses.outputs import Released
 from dpaudit.verify.witnesses.rationals import in_short
 
 
 @dataclass(slots=True)
-class State:
+class ConcreteRun:
     """Where a run is. `constraints` are positive: together they are what makes the run take its path."""
 
     answers: tuple[Fraction, ...]
     parameters: Mapping[str, Fraction]
     names: dict[str, Value | Unknown] = field(default_factory=dict)
     index: int | None = None
-    draws: tuple[Draw, ...] = ()
-    constraints: tuple[Linear, ...] = ()
+    draws: tuple[Noise, ...] = ()
+    constraints: tuple[NoisySum, ...] = ()
     outputs: tuple[Released, ...] = ()
     seen: int = 0  # values that the running maximum was offered
-    rivals: tuple[Linear, ...] = ()  # those that came before the one that wins
-    best: Linear | None = None  # the value that wins
+    rivals: tuple[NoisySum, ...] = ()  # those that came before the one that wins
+    best: NoisySum | None = None  # the value that wins
 
-    def copy(self) -> State:
+    def copy(self) -> ConcreteRun:
         """The same run, to go on by itself."""
         return replace(self, names=dict(self.names))
 
 
-def number(expression: nodes.Expression, state: State, line: int | None) -> Linear:
+def number(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> NoisySum:
     """The value of an expression that is a number. Raises `OutsideIntegrals` where it is none."""
     value = evaluated(expression, state, line)
-    if isinstance(value, Linear):
+    if isinstance(value, NoisySum):
         return value
     raise OutsideIntegrals("a number is needed here, not a symbol or a value that is not known yet", line)
 
 
-def evaluated(expression: nodes.Expression, state: State, line: int | None) -> Value | Unknown:
+def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value | Unknown:
     """The value of an expression without comparisons."""
     match expression:
         case nodes.Number(value):
-            return Linear(value)
+            return NoisySum(value)
         case nodes.Symbol():
             return expression
         case nodes.Parameter(name):
-            return Linear(state.parameters[name])
+            return NoisySum(state.parameters[name])
         case nodes.Variable(name):
             if name not in state.names:
                 raise OutsideIntegrals(f"{name} has no value here", line)
             return state.names[name]
         case nodes.Answer():
-            return Linear(state.answers[0 if state.index is None else state.index])
+            return NoisySum(state.answers[0 if state.index is None else state.index])
         case nodes.Index():
-            return Linear(Fraction(_index(state, line)))
+            return NoisySum(Fraction(_index(state, line)))
         case nodes.Length():
-            return Linear(Fraction(len(state.answers)))
+            return NoisySum(Fraction(len(state.answers)))
         case nodes.Arithmetical(operation, left, right):
             sides = number(left, state, line), number(right, state, line)
             found = _computed(operation, *sides, line)
@@ -76,7 +76,7 @@ def evaluated(expression: nodes.Expression, state: State, line: int | None) -> V
     raise OutsideIntegrals(f"a {type(expression).__name__} cannot stand here", line)
 
 
-def exact(value: Linear, line: int | None) -> Linear:
+def exact(value: NoisySum, line: int | None) -> NoisySum:
     """The value, where Python has the same one. Raises `OutsideIntegrals` where its doubles part from real numbers."""
     if value.double is None:
         return value
@@ -84,12 +84,12 @@ def exact(value: Linear, line: int | None) -> Linear:
     raise OutsideIntegrals(f"a number that rounding may decide: Python has {python}", line)
 
 
-def near_enough(value: Linear, line: int | None) -> Linear:
+def near_enough(value: NoisySum, line: int | None) -> NoisySum:
     """The same of a scale or a divisor, whose last bits do not matter."""
     return value if value.double is not None and near(value.double, value.constant) else exact(value, line)
 
 
-def _check_rounding(found: Linear, sides: tuple[Linear, Linear], line: int | None) -> None:
+def _check_rounding(found: NoisySum, sides: tuple[NoisySum, NoisySum], line: int | None) -> None:
     """What becomes part of a noisy value must be in doubles what it is in real numbers, but for the last bits."""
     for side in sides:
         near_enough(side, line)
@@ -100,7 +100,7 @@ def _check_rounding(found: Linear, sides: tuple[Linear, Linear], line: int | Non
         raise OutsideIntegrals("noise times a factor beyond doubles", line)
 
 
-def _in_doubles(operation: nodes.Operation, left: Linear, right: Linear, real: Fraction) -> float | None:
+def _in_doubles(operation: nodes.Operation, left: NoisySum, right: NoisySum, real: Fraction) -> float | None:
     """What Python makes of two numbers, where that is not the real number."""
     if left.terms or right.terms:
         return math.nan
@@ -111,7 +111,7 @@ def _in_doubles(operation: nodes.Operation, left: Linear, right: Linear, real: F
         return math.nan
 
 
-def _python(value: Linear) -> float | Fraction:
+def _python(value: NoisySum) -> float | Fraction:
     """A number as Python holds it: a double where it is one; otherwise it was given as a fraction."""
     if value.double is not None:
         return value.double
@@ -121,13 +121,13 @@ def _python(value: Linear) -> float | Fraction:
         return value.constant
 
 
-def _index(state: State, line: int | None) -> int:
+def _index(state: ConcreteRun, line: int | None) -> int:
     if state.index is None:
         raise OutsideIntegrals("the index of the loop is used outside it", line)
     return state.index
 
 
-def _computed(operation: nodes.Operation, left: Linear, right: Linear, line: int | None) -> Linear:
+def _computed(operation: nodes.Operation, left: NoisySum, right: NoisySum, line: int | None) -> NoisySum:
     if operation == "+":
         return left + right
     if operation == "-":
@@ -147,13 +147,13 @@ def _computed(operation: nodes.Operation, left: Linear, right: Linear, line: int
     if not left.is_number:
         raise OutsideIntegrals(f"{operation} of a draw is outside the integrals", line)
     quotient = Fraction(math.floor(left.constant / right.constant))
-    return Linear(quotient if operation == "//" else left.constant - quotient * right.constant)
+    return NoisySum(quotient if operation == "//" else left.constant - quotient * right.constant)
 
 
-Split = tuple[bool, tuple[Linear, ...]]  # whether a condition is true, and what must be positive for it
+Split = tuple[bool, tuple[NoisySum, ...]]  # whether a condition is true, and what must be positive for it
 
 
-def splits(condition: nodes.Expression, state: State, line: int | None) -> list[Split]:
+def splits(condition: nodes.Expression, state: ConcreteRun, line: int | None) -> list[Split]:
     """How a condition can come out: cases that exclude one another and leave out only probability 0."""
     match condition:
         case nodes.Compared(order, left, right):
@@ -170,10 +170,10 @@ def splits(condition: nodes.Expression, state: State, line: int | None) -> list[
     raise OutsideIntegrals("a condition must be a comparison", line)
 
 
-def _in_order(parts: tuple[nodes.Expression, ...], state: State, line: int | None, *, ends: bool) -> list[Split]:
+def _in_order(parts: tuple[nodes.Expression, ...], state: ConcreteRun, line: int | None, *, ends: bool) -> list[Split]:
     """`and` (the first False ends it) and `or` (the first True does), read from the left."""
     found: list[Split] = []
-    reached: list[tuple[Linear, ...]] = [()]
+    reached: list[tuple[NoisySum, ...]] = [()]
     for part in parts:
         if not reached:
             break

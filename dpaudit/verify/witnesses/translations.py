@@ -19,7 +19,7 @@ from dpaudit.verify.language.nodes import Law, Symbol
 from dpaudit.verify.requirement import flint
 from dpaudit.verify.witnesses.linear import Value
 from dpaudit.verify.witnesses.outputs import Released
-from dpaudit.verify.witnesses.paths import Path
+from dpaudit.verify.witnesses.paths import ConcretePath
 
 Row = tuple[dict[int, Fraction], Fraction]  # the draws of an output, and how much it moves
 
@@ -60,7 +60,7 @@ class Translation:
         return None
 
 
-def translation(first: Sequence[Path], second: Sequence[Path]) -> Translation | None:
+def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -> Translation | None:
     """The translation that takes one dataset's outputs to the other's; None where the program does more than add noise.
 
     Raises nothing: what is not certain is None.

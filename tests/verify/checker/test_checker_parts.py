@@ -15,7 +15,7 @@ from dpaudit.verify.checker.counting import classes
 from dpaudit.verify.checker.formulas import Sign, compared, decided, put
 from dpaudit.verify.checker.outline import all_paths, starts_of
 from dpaudit.verify.checker.potential import Sizes
-from dpaudit.verify.checker.ratios import Ratio, Symbol
+from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import scope_of
 from dpaudit.verify.checker.solver import Facts
@@ -26,11 +26,11 @@ from dpaudit.verify.proof import Alignment, Case, Proof
 from tests.cases import for_each
 from tests.verify.checker.certificates import ADAPTIVE, NO_CUT_OFF, REDRAW, SPARSE
 
-X, Y, Z = (Symbol("parameter", name) for name in "xyz")
+X, Y, Z = (Unknown("parameter", name) for name in "xyz")
 OPERATIONS: tuple[Callable[[Ratio, Ratio], Ratio], ...] = (operator.add, operator.sub, operator.mul, operator.truediv)
 
 
-def grown(rng: random.Random, depth: int) -> tuple[Ratio, Callable[[dict[Symbol, Fraction]], Fraction]]:
+def grown(rng: random.Random, depth: int) -> tuple[Ratio, Callable[[dict[Unknown, Fraction]], Fraction]]:
     """A random ratio, and the same built from fractions."""
     if depth == 0:
         symbol = rng.choice((X, Y, Z))
@@ -73,7 +73,7 @@ def test_division_by_nothing_is_an_error() -> None:
 
 
 def test_whole_ratios_are_known() -> None:
-    n = Ratio.of(Symbol("parameter", "n", whole=True))
+    n = Ratio.of(Unknown("parameter", "n", whole=True))
     assert (n * n + Ratio.number(2)).whole
     assert not (n / Ratio.number(2)).whole
     assert not (n + Ratio.of(X)).whole
@@ -115,7 +115,7 @@ def test_a_common_factor_is_cancelled_where_it_is_positive_only() -> None:
 
 
 def test_whole_numbers_have_no_fractions_between_them() -> None:
-    n = Symbol("parameter", "n", whole=True)
+    n = Unknown("parameter", "n", whole=True)
     between = Both((compared(">", Ratio.of(n), Ratio.number(1)), compared("<", Ratio.of(n), Ratio.number(2))))
     assert Facts().follows(Opposite(between))
     real = put(between, {n: Ratio.of(X)})

@@ -22,7 +22,7 @@ from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.verify.replay import Choices, walk
 from dpaudit.verify.replay import replay as replay_of
 from dpaudit.verify.replay.canonical import raised
-from dpaudit.verify.replay.choices import MOST_DRAWS, Again, Record
+from dpaudit.verify.replay.choices import MOST_DRAWS, Again, PastRun
 from tests.cases import for_each
 
 KEPT: list[Any] = []
@@ -204,7 +204,7 @@ def test_a_closed_generator_draws_no_more() -> None:
 
 @pytest.mark.parametrize("picked", [((2, 1), (3, 2)), ((2, 1),), ((3, 2), (2, 1))])
 def test_a_run_made_again_draws_all_it_drew_and_nothing_else(picked: tuple[tuple[int, int], ...]) -> None:
-    again = Again(Record(picked, (), 0), last=False)
+    again = Again(PastRun(picked, (), 0), last=False)
 
     def run() -> None:
         again.randrange(2)
@@ -212,7 +212,7 @@ def test_a_run_made_again_draws_all_it_drew_and_nothing_else(picked: tuple[tuple
 
     with pytest.raises(UnsoundAudit, match="did not do the same"):
         run()
-    left = Again(Record(((2, 1), (3, 2)), ((0, 5),), 0), last=True)
+    left = Again(PastRun(((2, 1), (3, 2)), ((0, 5),), 0), last=True)
     assert (left.randrange(2), left.random()) == (1, 4 * 2.0**-53)
     with pytest.raises(UnsoundAudit, match="did not do the same"):
         left.end()

@@ -14,7 +14,7 @@ from dpaudit.verify.integrals import Between, Line, Slice
 from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Symbol
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, Values, at_least, at_most, event, in_words, output_event
-from dpaudit.verify.witnesses.linear import Linear
+from dpaudit.verify.witnesses.linear import NoisySum
 from dpaudit.verify.witnesses.maximum import maximum
 from dpaudit.verify.witnesses.outputs import required
 from dpaudit.verify.witnesses.paths import paths
@@ -22,7 +22,7 @@ from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, lyu_1
 
 ONE = Fraction(1)
-FIRST = Linear.draw(0)
+FIRST = NoisySum.draw(0)
 
 
 def program(body: str, signature: str = "q, rng"):
@@ -43,9 +43,9 @@ return winner"""
 
 def test_sums_of_draws_cancel():
     assert (FIRST + FIRST - FIRST.times(Fraction(2))).is_number
-    assert (FIRST - FIRST + Linear(ONE)).constant == 1
-    assert FIRST.times(Fraction(0)) == Linear(Fraction(0))
-    assert (Linear.draw(3) + FIRST).terms == ((0, ONE), (3, ONE))
+    assert (FIRST - FIRST + NoisySum(ONE)).constant == 1
+    assert FIRST.times(Fraction(0)) == NoisySum(Fraction(0))
+    assert (NoisySum.draw(3) + FIRST).terms == ((0, ONE), (3, ONE))
 
 
 def test_the_threshold_is_the_outer_draw():
@@ -73,7 +73,7 @@ def test_outputs_of_another_length_are_impossible():
 def test_a_maximum_has_one_path_for_each_winner():
     noisy_max = program(MAXIMUM)
     assert maximum(noisy_max) is not None
-    assert [path.outputs for path in paths(noisy_max, [0] * 4, {})] == [(Linear(Fraction(w)),) for w in range(4)]
+    assert [path.outputs for path in paths(noisy_max, [0] * 4, {})] == [(NoisySum(Fraction(w)),) for w in range(4)]
     assert all(len(path.constraints) == 3 for path in paths(noisy_max, [0] * 4, {}))
 
 
@@ -148,7 +148,7 @@ def test_slopes_are_scaled_away():
 
 def test_a_scale_of_zero_is_no_noise():
     released = program("return q + rng.laplace(scale=b)", "q, rng, b")
-    assert [path.outputs for path in paths(released, 3, {"b": 0})] == [(Linear(Fraction(3)),)]
+    assert [path.outputs for path in paths(released, 3, {"b": 0})] == [(NoisySum(Fraction(3)),)]
     with pytest.raises(OutsideIntegrals, match="line 2: a scale must be a public number, at least 0"):
         list(paths(released, 3, {"b": -1}))
 
@@ -212,16 +212,16 @@ def test_wrong_questions_are_named(answers: Any, parameters: dict[str, Any], mes
         (Symbol("True"), ONE, None),
         (Symbol("True"), Values(None, None), None),
         (Symbol("True"), ANY, []),
-        (Linear(ONE), ONE, []),
-        (Linear(ONE), Fraction(2), None),
-        (Linear(ONE), at_least(1), []),
-        (Linear(ONE), at_least(2), None),
+        (NoisySum(ONE), ONE, []),
+        (NoisySum(ONE), Fraction(2), None),
+        (NoisySum(ONE), at_least(1), []),
+        (NoisySum(ONE), at_least(2), None),
         (FIRST, ONE, None),
         (FIRST, Values(None, None), []),
-        (FIRST, at_least(1), [FIRST - Linear(ONE)]),
-        (FIRST, at_most(1), [Linear(ONE) - FIRST]),
-        ((FIRST, Linear(ONE)), (ANY, ONE), []),
-        ((FIRST, Linear(ONE)), (ANY,), None),
+        (FIRST, at_least(1), [FIRST - NoisySum(ONE)]),
+        (FIRST, at_most(1), [NoisySum(ONE) - FIRST]),
+        ((FIRST, NoisySum(ONE)), (ANY, ONE), []),
+        ((FIRST, NoisySum(ONE)), (ANY,), None),
         (FIRST, (ANY,), None),
     ],
 )

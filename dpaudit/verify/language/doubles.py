@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import OPERATIONS, statements
+from dpaudit.verify.language.facts import OPERATIONS, inside, statements
 from dpaudit.verify.language.outside import OutsideLanguage
 
 GRID, LARGEST = 64, 2**20  # such steps add up without rounding for 2**26 answers
@@ -188,14 +188,9 @@ class _Follower:
             case nodes.Compared(_, left, right):
                 self.decision(left, right, known, line)
                 found = AS_GIVEN
-            case nodes.All(parts) | nodes.Any(parts):
-                for part in parts:
-                    self.values(part, known, line)
-                found = AS_GIVEN
-            case nodes.Not(part):
-                self.values(part, known, line)
-                found = AS_GIVEN
             case _:
+                for part in inside(expression):
+                    self.values(part, known, line)
                 found = AS_GIVEN
         return frozenset((found,))
 

@@ -124,13 +124,10 @@ def _while(statement: ast.While, function: str, data: str, lengths: Sequence[str
     guards, counters = [], []
     for part in parts:
         match part:
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.Lt()], comparators=[end]) if is_length(
-                end, data, lengths
-            ):
-                counters.append(name)
-            case ast.Compare(left=end, ops=[ast.Gt()], comparators=[ast.Name(id=name)]) if is_length(
-                end, data, lengths
-            ):
+            case (
+                ast.Compare(left=ast.Name(id=name), ops=[ast.Lt()], comparators=[end])
+                | ast.Compare(left=end, ops=[ast.Gt()], comparators=[ast.Name(id=name)])
+            ) if is_length(end, data, lengths):
                 counters.append(name)
             case _:
                 guards.append(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from keyword import iskeyword
 
 from dpaudit.errors import InvalidSpec
 
@@ -12,8 +13,6 @@ WORDS: dict[type[ast.AST], str] = {
     ast.SetComp: "a set comprehension",
     ast.DictComp: "a dictionary comprehension",
     ast.GeneratorExp: "a generator expression",
-    ast.Await: "await",
-    ast.Yield: "yield",
     ast.YieldFrom: "yield from",
     ast.NamedExpr: "an assignment inside an expression",
     ast.JoinedStr: "a formatted text",
@@ -33,17 +32,10 @@ WORDS: dict[type[ast.AST], str] = {
     ast.For: "a loop in this place",
     ast.AsyncFor: "an asynchronous loop",
     ast.While: "a loop in this place",
-    ast.With: "with",
     ast.AsyncWith: "with",
-    ast.Raise: "raise",
-    ast.Try: "try",
     ast.TryStar: "try",
     ast.Assert: "assert after the first lines",
-    ast.Import: "import",
     ast.ImportFrom: "import",
-    ast.Global: "global",
-    ast.Nonlocal: "nonlocal",
-    ast.Continue: "continue",
     ast.Match: "match",
 }
 CURES: dict[type[ast.AST], str] = {
@@ -78,7 +70,8 @@ def words(node: ast.AST) -> tuple[str, str]:
     ('import', 'write the mechanism without it')
     """
     cure = CURES.get(type(node), "write the mechanism without it")
-    known = WORDS.get(type(node))
+    name = type(node).__name__.lower()
+    known = WORDS.get(type(node), name if iskeyword(name) else None)
     if known is not None:
         return known, cure
     return (f"`{ast.unparse(node).splitlines()[0]}`" if isinstance(node, ast.expr | ast.stmt) else "this"), cure

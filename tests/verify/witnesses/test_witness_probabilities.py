@@ -10,7 +10,8 @@ import pytest
 
 from dpaudit.catalogue import rooms
 from dpaudit.catalogue.entry import Entry
-from dpaudit.verify.language import OutsideLanguage, read
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language import read
 from dpaudit.verify.witnesses import ANY, OutsideIntegrals, at_least, at_most, law, pair_loss, probability
 from dpaudit.verify.witnesses.outputs import Anything, Values
 from tests.cases import for_each
@@ -122,7 +123,7 @@ def readable(room: str) -> list[Entry]:
     for entry in (each for held in module for each in (held, *held.twins.values())):
         try:
             read(entry.program)
-        except OutsideLanguage:
+        except InvalidSpec:  # outside the language, or no plain function
             continue
         if entry.loss is not None and len(entry.default_pair[0]) <= 6:
             found.append(entry)

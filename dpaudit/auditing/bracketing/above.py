@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.auditing.bracketing.targets import (
     WAYS,
@@ -34,6 +34,9 @@ from dpaudit.results.wording.bracketed import upper_text
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.witnesses.rationals import named, rational
+
+if TYPE_CHECKING:
+    from dpaudit.verify.alignment import Unproved
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how closely that epsilon is told
@@ -73,7 +76,11 @@ class Found:
 
 
 def read_program(
-    target: Target, claim: Any, found: Found, pairs: Sequence[AdjacentPair] = (), answers: int | None = None
+    target: Target,
+    claim: Claim | str | None,
+    found: Found,
+    pairs: Sequence[AdjacentPair] = (),
+    answers: int | None = None,
 ) -> None:
     """The program and its parameters, and the claim where it is a text; `pairs` and `answers` must be of its form."""
     from dpaudit.verify.language import read
@@ -150,7 +157,9 @@ def _attempts(found: Found, answers: int | None) -> Iterator[tuple[Mapping[str, 
         yield whole or None, answers
 
 
-def _proofs(adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None, found: Found) -> Any:
+def _proofs(
+    adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None, found: Found
+) -> tuple[tuple[Proof, ...], Fraction] | Unproved:
     """The accepted proofs of all ways of an adjacency and the largest of their costs, or the first that failed."""
     from dpaudit.verify.alignment import Unproved, prove
     from dpaudit.verify.checker import check, epsilon
@@ -167,7 +176,7 @@ def _proofs(adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int |
     return tuple(proofs), max(costs)
 
 
-def _refusal(found: Any, answers: int | None) -> str:
+def _refusal(found: Unproved, answers: int | None) -> str:
     line = "" if found.line is None else f" (line {found.line})"
     growing = "" if found.growing is None else f"; the cost grows as {found.growing}"
     number = "any number of answers" if answers is None else f"{answers} answers"

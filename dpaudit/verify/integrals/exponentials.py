@@ -12,8 +12,7 @@ from functools import reduce
 from math import gcd, lcm
 from typing import Any
 
-from dpaudit.verify.integrals.parts import Certain, Part, Parts
-from dpaudit.verify.integrals.waves import Wave, waves
+from dpaudit.verify.integrals.parts import Certain, Part, Parts, Wave, waves
 from dpaudit.verify.requirement import flint
 
 DENSE = 20_000  # the longest polynomial, gaps included; beyond, terms are kept one by one

@@ -12,8 +12,7 @@ from typing import Any
 
 from dpaudit.verify.enclosure import ball
 from dpaudit.verify.integrals import laws
-from dpaudit.verify.integrals.parts import Certain, DensityAt, Gap, Part, Parts, Whole
-from dpaudit.verify.integrals.waves import waves
+from dpaudit.verify.integrals.parts import Certain, DensityAt, Gap, Part, Parts, Whole, waves
 from dpaudit.verify.requirement import flint
 
 GOAL = 2.0**-56  # relative error of each part

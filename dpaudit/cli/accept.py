@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -32,9 +34,6 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
     The finding is matched by its fingerprint (mechanism, claim, class of pair and event) and stays refuted in every
     report. When its last day is over, the audits fail again.
     """
-    from datetime import date
-    from pathlib import Path
-
     from dpaudit.ledger.baseline import DEFAULT, accept, merged, read_baseline, write_baseline
     from dpaudit.results.wording.suites import accepted_text
     from dpaudit.spec_file.settings import read_settings
@@ -55,8 +54,6 @@ def command(finding: str, reason: str, until: str, accepted: str | None, ledger:
 
 def _found(finding: str, ledger: str | None) -> tuple[AuditResult, bool | None]:
     """The result, and whether its finding on bits is meant; None: whichever of the two is refuted."""
-    from pathlib import Path
-
     from dpaudit.ledger.baseline import FINGERPRINT
     from dpaudit.ledger.results import Ledger
     from dpaudit.results.stored import load

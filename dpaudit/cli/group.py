@@ -12,6 +12,7 @@ import click
 
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import DpAuditError
+from dpaudit.version import __version__
 
 COMMANDS = (
     "run",
@@ -56,9 +57,7 @@ class LazyGroup(click.Group):
 
 def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from dpaudit.cli.words import version
-
-        click.echo(f"dpaudit {version()}")
+        click.echo(f"dpaudit {__version__}")
         context.exit()
 
 

@@ -12,6 +12,8 @@ from dpaudit import report
 from dpaudit.cli.options import report_formats, writing
 from dpaudit.cli.words import one_line, say
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import FOLDER, found_at, write_text
+from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
     from dpaudit.report import Format
@@ -40,7 +42,6 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
     file that was read is never written over.
     """
     from dpaudit.report.single import together
-    from dpaudit.results.files import FOLDER, found_at
     from dpaudit.results.stored import load_either, stored_files
 
     chosen = report_formats(formats)
@@ -71,16 +72,12 @@ def command(results: tuple[str, ...], formats: str, output: str | None) -> int:
 
 def _is_folder(output: str, made: Format) -> bool:
     """Whether a path is meant as a folder; for pages of HTML, also one that is not there and has no suffix."""
-    from dpaudit.results.files import FOLDER, found_at
-
     there = found_at(output)
     return there == FOLDER or output.endswith("/") or (made.name == "html" and not Path(output).suffix and not there)
 
 
 def _spare(read: list[Path], written: list[Path]) -> None:
     """Raises `InvalidSpec` where a file would be written over that was read: it may be the only record."""
-    from dpaudit.results.wording.quoting import clean
-
     kept = {path.resolve() for path in read}
     for path in written:
         if path.resolve() in kept:
@@ -100,8 +97,6 @@ def _print(text: str) -> None:
 
 
 def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, read: list[Path]) -> None:
-    from dpaudit.results.files import write_text
-
     if output is not None:
         _spare(read, [Path(output)])
     text = report.render(whole, made)

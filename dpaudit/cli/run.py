@@ -60,6 +60,7 @@ def command(
     """
     from dpaudit.cli.recording import recording
     from dpaudit.cli.suite import Suite, header
+    from dpaudit.ledger.baseline import DEFAULT, read_baseline
     from dpaudit.report import USUAL
     from dpaudit.sampling import Engine
     from dpaudit.spec_file.files import find_specs
@@ -100,6 +101,7 @@ def command(
         "--ledger": ledger,
         "--accepted": accepted,
     }
+    baseline = accepted if accepted is not None else wished.settings.accepted
     suite = Suite(
         posed,
         together,
@@ -110,7 +112,7 @@ def command(
         controls=controls,
         caller=caller,
         again=_again(paths, given, tags, quiet=quiet, no_progress=no_progress),
-        accepted=_accepted(accepted if accepted is not None else wished.settings.accepted),
+        accepted=read_baseline(DEFAULT if baseline is None else baseline, missing_ok=baseline is None),
         formats=USUAL if formats is None else tuple(each.name for each in report_formats(formats)),
         folder=None if folder is None else report_folder(folder),
     )
@@ -135,10 +137,3 @@ def _again(
     for tag in tags:
         parts += ["--tag", tag]
     return shlex.join([*parts, *["--no-progress"] * no_progress, *["--quiet"] * quiet, "--resume"])
-
-
-def _accepted(path: str | None) -> Any:
-    """The accepted findings of a file; of the usual one where there is one and none was named."""
-    from dpaudit.ledger.baseline import DEFAULT, read_baseline
-
-    return read_baseline(DEFAULT if path is None else path, missing_ok=path is None)

@@ -18,7 +18,7 @@ from dpaudit.auditing.clock import Clock
 from dpaudit.cli.group import INTERNAL, Caller, internal_error
 from dpaudit.cli.progress import Watcher, watching
 from dpaudit.cli.recording import STOPS, CannotResume, Recording, no_longer
-from dpaudit.cli.words import duration, one_line, say, version
+from dpaudit.cli.words import duration, one_line, say
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.ledger.baseline import review
 from dpaudit.ledger.locks import LedgerLost
@@ -34,6 +34,7 @@ from dpaudit.results.wording.suites import suite_headline, suite_line
 from dpaudit.sampling import Engine
 from dpaudit.spec_file.questions import Question
 from dpaudit.spec_file.suite import command
+from dpaudit.version import __version__
 
 
 def header(questions: tuple[Question, ...], confidence: float) -> str:
@@ -41,7 +42,7 @@ def header(questions: tuple[Question, ...], confidence: float) -> str:
     seeds = sorted({question.seed for question in questions})
     audits = f"{len(questions)} audit{'' if len(questions) == 1 else 's'}"
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
-    return f"dpaudit {version()}: {audits}, suite confidence {confidence_text(confidence)}, {seed}"
+    return f"dpaudit {__version__}: {audits}, suite confidence {confidence_text(confidence)}, {seed}"
 
 
 @dataclass(slots=True)

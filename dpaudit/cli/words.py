@@ -22,13 +22,6 @@ def one_line(message: object) -> str:
     return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 3] + "..."
 
 
-def version() -> str:
-    """The version of dpaudit that runs."""
-    from dpaudit.version import __version__
-
-    return __version__
-
-
 def duration(seconds: float) -> str:
     """A time as people say it.
 

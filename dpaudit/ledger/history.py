@@ -64,7 +64,10 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
     for record in records:
         last = before.get(record.name)
         otherwise = None if last is None else _asked(last) != _asked(record)
-        points.append(HistoryPoint(record, _source_changed(last, record), otherwise))
+        changed = None
+        if last is not None and None not in (last.mechanism, record.mechanism):
+            changed = last.mechanism != record.mechanism
+        points.append(HistoryPoint(record, changed, otherwise))
         before[record.name] = record
     return tuple(points)
 
@@ -126,12 +129,6 @@ def _short(commit: str | None) -> str:
         return ""
     tail = DIRTY if commit.endswith(DIRTY) else ""
     return clean(f"{commit.removesuffix(DIRTY)[:SHORT]}{tail}")
-
-
-def _source_changed(last: LedgerRecord | None, record: LedgerRecord) -> bool | None:
-    if last is None or last.mechanism is None or record.mechanism is None:
-        return None
-    return last.mechanism != record.mechanism
 
 
 def _asked(record: LedgerRecord) -> tuple[Any, ...]:

@@ -80,7 +80,8 @@ def _ledger(path: Path, commit: str | None) -> tuple[str, tuple[Half, ...]]:
             raise InvalidSpec(_no_commit(ledger, commit, whole))
         if commit is not None:
             _check_commit(commit, records)
-        suites = _suites(ledger)
+        rows = ledger.rows("SELECT id, suite_hash, started FROM runs")
+        suites = {row["id"]: SuiteRun(row["suite_hash"], row["started"]) for row in rows}
         results = {record: Half(record.name, ledger.load(record)) for record in newest(records, suites)}
         among = None if commit is None else {record.run for record in records}
         halves = _with_failures(ledger, results, suites, among)
@@ -119,11 +120,6 @@ def newest(records: Sequence[LedgerRecord], suites: Mapping[str, SuiteRun]) -> l
 def _audit(record: LedgerRecord, suites: Mapping[str, SuiteRun]) -> Hashable:
     suite = suites.get(record.run or "")
     return None if suite is None else suite.files, record.name, record.reference
-
-
-def _suites(ledger: Ledger) -> dict[str, SuiteRun]:
-    rows = ledger.rows("SELECT id, suite_hash, started FROM runs")
-    return {row["id"]: SuiteRun(row["suite_hash"], row["started"]) for row in rows}
 
 
 def _with_failures(

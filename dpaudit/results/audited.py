@@ -13,8 +13,9 @@ from typing import Any
 
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
 from dpaudit.certify.certificate import holm, plain
-from dpaudit.certify.sequential import Block
-from dpaudit.claims import Claim
+from dpaudit.certify.cross_check import two_interval_epsilon
+from dpaudit.certify.sequential import Block, p_value
+from dpaudit.claims import Claim, GaussianDP
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
 from dpaudit.results.bounds import LowerBound
 from dpaudit.results.bracket import Bracket
@@ -191,8 +192,6 @@ class Audited:
     @property
     def bets_p_value(self) -> float:
         """The p-value of the bets of an anytime audit alone: one over their largest wealth; 1 for a fixed one."""
-        from dpaudit.certify.sequential import p_value
-
         return p_value(self.blocks, self.claim) if self.blocks else 1.0
 
     @property
@@ -240,8 +239,6 @@ class Audited:
         """What a GaussianDP bound would mean for epsilon at delta 1e-5 under a model: never a bound, never decisive."""
         if self.mu_lower is None or not self.mu_lower > 0.0:
             return None
-        from dpaudit.claims import GaussianDP
-
         epsilon = GaussianDP(self.mu_lower).epsilon_at(MODEL_DELTA)
         return {"model": "the two output distributions are Gaussian", "delta": MODEL_DELTA, "epsilon": epsilon}
 
@@ -253,8 +250,6 @@ class Audited:
     @property
     def cross_check(self) -> float | None:
         """The independent bound of the two-interval rule, by statsmodels, when asked for; None for a Rényi bound."""
-        from dpaudit.certify.cross_check import two_interval_epsilon
-
         if isinstance(self.evidence, Binned):
             return None
         return two_interval_epsilon(self.evidence, self.certificate.delta, self.certificate.confidence)

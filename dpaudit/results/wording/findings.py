@@ -6,7 +6,7 @@ import math
 
 from dpaudit.certify import Binned
 from dpaudit.certify.certificate import error_probability
-from dpaudit.results.audited import Audited, Finding
+from dpaudit.results.audited import Audited
 from dpaudit.results.beside import VALUE, Ending
 from dpaudit.results.wording.bracketed import sentences, upper_text
 from dpaudit.results.wording.numerals import confidence_text, counted, exact, level_text, p_text
@@ -79,7 +79,11 @@ def representation_lines(result: Audited) -> tuple[str, ...]:
         )
     bound = certified_bound(found.claim, found.certificate)
     confidence = confidence_text(found.certificate.confidence)
-    lines = [f"the event {clean(found.witness.event, LONGEST_DATA)}", *_counts(found)]
+    e, witness = found.evidence, found.witness
+    lines = [f"the event {clean(witness.event, LONGEST_DATA)}"]
+    if not isinstance(e, Binned):
+        first, second = f"{e.hits_p:,} of {e.runs_p:,} runs", f"{e.hits_q:,} of {e.runs_q:,}"
+        lines.append(f"{first} on the {witness.p_side} dataset, {second} on the {witness.q_side}")
     if found.certificate.refuted:
         return (
             f"REPRESENTATION FINDING: {bound} with confidence {confidence}, a statement of its own level",
@@ -89,16 +93,6 @@ def representation_lines(result: Audited) -> tuple[str, ...]:
             CURE_BITS,
         )
     return (f"no finding: the best event on bits gives {bound} with confidence {confidence}", *lines)
-
-
-def _counts(finding: Finding) -> tuple[str, ...]:
-    e = finding.evidence
-    if isinstance(e, Binned):
-        return ()
-    return (
-        f"{e.hits_p:,} of {e.runs_p:,} runs on the {finding.witness.p_side} dataset, "
-        f"{e.hits_q:,} of {e.runs_q:,} on the {finding.witness.q_side}",
-    )
 
 
 def bracket_lines(result: Audited) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpaudit.results.fingerprint import fingerprint
-from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import representation_lines
@@ -159,7 +158,8 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
         found.append(Reported(rule, _line(entry), number, mine, _acceptance(entry, reviewed)))
     if result.representation_refuted:
         mine = fingerprint(result, representation=True)
-        found.append(Reported(REPRESENTATION, _representation(result), number, mine, _in_force(reviewed, mine)))
+        said = f"{clean(result.name)}: {representation_lines(result)[0]}"
+        found.append(Reported(REPRESENTATION, said, number, mine, _in_force(reviewed, mine)))
     if result.power_reached is False:
         found.append(Reported(POWERLESS, _line(entry), number))
     if entry.error or (entry.exit_code and result.power_reached is not False):
@@ -175,10 +175,6 @@ def _line(entry: SuiteEntry) -> str:
 def flat(line: str) -> str:
     """A line without the spaces that make columns."""
     return " ".join(line.split())
-
-
-def _representation(result: AuditResult) -> str:
-    return f"{clean(result.name)}: {representation_lines(result)[0]}"
 
 
 def _acceptance(entry: SuiteEntry, reviewed: Sequence[Reviewed]) -> Reviewed | None:

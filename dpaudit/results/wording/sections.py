@@ -248,7 +248,10 @@ def _made_with(result: Audited) -> tuple[str, ...]:
     if made.get("platform"):
         lines.append(f"on {clean(made['platform'])}")
     if made.get("started"):
-        lines.append(f"started {clean(made['started'])}, {_spent(made)}")
+        times = (("wall_s", "elapsed"), ("cpu_s", "of CPU"))
+        spent = [f"{made[key]:.1f} s {word}" for key, word in times if key in made]
+        spent += [f"{key} {clean(made[key])}" for key in ("n_jobs", "backend") if made.get(key)]
+        lines.append(f"started {clean(made['started'])}, {', '.join(spent)}")
     if made.get("max_time_s") is not None:
         limit = exact(made["max_time_s"])
         lines.append(f"the number of runs was chosen, before each stage, to fit {limit} s, start and imports included")
@@ -256,12 +259,6 @@ def _made_with(result: Audited) -> tuple[str, ...]:
 
 
 _VERSIONS = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "scipy": "scipy", "joblib": "joblib"}
-
-
-def _spent(made: dict[str, Any]) -> str:
-    spent = [f"{made[key]:.1f} s {word}" for key, word in (("wall_s", "elapsed"), ("cpu_s", "of CPU")) if key in made]
-    workers = [f"{key} {clean(made[key])}" for key in ("n_jobs", "backend") if made.get(key)]
-    return ", ".join([*spent, *workers])
 
 
 def _reproducible(result: Audited) -> tuple[str, ...]:

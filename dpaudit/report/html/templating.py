@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpaudit.results.wording.quoting import clean
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """The page that a template makes of these values."""
     return _environment().get_template(template).render(values)
 
@@ -30,10 +30,9 @@ def _environment() -> Environment:
 
     from dpaudit.report.figures.colours import PRINTED, STYLE
 
-    def plain(value: Any) -> Any:
+    def plain(value: object) -> object:
         """A text without control, bidirectional or invisible characters; markup of our own as it is."""
-        ours = isinstance(value, Markup) or not isinstance(value, str)
-        return value if ours else clean(value, len(value))
+        return clean(value, len(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),

@@ -107,10 +107,10 @@ def run_blocks(
     `goal` is that of the fixed certificate on the runs after the freeze. Raises `UnsoundAudit` where runs are missing.
     """
     with session.stage("bet", runs):
-        return _Audit(spec, session, pair, goal).run(runs, clock)
+        return _Bets(spec, session, pair, goal).run(runs, clock)
 
 
-class _Audit:
+class _Bets:
     """The state between blocks: the learner, the blocks so far and the shards used."""
 
     def __init__(self, spec: ResolvedSpec, session: Session, pair: int, goal: Goal) -> None:

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
-
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.claims import Claim, HalfPlane
 from dpaudit.claims.rounding import ratio
-from dpaudit.events import Event, Partition
+from dpaudit.events import Partition
+from dpaudit.events.search import PartitionProposal, Proposal
 from dpaudit.results.witness import Witness
 
 
-class Proposed(Protocol):
-    """What search found: the sets, the likelier side, and the delta where a single event is certified."""
-
-    @property
-    def event(self) -> Event | Partition: ...
-    @property
-    def p_side(self) -> Literal["first", "second"]: ...
-    @property
-    def family(self) -> str: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def delta(self) -> float: ...
-
-
-def frozen(spec: ResolvedSpec, pair: int, found: Proposed, selector: str) -> Witness:
+def frozen(spec: ResolvedSpec, pair: int, found: Proposal | PartitionProposal, selector: str) -> Witness:
     """The witness of a pair; its `selector` says what proposed it, and of which family it is."""
     tangent = None if isinstance(found.event, Partition) else tangent_at(spec.claim_at(pair), found.delta)
     return Witness(pair, found.event, found.p_side, f"{selector}: {found.family}", round(found.score, 6), tangent)

@@ -41,7 +41,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ClaimLine:
     """p = ratio * q + offset for `low` <= q <= `high`, with p <= 1; `n` runs on side P and `m` on side Q."""
 
     ratio: float

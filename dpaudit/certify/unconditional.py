@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certify.binomial import lower_limit, upper_limit
-from dpaudit.certify.cells import Line
+from dpaudit.certify.cells import ClaimLine
 from dpaudit.certify.certificate import Certificate
 from dpaudit.certify.certifier import EventCertifier
 from dpaudit.certify.evidence import CoinFlip, Evidence, FixedSides
@@ -101,7 +101,7 @@ class _Test:
         if self.x / self.n <= ratio * self.y / self.m + self.delta:
             return 1.0
         low, high = self.interval
-        line = Line(ratio, self.delta, low, min(high, (1.0 - self.delta) / ratio), self.n, self.m)
+        line = ClaimLine(ratio, self.delta, low, min(high, (1.0 - self.delta) / ratio), self.n, self.m)
         if self.region is None:
             most = float(upper_tails(self.x, self.n, line.p(np.array([line.high])))[0])
         else:
@@ -110,7 +110,7 @@ class _Test:
             most = float(np.max(found * cells.factor))
         return min(1.0, self.gamma + most * (1.0 + rounding(self.n) + rounding(self.m)))
 
-    def _staircase(self, line: Line, region: Region) -> Staircase:
+    def _staircase(self, line: ClaimLine, region: Region) -> Staircase:
         """A as blocks of x, each with the largest y it has anywhere: the y of its last x."""
         first = max(0, math.floor(window(self.n, float(line.p(line.low)), self.reach)[0]))
         last = min(self.n, math.ceil(window(self.n, float(line.p(line.high)), self.reach)[1]))

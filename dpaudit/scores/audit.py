@@ -26,7 +26,7 @@ BAND_POINTS = 200  # corners of the band that a result keeps
 class Method:
     """A method: what computes it, the designs it is valid for, and whether it needs the scores themselves."""
 
-    compute: Callable[[ScoresQuestion], Any]
+    compute: Callable[[ScoresQuestion, str], Estimate | list[Estimate]]
     designs: tuple[str, ...] = DESIGNS
     scores: bool = False
 
@@ -39,12 +39,12 @@ METHODS: dict[str, Method] = {
     "gaussian": Method(uncertified.gaussian_dp),
     "one-run-gaussian": Method(uncertified.one_run_gaussian, (ONE,)),
     "jeffreys": Method(uncertified.jeffreys),
-    "joint-beta": Method(uncertified.joint_beta),
-    "joint-dirichlet": Method(uncertified.joint_dirichlet),
-    **{name: Method(uncertified.ratio(name)) for name in ratios.NAMES},
+    "joint-beta": Method(uncertified.joint),
+    "joint-dirichlet": Method(uncertified.joint),
+    **{name: Method(uncertified.ratio) for name in ratios.NAMES},
     "raw-counts": Method(uncertified.raw_counts, scores=True),
     "auroc": Method(uncertified.auroc, scores=True),
-    "tpr-at-fpr": Method(lambda q: [uncertified.tpr_at_fpr(each)(q) for each in q.fpr], scores=True),
+    "tpr-at-fpr": Method(uncertified.tpr_at_fpr, scores=True),
     "max-accuracy": Method(uncertified.max_accuracy, (MANY,), scores=True),
 }
 
@@ -139,7 +139,7 @@ def audit_scores(
     names = _names(methods, question, delta is not None)
     estimates: list[Estimate] = []
     for name in names:
-        made = METHODS[name].compute(question)
+        made = METHODS[name].compute(question, name)
         estimates += made if isinstance(made, list) else [made]
     return _result(question, tuple(estimates))
 

@@ -17,38 +17,36 @@ from dpaudit.scores.result import CERTIFIED, Estimate
 LEVELS = 3  # of the numbers of guesses that the recursion, which is slow, looks at
 
 
-def exact(question: ScoresQuestion) -> Estimate:
+def exact(question: ScoresQuestion, name: str) -> Estimate:
     """The exact unconditional test of the frozen rule; several splits by the median at half the error probability."""
 
     def one(judged: Judged, alpha: float) -> tuple[float, float]:
         return many_run.exact(judged.counts, _offset(question, judged), alpha, question.claim, judged.event)
 
-    return _by_splits("exact", question, one)
+    return _by_splits(name, question, one)
 
 
-def clopper_pearson(question: ScoresQuestion) -> Estimate:
+def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
     """Two Clopper-Pearson limits, each at half the error probability; with `Every`, at all ranks at once."""
     claim, delta = question.claim, question.delta
     if isinstance(question.choice, Every):
         inside, outside = question.inside, question.outside
         lower = many_run.every_threshold(inside, outside, delta, question.alpha)
         p = None if claim is None else many_run.every_p_value(inside, outside, claim)
-        return question.estimate(
-            "clopper-pearson", CERTIFIED, many_run.WITHIN, lower=lower, p_value=p, thresholds="all ranks"
-        )
+        return question.estimate(name, CERTIFIED, many_run.WITHIN, lower=lower, p_value=p, thresholds="all ranks")
 
     def one(judged: Judged, alpha: float) -> tuple[float, float]:
         lower = many_run.clopper_pearson(judged.counts, _offset(question, judged), alpha)
         return lower, 1.0 if claim is None else many_run.clopper_pearson_p_value(judged.counts, claim)
 
-    made = _by_splits("clopper-pearson", question, one, _limits_own)
+    made = _by_splits(name, question, one, _limits_own)
     if question.several or not question.wants_upper:
         return made
     judged = question.judged[0]
     return replace(made, upper=many_run.clopper_pearson_upper(judged.counts, made.delta or 0.0, question.alpha))
 
 
-def one_run_pure(question: ScoresQuestion) -> Estimate:
+def one_run_pure(question: ScoresQuestion, name: str) -> Estimate:
     """Steinke, Nasr & Jagielski's bound from one run, with the correction for delta of `one_run`."""
     claim, delta = question.claim, question.delta
     tried, alpha = question.guessed, question.alpha
@@ -66,11 +64,11 @@ def one_run_pure(question: ScoresQuestion) -> Estimate:
     shown = max(tried, key=lambda each: one_run.epsilon_lower(each, delta, alpha / len(tried)))
     detail = {"right": shown.right, "guesses": shown.made, "canaries": shown.canaries, "tried": len(tried)}
     return question.estimate(
-        "one-run", CERTIFIED, one_run.WITHIN, lower=lower, p_value=None if claim is None else p, **detail
+        name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=None if claim is None else p, **detail
     )
 
 
-def one_run_curve(question: ScoresQuestion) -> Estimate:
+def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
     """Mahloujifar, Melis & Chaudhuri's recursion against the claim's own curve, or (epsilon, delta) without a claim."""
     claim, delta = question.claim, question.delta
     tried = f_guesses(question)
@@ -91,7 +89,7 @@ def one_run_curve(question: ScoresQuestion) -> Estimate:
 
             own = max(one_run_f.largest_refuted(each, member, alpha) for each in tried)
             detail[f"{claim.parameter}_lower"] = own
-    return question.estimate("one-run-f", CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
+    return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
 
 
 def f_guesses(question: ScoresQuestion) -> tuple[Guesses, ...]:

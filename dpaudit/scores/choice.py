@@ -112,7 +112,7 @@ def parts(in_scores: Any, out_scores: Any, fraction: float, rng: Any) -> tuple[A
 
 
 def choose(
-    chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float, alpha: float, claim: Any
+    chosen_in: Any, chosen_out: Any, sizes: tuple[int, int], delta: float, alpha: float, claim: Claim | None
 ) -> ThresholdRule:
     """The rule with the best bound that `sizes` (members, others) to judge would give at the rates seen here.
 
@@ -131,6 +131,7 @@ def choose(
     # both parts are uncertain: sizes as for a difference of the two, which is wary of luck in a small part
     n_in, n_out = (own * seen / (own + seen) for own, seen in zip(sizes, (curve.members, curve.others), strict=True))
     best: tuple[float, ThresholdRule] | None = None
+    bent = claim if curved(claim) else None
     for high in (True, False):
         for event in ("in", "out"):
             likely, rare = (tpr, fpr) if event == "in" else (1.0 - fpr, 1.0 - tpr)
@@ -139,14 +140,16 @@ def choose(
                 likely, rare = 1.0 - likely, 1.0 - rare
             p = betaincinv(likely * n_p, (1.0 - likely) * n_p + 1.0, alpha / 2.0)
             q = betaincinv(rare * n_q + 1.0, (1.0 - rare) * n_q, 1.0 - alpha / 2.0)
-            worth = _worth(p, q, delta, claim)
-            if curved(claim):  # an event and its complement are the same point; only one has a tangent steeper than 1
+            worth = _worth(p, q, delta, bent)
+            if (
+                curve is not None
+            ):  # an event and its complement are the same point; only one has a tangent steeper than 1
                 worth = np.where(likely + rare <= 1.0, worth, -np.inf)
             at = int(np.argmax(worth))
             if best is None or worth[at] > best[0]:
                 # the tangent where the certificate will end: at the plain rates it may leave no epsilon to certify
                 there = (q[at], p[at]) if p[at] > q[at] else (rare[at], likely[at])
-                offset = delta if not curved(claim) else float(claim.delta_through(float(there[0]), float(there[1])))
+                offset = delta if bent is None else float(bent.delta_through(float(there[0]), float(there[1])))
                 best = float(worth[at]), ThresholdRule(float(curve.thresholds[places][at]), high, event, offset)
     assert best is not None
     return best[1]
@@ -157,11 +160,11 @@ def curved(claim: Claim | None) -> bool:
     return claim is not None and not claim.linear
 
 
-def _worth(p: Any, q: Any, delta: float, claim: Any) -> Any:
+def _worth(p: Any, q: Any, delta: float, bent: Claim | None) -> Any:
     import numpy as np
 
-    if curved(claim):
-        return np.nan_to_num(np.asarray(claim.least_parameter(q, p)), nan=-np.inf)
+    if bent is not None:
+        return np.nan_to_num(np.asarray(bent.least_parameter(q, p)), nan=-np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(p > delta, np.log(np.maximum(p - delta, 0.0)) - np.log(q), -np.inf)
 

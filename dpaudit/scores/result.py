@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict_json import by_fields
 from dpaudit.scores.counts import AttackCounts
 
 SCHEMA = "dpaudit.scores/1"
@@ -59,7 +59,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, object]:
         """The estimate as plain values; infinity is the string "inf"."""
-        return dict(stored(self))
+        return by_fields(self)
 
     def __str__(self) -> str:
         said = []
@@ -138,24 +138,14 @@ class ScoresResult:
 
     def to_dict(self) -> dict[str, object]:
         """The result as plain values, as JSON holds it."""
-        return {
+        head = {
             "schema": SCHEMA,
             "claim": None if self.claim is None else self.claim.to_dict(),
             "refuted": self.refuted,
             "decided_by": None if self.deciding is None else self.deciding.method,
-            "design": self.design,
-            "assumption": self.assumption,
-            "scores": {"in": self.sizes[0], "out": self.sizes[1]},
-            "choice": self.choice,
-            "rule": stored(self.rule),
-            "counts": stored(self.counts),
-            "confidence": self.confidence,
-            "interval": self.interval,
-            "seed": self.seed,
-            "estimates": stored(self.estimates),
-            "roc": stored(self.roc),
-            "band": stored(self.band),
         }
+        held = {**by_fields(self), "sizes": {"in": self.sizes[0], "out": self.sizes[1]}}
+        return head | {"scores" if key == "sizes" else key: each for key, each in held.items() if key != "claim"}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON."""

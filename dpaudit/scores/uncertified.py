@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dpaudit.claims import GaussianDP
@@ -17,43 +18,41 @@ from dpaudit.scores.question import ScoresQuestion
 from dpaudit.scores.region import epsilon_of
 from dpaudit.scores.result import APPROXIMATE, BAYESIAN, CERTIFIED, MODEL, POINT, Estimate
 
+PRIORS = {
+    "joint-beta": "independent Jeffreys priors for the two error rates",
+    "joint-dirichlet": "one Dirichlet(1/2, 1/2, 1/2, 1/2) prior for the four cells",
+}
 SAMPLES = "the scores of each side are independent draws from one law"
 
 
-def jeffreys(question: ScoresQuestion) -> Estimate:
+def jeffreys(question: ScoresQuestion, name: str) -> Estimate:
     """Equal-tailed Jeffreys intervals of the two error rates, carried through the region."""
     counts, delta = question.judged[0].counts, question.delta
     low, high = posterior.jeffreys(counts, delta, 2.0 * question.alpha)
-    return _interval(question, "jeffreys", BAYESIAN, f"a Jeffreys prior for each error rate; {SAMPLES}", low, high)
+    return _interval(question, name, BAYESIAN, f"a Jeffreys prior for each error rate; {SAMPLES}", low, high)
 
 
-def joint_beta(question: ScoresQuestion) -> Estimate:
-    """Quantiles of the posterior of epsilon, two independent Betas."""
-    return _joint(question, "joint-beta", "independent Jeffreys priors for the two error rates")
+def joint(question: ScoresQuestion, name: str) -> Estimate:
+    """Quantiles of the posterior of epsilon; two independent Betas and four cells of a Dirichlet give the same."""
+    law = Posterior(question.judged[0].counts)
+    low = law.quantile(question.alpha, question.delta) if question.wants_lower else 0.0
+    high = law.quantile(1.0 - question.alpha, question.delta) if question.wants_upper else math.inf
+    return _interval(question, name, BAYESIAN, f"{PRIORS[name]}; {SAMPLES}", low, high)
 
 
-def joint_dirichlet(question: ScoresQuestion) -> Estimate:
-    """Quantiles of the posterior of epsilon, four cells with one Dirichlet: the same numbers as joint-beta."""
-    return _joint(question, "joint-dirichlet", "one Dirichlet(1/2, 1/2, 1/2, 1/2) prior for the four cells")
-
-
-def ratio(name: str) -> Callable[[ScoresQuestion], Estimate]:
+def ratio(question: ScoresQuestion, name: str) -> Estimate:
     """One of the approximate intervals for a ratio of two rates."""
+    from scipy.special import ndtri
 
-    def method(question: ScoresQuestion) -> Estimate:
-        from scipy.special import ndtri
-
-        if question.delta != 0.0:
-            raise InvalidSpec(f"method {name!r} is for delta = 0, got {question.delta:g}; leave it out")
-        c, z = question.judged[0].counts, float(ndtri(question.alpha))
-        low = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, z)
-        high = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, -z)
-        return _interval(question, name, APPROXIMATE, f"large counts; {many_run.WITHIN}", low, high)
-
-    return method
+    if question.delta != 0.0:
+        raise InvalidSpec(f"method {name!r} is for delta = 0, got {question.delta:g}; leave it out")
+    c, z = question.judged[0].counts, float(ndtri(question.alpha))
+    low = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, z)
+    high = ratios.epsilon_limit(name, c.tp, c.members, c.fp, c.others, -z)
+    return _interval(question, name, APPROXIMATE, f"large counts; {many_run.WITHIN}", low, high)
 
 
-def gaussian_dp(question: ScoresQuestion) -> Estimate:
+def gaussian_dp(question: ScoresQuestion, name: str) -> Estimate:
     """The epsilon of the Gaussian curve that the error rates refute; certified for mu, a model for epsilon."""
     every = isinstance(question.choice, Every) and question.given_counts is None
     if every:
@@ -63,10 +62,10 @@ def gaussian_dp(question: ScoresQuestion) -> Estimate:
         pairs = [many_run.rectangle(question.judged[0].counts, question.alpha)]
     mu = max(gaussian.mu_of(*each) for each in pairs)
     c = question.judged[0].counts
-    return _gaussian(question, "gaussian", many_run.WITHIN, mu, gaussian.mu_of(c.fpr, c.fn / c.members))
+    return _gaussian(question, name, many_run.WITHIN, mu, gaussian.mu_of(c.fpr, c.fn / c.members))
 
 
-def one_run_gaussian(question: ScoresQuestion) -> Estimate:
+def one_run_gaussian(question: ScoresQuestion, name: str) -> Estimate:
     """The one-run recursion against the Gaussian family, read as an epsilon at delta."""
 
     def family(mu: float) -> Callable[[float], float]:
@@ -74,7 +73,7 @@ def one_run_gaussian(question: ScoresQuestion) -> Estimate:
 
     tried = f_guesses(question)
     mu = max(one_run_f.largest_refuted(each, family, question.alpha / len(tried)) for each in tried)
-    return _gaussian(question, "one-run-gaussian", one_run.WITHIN, mu, None)
+    return _gaussian(question, name, one_run.WITHIN, mu, None)
 
 
 def _gaussian(question: ScoresQuestion, method: str, within: str, mu: float, plain: float | None) -> Estimate:
@@ -93,34 +92,31 @@ def _gaussian(question: ScoresQuestion, method: str, within: str, mu: float, pla
     )
 
 
-def raw_counts(question: ScoresQuestion) -> Estimate:
+def raw_counts(question: ScoresQuestion, name: str) -> Estimate:
     """The largest plain log ratio over the thresholds with enough counts."""
 
     def measure(inside: Any, outside: Any) -> float:
         return roc.raw_epsilon(inside, outside, question.delta, question.min_count)
 
-    made = _measured(question, "raw-counts", "epsilon", measure, {"min_count": question.min_count})
+    made = _measured(question, name, "epsilon", measure, {"min_count": question.min_count})
     return replace(made, delta=question.delta)
 
 
-def auroc(question: ScoresQuestion) -> Estimate:
+def auroc(question: ScoresQuestion, name: str) -> Estimate:
     """The area under the ROC curve; with the hull's in the detail."""
     hull = roc.hull_area(question.inside, question.outside)
-    return _measured(question, "auroc", "auroc", roc.auroc, {"hull": hull})
+    return _measured(question, name, "auroc", roc.auroc, {"hull": hull})
 
 
-def tpr_at_fpr(fpr: float) -> Callable[[ScoresQuestion], Estimate]:
-    """The true positive rate at one false positive rate."""
-
-    def method(question: ScoresQuestion) -> Estimate:
-        return _measured(
-            question, "tpr-at-fpr", f"tpr at fpr {fpr:g}", lambda a, b: roc.tpr_at(a, b, fpr), {"fpr": fpr}
-        )
-
-    return method
+def tpr_at_fpr(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """The true positive rate at each false positive rate."""
+    return [
+        _measured(question, name, f"tpr at fpr {fpr:g}", partial(roc.tpr_at, fpr=fpr), {"fpr": fpr})
+        for fpr in question.fpr
+    ]
 
 
-def max_accuracy(question: ScoresQuestion) -> Estimate:
+def max_accuracy(question: ScoresQuestion, name: str) -> Estimate:
     """The best accuracy of a threshold, with an upper limit that holds for all thresholds at once."""
     inside, outside, share = question.inside, question.outside, question.prevalence
     value = roc.best_accuracy(inside, outside, share)
@@ -128,7 +124,7 @@ def max_accuracy(question: ScoresQuestion) -> Estimate:
     right_in, right_out = many_run.right_limits(inside, outside, question.alpha)
     upper = float((weight * right_in + (1.0 - weight) * right_out).max())
     return Estimate(
-        method="max-accuracy",
+        method=name,
         label=CERTIFIED,
         quantity="accuracy",
         assumption=f"every threshold is paid for; {many_run.WITHIN}",
@@ -137,13 +133,6 @@ def max_accuracy(question: ScoresQuestion) -> Estimate:
         confidence=question.confidence,
         detail={"prevalence": weight},
     )
-
-
-def _joint(question: ScoresQuestion, method: str, prior: str) -> Estimate:
-    law = Posterior(question.judged[0].counts)
-    low = law.quantile(question.alpha, question.delta) if question.wants_lower else 0.0
-    high = law.quantile(1.0 - question.alpha, question.delta) if question.wants_upper else math.inf
-    return _interval(question, method, BAYESIAN, f"{prior}; {SAMPLES}", low, high)
 
 
 def _interval(question: ScoresQuestion, method: str, label: str, assumption: str, low: float, high: float) -> Estimate:

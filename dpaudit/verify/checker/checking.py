@@ -16,7 +16,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker.counting import check_class_cost, classes, exits_of
 from dpaudit.verify.checker.formulas import compared, decided, put
 from dpaudit.verify.checker.lockstep import Coupled, check_names
-from dpaudit.verify.checker.outline import Start, all_paths, starts_of
+from dpaudit.verify.checker.paths import Start, all_paths, starts_of
 from dpaudit.verify.checker.potential import check_costs
 from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected

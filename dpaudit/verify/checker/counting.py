@@ -21,8 +21,7 @@ from fractions import Fraction
 
 from dpaudit.verify.checker.formulas import Sign, compared, decided, put
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
-from dpaudit.verify.checker.outline import Exit, Start
-from dpaudit.verify.checker.paths import Path
+from dpaudit.verify.checker.paths import Exit, Path, Start
 from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, Scope, division_facts

@@ -22,8 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dpaudit.verify.checker.formulas import compared, put
-from dpaudit.verify.checker.outline import Exit, Start, all_paths
-from dpaudit.verify.checker.paths import Drawn, Path
+from dpaudit.verify.checker.paths import Drawn, Exit, Path, Start, all_paths
 from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import MOVED, USED, USED_NEXT, Scope, division_facts, moves, used_facts

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from dpaudit.verify.checker.formulas import compared
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
-from dpaudit.verify.checker.outline import Exit
-from dpaudit.verify.checker.paths import Path
+from dpaudit.verify.checker.paths import Exit, Path
 from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected
 from dpaudit.verify.checker.scope import USED, USED_NEXT

@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit.verify.checker.counting import classes
 from dpaudit.verify.checker.formulas import Sign, compared, decided, put
-from dpaudit.verify.checker.outline import all_paths, starts_of
+from dpaudit.verify.checker.paths import all_paths, starts_of
 from dpaudit.verify.checker.potential import Sizes
 from dpaudit.verify.checker.ratios import Ratio, Unknown
 from dpaudit.verify.checker.rejection import ProofRejected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import click
 
@@ -101,6 +100,10 @@ def command(
         "--ledger": ledger,
         "--accepted": accepted,
     }
+    again = ["dpaudit", "run", *paths]  # the command that goes on with this run
+    again += [str(part) for option, value in given.items() if value is not None for part in (option, value)]
+    again += [part for tag in tags for part in ("--tag", tag)]
+    again += [*["--no-progress"] * no_progress, *["--quiet"] * quiet, "--resume"]
     baseline = accepted if accepted is not None else wished.settings.accepted
     suite = Suite(
         posed,
@@ -111,7 +114,7 @@ def command(
         runs_given=overridden,
         controls=controls,
         caller=caller,
-        again=_again(paths, given, tags, quiet=quiet, no_progress=no_progress),
+        again=shlex.join(again),
         accepted=read_baseline(DEFAULT if baseline is None else baseline, missing_ok=baseline is None),
         formats=USUAL if formats is None else tuple(each.name for each in report_formats(formats)),
         folder=None if folder is None else report_folder(folder),
@@ -125,15 +128,3 @@ def command(
         finished = suite.run(silent=no_progress or quiet)
     suite.tell(finished, quiet=quiet)
     return finished.exit_code
-
-
-def _again(
-    paths: tuple[str, ...], given: dict[str, Any], tags: tuple[str, ...], *, quiet: bool, no_progress: bool
-) -> str:
-    """The command that goes on with this run."""
-    parts = ["dpaudit", "run", *paths]
-    for option, value in given.items():
-        parts += [] if value is None else [option, str(value)]
-    for tag in tags:
-        parts += ["--tag", tag]
-    return shlex.join([*parts, *["--no-progress"] * no_progress, *["--quiet"] * quiet, "--resume"])

@@ -1,7 +1,7 @@
 """The keys of a spec, strictly: what is unknown or of the wrong kind is refused with its place and a cure.
 
-Contract: this module is the schema `dpaudit.audit/1`, and the only one that knows msgspec. A key may be added;
-none is renamed and none changes its meaning.
+Contract: this module is the schema `dpaudit.audit/1`. A key may be
+added; none is renamed and none changes its meaning.
 """
 
 from __future__ import annotations

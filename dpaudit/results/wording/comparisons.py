@@ -26,7 +26,10 @@ def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
     if len(lines) > 4:
         lines.append("")
     if comparison.compared:
-        lines += [RULE, *_held(comparison), MISSED]
+        bounds, chance = counted(comparison.held, "bound"), p_text(comparison.false_alarm)
+        held = f"{bounds} {'was' if comparison.held == 1 else 'were'} held against the old: one of them rises by chance"
+        held += f" with probability {chance} at most, if no new event loses more."
+        lines += [RULE, *([held] if comparison.held else []), MISSED]
     else:
         lines.append("No audit with a verdict is in both: there was nothing to compare.")
     return tuple(lines)
@@ -46,14 +49,6 @@ def change_line(change: Change) -> str:
     mark = "REGRESSION" if change.regression else change.kind.value
     parts = [*_told(change), *_notes(change)]
     return f"{mark:<18}  {clean(change.name)}: {'; '.join(parts)}"
-
-
-def _held(comparison: Comparison) -> list[str]:
-    if not comparison.held:
-        return []
-    bounds = f"{counted(comparison.held, 'bound')} {'was' if comparison.held == 1 else 'were'} held against the old"
-    chance = p_text(comparison.false_alarm)
-    return [f"{bounds}: one of them rises by chance with probability {chance} at most, if no new event loses more."]
 
 
 def _told(change: Change) -> list[str]:

@@ -25,7 +25,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, digest
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import stored
+from dpaudit.results.strict_json import by_fields
 from dpaudit.sampling import BatchFailed, Engine, Session, apart
 
 FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen
@@ -57,7 +57,7 @@ class Tried:
             key: value if isinstance(value, bool | int | float | str) else repr(value)
             for key, value in self.parameters.items()
         }
-        return {**stored(self), "parameters": plain}
+        return {**by_fields(replace(self, parameters={})), "parameters": plain}
 
 
 @dataclass(frozen=True, slots=True)

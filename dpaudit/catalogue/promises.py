@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Parameter
 from dpaudit.claims import PureDP, Relation
+from dpaudit.errors import InvalidSpec
 
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 
@@ -27,6 +29,11 @@ def pure_if_replaced(epsilon: float, **_: Any) -> PureDP:
     return PureDP(epsilon, Relation.REPLACE_ONE)
 
 
+def pure_if_local(epsilon: float, **_: Any) -> PureDP:
+    """epsilon-DP between any two values of one person."""
+    return PureDP(epsilon, Relation.LOCAL)
+
+
 def doubled(data: Any, epsilon: float, **_: Any) -> dict[str, float]:
     """Twice the epsilon, as where the noise is half of what it should be."""
     return {"epsilon": 2.0 * epsilon}
@@ -35,3 +42,15 @@ def doubled(data: Any, epsilon: float, **_: Any) -> dict[str, float]:
 def unbounded(first: Any, second: Any, **_: Any) -> float:
     """The loss where any change of the data makes outputs that could not come from the other dataset."""
     return math.inf if first != second else 0.0
+
+
+def also(check: Callable[[str, object], float], holds: Callable[[float], bool], must: str, why: str = "") -> Any:
+    """A check of a parameter with one condition more, which its value `must` meet."""
+
+    def checked(name: str, value: object) -> float:
+        number = check(name, value)
+        if not holds(number):
+            raise InvalidSpec(f"{name} must {must}, got {value!r}{why}")
+        return number
+
+    return checked

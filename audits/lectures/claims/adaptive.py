@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from audits.lectures.claims import bounds
 from audits.lectures.claims.adaptive_example import EXAMPLE, place
 from audits.lectures.claims.adaptive_information import INFORMATION
 from audits.lectures.claims.adaptive_private import PRIVATE
 from audits.lectures.claims.simulations import Holdout, best_of, holdouts
 from audits.lectures.claims.statement import Figure, Statement, Truth
-from dpaudit.catalogue.adaptive import bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

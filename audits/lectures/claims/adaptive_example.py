@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import trapezoid
 
+from audits.lectures.claims.bounds import generalisation_by_dp
 from audits.lectures.claims.simulations import Example, final_queries
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.catalogue.adaptive.bounds import generalisation_by_dp
 from dpaudit.losses.comparisons import density, panels
 
 if TYPE_CHECKING:

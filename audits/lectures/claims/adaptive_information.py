@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from audits.lectures.claims import bounds
 from audits.lectures.claims.adaptive_example import place
 from audits.lectures.claims.statement import Figure, Statement, Truth, Verdict
-from dpaudit.catalogue.adaptive import bounds
 from dpaudit.losses.discrete import epsilon_of
 from dpaudit.losses.information import independent, max_divergence, max_information, mutual_information
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from audits.lectures.claims import bounds
 from audits.lectures.claims.adaptive_information import (
     BITS,
     bits_with,
@@ -20,7 +21,6 @@ from audits.lectures.claims.adaptive_information import (
 )
 from audits.lectures.claims.simulations import best_of
 from audits.lectures.claims.statement import Figure, Truth
-from dpaudit.catalogue.adaptive import bounds
 from dpaudit.losses.information import max_divergence, max_information
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from dpaudit.catalogue.attacks.membership import homer_advantage, member_score, 
 from dpaudit.catalogue.attacks.reconstruction import Decoder, least_squares, linear_program, release
 from dpaudit.catalogue.releases.models import slope
 from dpaudit.catalogue.releases.subsets import most_queries_of_one
-from dpaudit.catalogue.releases.vectors import noise_of, widest_shift
+from dpaudit.catalogue.releases.vectors import noise_of
+from dpaudit.losses.normal import gaussian_mu
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ def check_membership() -> Truth:
 
 
 def draw_membership(axes: Axes) -> None:
-    shifts = [widest_shift(epsilon, DELTA) for epsilon in EPSILONS]
+    shifts = [gaussian_mu(epsilon, DELTA) for epsilon in EPSILONS]
     best = [math.erf(mu / 2.0 / math.sqrt(2.0)) for mu in shifts]
     axes.plot(EPSILONS, [allowed(epsilon, DELTA) for epsilon in EPSILONS], "k--", label="allowed")
     axes.plot(EPSILONS, best, color="#a3262a", label="best test, worst two worlds")

@@ -11,37 +11,21 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY, approximate
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure, unbounded
+from dpaudit.catalogue.promises import EPSILON, also, pure, unbounded
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
 Width = Callable[..., float]  # sigma from the parameters of an entry
 BALLE_WANG = "Balle & Wang 2018, Improving the Gaussian mechanism for differential privacy"
 
 
-def _at_most_one(name: str, value: object) -> float:
-    """Where the rule of the notes is true (it is stated for epsilon < 1, and fails from about 6.8 on)."""
-    from dpaudit.errors import InvalidSpec
-
-    number = validate.positive(name, value)
-    if number > 1.0:
-        raise InvalidSpec(f"{name} must be at most 1, got {value!r}; the rule is not stated for a larger one")
-    return number
-
-
-SMALL_EPSILON = Parameter("epsilon", 0.5, "nats", "the claim; the rule is stated for epsilon < 1", _at_most_one)
+# where the rule of the notes is true: it is stated for epsilon < 1, and fails from about 6.8 on
+_STATED = also(validate.positive, lambda x: x <= 1.0, "be at most 1", "; the rule is not stated for a larger one")
+SMALL_EPSILON = Parameter("epsilon", 0.5, "nats", "the claim; the rule is stated for epsilon < 1", _STATED)
 DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim", validate.open_probability)
 
 
-def _below_a_half(name: str, value: object) -> float:
-    from dpaudit.errors import InvalidSpec
-
-    number = validate.open_probability(name, value)
-    if number >= 0.5:
-        raise InvalidSpec(f"{name} must lie below 0.5, got {value!r}")
-    return number
-
-
-SMALL_DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim, below 1/2", _below_a_half)
+_BELOW_A_HALF = also(validate.open_probability, lambda x: x < 0.5, "lie below 0.5")
+SMALL_DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim, below 1/2", _BELOW_A_HALF)
 
 
 def normal_runs(data: float, runs: int, rng: Rng, *, width: Width, **parameters: float) -> Reals:

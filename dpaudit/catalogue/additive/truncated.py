@@ -12,9 +12,8 @@ from dpaudit.arrays import Integers
 from dpaudit.catalogue.additive.shared import ROOM
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import pure
+from dpaudit.catalogue.promises import also, pure
 from dpaudit.claims import PureDP
-from dpaudit.errors import InvalidSpec
 from dpaudit.losses.counting import geosample_law, geosample_steps
 from dpaudit.losses.discrete import largest_log_ratio
 
@@ -22,14 +21,9 @@ BV = "Balcer & Vadhan 2018, Differential privacy on finite computers, algorithm 
 BICHSEL = "Bichsel, Steffen, Bogunovic & Vechev 2021, DP-Sniper (its programs, which take the natural logarithm)"
 
 
-def _below_two(name: str, value: object) -> float:
-    number = validate.positive(name, value)
-    if number >= 2.0:
-        raise InvalidSpec(f"{name} must be below 2, got {value!r}")
-    return number
-
-
-EPSILON = Parameter("epsilon", 0.04, "nats", "what k is made from", _below_two)
+EPSILON = Parameter(
+    "epsilon", 0.04, "nats", "what k is made from", also(validate.positive, lambda x: x < 2.0, "be below 2")
+)
 PEOPLE = Parameter("n", 5, "people", "counts run from 0 to this", partial(validate.whole, least=1))
 
 

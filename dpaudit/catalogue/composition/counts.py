@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.shared import approximate
 from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import pure
+from dpaudit.catalogue.promises import also, pure
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
 
@@ -116,12 +117,10 @@ def _advanced(*, logarithm: bool) -> Code:
     return _scaled(scales, partial(_advanced_loss, logarithm=logarithm))
 
 
-def _moderate(name: str, value: object, *, most: float) -> float:
+def _moderate(most: float) -> Any:
     """Where the rule of the notes is true, by the optimal composition (delta 0.1 breaks from epsilon 5.13 on)."""
-    number = validate.positive(name, value)
-    if number > most:
-        raise InvalidSpec(f"{name} must be at most {most:g}, got {value!r}; beyond it the rule of the notes may fail")
-    return number
+    why = "; beyond it the rule of the notes may fail"
+    return also(validate.positive, lambda number: number <= most, f"be at most {most:g}", why)
 
 
 advanced_counts = Entry(
@@ -136,8 +135,8 @@ advanced_counts = Entry(
     neighbours=NEIGHBOURS,
     code=_advanced(logarithm=True),
     parameters=(
-        Parameter("epsilon", 1.0, "nats", "the claim; the rule is true of moderate ones", partial(_moderate, most=5.0)),
-        Parameter("delta", 0.01, "probability", "the additive part of the claim", partial(_moderate, most=0.1)),
+        Parameter("epsilon", 1.0, "nats", "the claim; the rule is true of moderate ones", _moderate(5.0)),
+        Parameter("delta", 0.01, "probability", "the additive part of the claim", _moderate(0.1)),
     ),
     promise=approximate,
     default_pair=([10] * 8, [9] * 8),

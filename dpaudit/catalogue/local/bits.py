@@ -11,7 +11,7 @@ from dpaudit import validate
 from dpaudit.arrays import Bits
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import unbounded
+from dpaudit.catalogue.promises import EPSILON, pure_if_local, unbounded
 from dpaudit.claims import PureDP, Relation
 from dpaudit.losses.discrete import largest_log_ratio
 
@@ -136,10 +136,6 @@ randomised_response = Entry(
 # --- a number in [-1, 1], told as one bit -------------------------------------------------------------------------
 
 
-def _pure(epsilon: float, **_: object) -> PureDP:
-    return PureDP(epsilon, Relation.LOCAL)
-
-
 def _slope(epsilon: float) -> float:
     return math.tanh(epsilon / 2.0)  # (e^epsilon - 1) / (e^epsilon + 1)
 
@@ -178,8 +174,8 @@ one_bit_mean = Entry(
     formula="1 with probability (1 + t x) / 2, t = (e^epsilon - 1) / (e^epsilon + 1), x the number clipped to [-1, 1]",
     neighbours="any two numbers",
     code=_bit(_chance),
-    parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
-    promise=_pure,
+    parameters=(EPSILON,),
+    promise=pure_if_local,
     default_pair=(0.8, -1.0),
 ).with_twins(
     Twin(

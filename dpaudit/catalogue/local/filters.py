@@ -175,12 +175,8 @@ def _rappor_loss(first: int, second: int, f: float, bits: int, hashes: int, q: f
     return max(0.0, *worst)
 
 
-def _memo_lost(data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int) -> Report:
-    told: list[int] = []
-    for _ in range(reports):
-        fresh = [_permanent(bit, rng, f) for bit in filter_of(data, bits, hashes)]
-        told += [int(rng.random() < (q if bit else p)) for bit in fresh]
-    return tuple(told)
+def _memo_lost(data: int, rng: Rng, reports: int, **given: Any) -> Report:
+    return tuple(bit for _ in range(reports) for bit in _rappor(data, rng, reports=1, **given))
 
 
 def _one_report(f: float, q: float, p: float) -> tuple[float, float]:

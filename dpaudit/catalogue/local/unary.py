@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Bits, Reals
+from dpaudit.arrays import Bits, Bools, Reals
 from dpaudit.catalogue.entry import Code, Entry, Program, Source, Twin
-from dpaudit.catalogue.local.values import ROOM, VALUES, pure
+from dpaudit.catalogue.local.values import ROOM, VALUES
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, doubled
+from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_local
 from dpaudit.losses.discrete import largest_log_ratio
 from dpaudit.losses.encoding import independent, one_hot, patterns
 
@@ -137,32 +137,28 @@ def _empty_corrected_loss(first: int, second: int, epsilon: float, k: int) -> fl
     return largest_log_ratio(law(first), law(second))
 
 
-def _until_valid(data: int, rng: Rng, epsilon: float, k: int) -> Report:
-    while True:
-        report = _symmetric_unary(data, rng, epsilon, k)
-        if sum(report) == 1:
-            return report
+def _until(valid: Callable[[Bits], Bools], chances: Callable[[float], Chances], program: Program) -> Code:
+    """A report that is drawn again until it is valid; `valid` holds run by run."""
 
+    def run(data: int, rng: Rng, **given: Any) -> Report:
+        while True:
+            report: Report = program(data, rng, **given)
+            if valid(np.array([report], np.int8))[0]:
+                return report
 
-def _redrawn(draw: Callable[[int], Bits], valid: Callable[[Bits], npt.NDArray[np.bool_]], runs: int) -> Bits:
-    """Reports, each drawn again until it is valid."""
-    report = draw(runs)
-    again = np.flatnonzero(~valid(report))
-    while len(again):
-        report[again] = draw(len(again))
-        again = again[~valid(report[again])]
-    return report
+    def sampler(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
+        report = _independent_runs(data, runs, rng, k, *chances(epsilon))
+        again = np.flatnonzero(~valid(report))
+        while len(again):
+            report[again] = _independent_runs(data, len(again), rng, k, *chances(epsilon))
+            again = again[~valid(report[again])]
+        return report
 
+    def loss(first: int, second: int, epsilon: float, k: int) -> float:
+        laws = [_law(data, k, *chances(epsilon))[valid(patterns(k))] for data in (first, second)]
+        return largest_log_ratio(*(law / law.sum() for law in laws))
 
-def _until_valid_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
-    draw = partial(_independent_runs, data, rng=rng, k=k, one=_symmetric(epsilon)[0], zero=_symmetric(epsilon)[1])
-    return _redrawn(draw, lambda report: report.sum(axis=1) == 1, runs)
-
-
-def _until_valid_loss(first: int, second: int, epsilon: float, k: int) -> float:
-    valid = patterns(k).sum(axis=1) == 1
-    laws = [_law(data, k, *_symmetric(epsilon))[valid] for data in (first, second)]
-    return largest_log_ratio(*(law / law.sum() for law in laws))
+    return Code(run, sampler, loss)
 
 
 symmetric_unary = Entry(
@@ -174,7 +170,7 @@ symmetric_unary = Entry(
     neighbours="any two values",
     code=_bits(_symmetric, _symmetric_unary),
     parameters=(EPSILON, VALUES),
-    promise=pure,
+    promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -210,7 +206,7 @@ symmetric_unary = Entry(
         title="Unary encoding drawn again until exactly one bit is 1",
         reason="a report is valid with the same probability for every value, and k-ary response remains",
         formula="the report of the unary encoding, drawn again until it is a unary code",
-        code=Code(_until_valid, _until_valid_runs, _until_valid_loss),
+        code=_until(lambda report: report.sum(axis=1) == 1, _symmetric, _symmetric_unary),
         broken=False,
     ),
 )
@@ -224,23 +220,6 @@ def _optimised_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
     return tuple(int(rng.random() < (one if value == data else zero)) for value in range(k))
 
 
-def _empty_redrawn(data: int, rng: Rng, epsilon: float, k: int) -> Report:
-    while True:
-        report = _optimised_unary(data, rng, epsilon, k)
-        if sum(report) > 0:
-            return report
-
-
-def _empty_redrawn_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
-    draw = partial(_independent_runs, data, rng=rng, k=k, one=_optimised(epsilon)[0], zero=_optimised(epsilon)[1])
-    return _redrawn(draw, lambda report: np.any(report, axis=1), runs)
-
-
-def _empty_redrawn_loss(first: int, second: int, epsilon: float, k: int) -> float:
-    laws = [_law(data, k, *_optimised(epsilon))[1:] for data in (first, second)]
-    return largest_log_ratio(*(law / law.sum() for law in laws))
-
-
 optimised_unary = Entry(
     module=ROOM,
     name="optimised_unary",
@@ -250,7 +229,7 @@ optimised_unary = Entry(
     neighbours="any two values",
     code=_bits(_optimised, _optimised_unary),
     parameters=(EPSILON, VALUES),
-    promise=pure,
+    promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -273,7 +252,7 @@ optimised_unary = Entry(
         title="Optimised unary encoding that draws empty reports again",
         reason="a report is empty with the same probability for every value, so all ratios stay",
         formula="the report of the optimised unary encoding, drawn again until it holds a 1",
-        code=Code(_empty_redrawn, _empty_redrawn_runs, _empty_redrawn_loss),
+        code=_until(lambda report: np.any(report, axis=1), _optimised, _optimised_unary),
         broken=False,
     ),
 )

@@ -12,54 +12,43 @@ from dpaudit import validate
 from dpaudit.arrays import Bits, Places
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON
-from dpaudit.claims import PureDP, Relation
+from dpaudit.catalogue.promises import EPSILON, pure_if_local
+from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
 
 ROOM = "dpaudit.catalogue.local"
 VALUES = Parameter("k", 4, "values", "how many values there are: 0, 1, ..., k - 1", partial(validate.whole, least=2))
 
 
-def pure(epsilon: float, **_: object) -> PureDP:
-    """The claim of a local mechanism: epsilon between any two values."""
-    return PureDP(epsilon, Relation.LOCAL)
-
-
 # --- k-ary randomised response ------------------------------------------------------------------------------------
 
 
-def _k_ary(data: int, rng: Rng, epsilon: float, k: int) -> int:
-    if rng.random() < math.exp(epsilon) / (math.exp(epsilon) + k - 1):
-        return data
-    return (data + int(rng.integers(1, k))) % k
+Keep = Callable[[float, int], float]
 
 
 def _k_ary_keep(epsilon: float, k: int) -> float:
     return 1.0 / (1.0 + (k - 1) * math.exp(-epsilon))
 
 
-def _shifted(data: int, runs: int, rng: Rng, k: int, keep: float) -> Places:
-    """The value with probability `keep`, otherwise any other one; one uniform draw makes both choices."""
-    other = np.ceil((rng.random(runs) - keep) * ((k - 1) / (1.0 - keep)))
-    return np.asarray((data + np.clip(other, 0, k - 1).astype(np.intp)) % k)
+def _binary_keep(epsilon: float, k: int) -> float:
+    return _k_ary_keep(epsilon, 2)
 
 
-def _k_ary_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Places:
-    return _shifted(data, runs, rng, k, _k_ary_keep(epsilon, k))
-
-
-def _k_ary_loss(first: int, second: int, epsilon: float, k: int) -> float:
-    return 0.0 if first == second else epsilon
-
-
-def _binary_keep(data: int, rng: Rng, epsilon: float, k: int) -> int:
-    if rng.random() < math.exp(epsilon) / (math.exp(epsilon) + 1):
+def _k_ary(data: int, rng: Rng, epsilon: float, k: int, *, keep: Keep = _k_ary_keep) -> int:
+    if rng.random() < keep(epsilon, k):
         return data
     return (data + int(rng.integers(1, k))) % k
 
 
-def _binary_keep_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Places:
-    return _shifted(data, runs, rng, k, _k_ary_keep(epsilon, 2))
+def _k_ary_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, keep: Keep = _k_ary_keep) -> Places:
+    """The value with probability `keep`, otherwise any other one; one uniform draw makes both choices."""
+    kept = keep(epsilon, k)
+    other = np.ceil((rng.random(runs) - kept) * ((k - 1) / (1.0 - kept)))
+    return np.asarray((data + np.clip(other, 0, k - 1).astype(np.intp)) % k)
+
+
+def _k_ary_loss(first: int, second: int, epsilon: float, k: int) -> float:
+    return 0.0 if first == second else epsilon
 
 
 def _binary_keep_loss(first: int, second: int, epsilon: float, k: int) -> float:
@@ -115,7 +104,7 @@ k_randomised_response = Entry(
     neighbours="any two values",
     code=Code(_k_ary, _k_ary_runs, _k_ary_loss),
     parameters=(EPSILON, VALUES),
-    promise=pure,
+    promise=pure_if_local,
     default_pair=(0, 3),
 ).with_twins(
     Twin(
@@ -123,7 +112,7 @@ k_randomised_response = Entry(
         title="Randomised response on k values that keeps as on two",
         reason="the truth is told as often as with two values, but each lie is k - 1 times rarer: epsilon + ln(k - 1)",
         formula="the value with probability e^epsilon / (e^epsilon + 1), otherwise any other one, all equally likely",
-        code=Code(_binary_keep, _binary_keep_runs, _binary_keep_loss),
+        code=Code(partial(_k_ary, keep=_binary_keep), partial(_k_ary_runs, keep=_binary_keep), _binary_keep_loss),
     ),
     Twin(
         name="lies_nearby",
@@ -152,7 +141,7 @@ SIX = Parameter("k", 6, "values", "how many values there are: 0, 1, ..., k - 1",
 def _subset_claim(epsilon: float, k: int, size: int) -> PureDP:
     if size >= k:
         raise InvalidSpec(f"size must be less than k = {k}, got {size}")
-    return pure(epsilon)
+    return pure_if_local(epsilon)
 
 
 def _report(members: set[int], k: int) -> tuple[int, ...]:

@@ -7,20 +7,14 @@ from collections.abc import Sequence
 from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import centred
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON, also, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import exact
-from dpaudit.errors import InvalidSpec
 
 Points = Sequence[Sequence[float]]  # (x, y), both cut to [-1, 1]
 
 
-def _at_least_one(name: str, value: object) -> float:
-    if validate.positive(name, value) < 1.0:
-        raise InvalidSpec(f"{name} must be at least 1 for the sensitivity to hold, got {value!r}")
-    return validate.positive(name, value)
-
-
-PENALTY = Parameter("penalty", 1.0, "units of x^2", "the weight of w^2 against the squared errors", _at_least_one)
+_ENOUGH = also(validate.positive, lambda x: x >= 1.0, "be at least 1 for the sensitivity to hold")
+PENALTY = Parameter("penalty", 1.0, "units of x^2", "the weight of w^2 against the squared errors", _ENOUGH)
 
 
 def slope(data: Points, penalty: float) -> float:

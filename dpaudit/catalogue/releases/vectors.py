@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.fixed import exact
 from dpaudit.claims import ApproximateDP, Relation
-from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
+from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu
 
 Rows = Sequence[Sequence[float]]
 
@@ -28,29 +27,13 @@ def _approximate(epsilon: float, delta: float) -> ApproximateDP:
     return ApproximateDP(epsilon, delta, relation=Relation.REPLACE_ONE)
 
 
-@lru_cache(maxsize=256)
-def widest_shift(epsilon: float, delta: float) -> float:
-    """The largest shift, in standard deviations, that normal noise hides at this claim, by bisection.
-
-    >>> round(gaussian_delta(1.0, widest_shift(1.0, 0.01)), 9)
-    0.01
-    """
-    low, high = 0.0, 1.0
-    while gaussian_delta(epsilon, high) <= delta:
-        high *= 2.0
-    for _ in range(80):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if gaussian_delta(epsilon, middle) <= delta else (low, middle)
-    return low
-
-
 def noise_of(people: int, attributes: int, epsilon: float, delta: float) -> float:
     """The standard deviation: one person of `people` moves the average by 2 sqrt(attributes) / people at most.
 
     >>> noise_of(10, 4, 1.0, 0.01) / noise_of(10, 1, 1.0, 0.01)
     2.0
     """
-    return 2.0 * math.sqrt(attributes) / (people * widest_shift(epsilon, delta))
+    return 2.0 * math.sqrt(attributes) / (people * gaussian_mu(epsilon, delta))
 
 
 def _average(data: Rows) -> Reals:

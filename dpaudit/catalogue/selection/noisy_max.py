@@ -11,7 +11,7 @@ from dpaudit import validate
 from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import doubled, pure
+from dpaudit.catalogue.promises import EPSILON, doubled, pure
 from dpaudit.catalogue.selection.draws import between, compared, of_answers, raced
 from dpaudit.losses.comparisons import below, winning
 from dpaudit.losses.selecting import releasing
@@ -128,7 +128,7 @@ report_noisy_max = Entry(
     neighbours="counts that one person raises, or lowers, by at most 1 each: all in the same direction",
     adjacency=("up", "down"),
     code=Code(_report_noisy_max, _INDEX, compared(of_answers(winning, _scale))),
-    parameters=(Parameter("epsilon", 1.0, "nats", "the claim", validate.positive),),
+    parameters=(EPSILON,),
     promise=pure,
     default_pair=([1, 1, 1, 1, 0], [0, 0, 0, 0, 0]),
 ).with_twins(

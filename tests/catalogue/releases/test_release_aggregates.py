@@ -21,9 +21,9 @@ from dpaudit.catalogue.releases import (
     noisy_sum,
 )
 from dpaudit.catalogue.releases.models import sensitivity, slope
-from dpaudit.catalogue.releases.vectors import noise_of, widest_shift
+from dpaudit.catalogue.releases.vectors import noise_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.normal import gaussian_delta
+from dpaudit.losses.normal import gaussian_delta, gaussian_mu
 
 LEVEL = 1e-8
 RNG = np.random.default_rng(0)
@@ -139,7 +139,7 @@ def test_a_refused_largest_value_is_the_last_one() -> None:
 def test_the_noise_hides_exactly_what_it_must(epsilon: float, delta: float) -> None:
     """Against scipy's own root of the exact delta."""
     shift = optimize.brentq(lambda mu: gaussian_delta(epsilon, mu) - delta, 1e-6, 50.0, xtol=1e-13)
-    assert widest_shift(epsilon, delta) == pytest.approx(shift, rel=1e-8)
+    assert gaussian_mu(epsilon, delta) == pytest.approx(shift, rel=1e-8)
     far = [[1.0, 1.0, 1.0]] + [[0.0, 0.0, 0.0]] * 4
     turned = [[-1.0, -1.0, -1.0], *far[1:]]
     found = noisy_mean_vector.true_epsilon(far, turned, {"epsilon": epsilon, "delta": delta})
@@ -162,7 +162,7 @@ def test_the_twin_hides_a_sixth_of_the_squared_shift() -> None:
     first, second = noisy_mean_vector.default_pair
     loss = noisy_mean_vector.noise_of_one_attribute.true_epsilon(first, second)
     assert loss is not None
-    assert gaussian_delta(loss, math.sqrt(6.0) * widest_shift(1.0, 0.01)) == pytest.approx(0.01, abs=1e-9)
+    assert gaussian_delta(loss, math.sqrt(6.0) * gaussian_mu(1.0, 0.01)) == pytest.approx(0.01, abs=1e-9)
 
 
 # --- a slope --------------------------------------------------------------------------------------------------

@@ -11,21 +11,15 @@ from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.steps import Data, coded, last
+from dpaudit.catalogue.promises import also
 from dpaudit.claims import ApproximateDP, Relation
-from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import subsampled_gaussian_epsilon
 
 ROOM = "dpaudit.catalogue.learning"
 NOTES = "CS 208, notes 002"
 
 
-def _rate(name: str, value: object) -> float:
-    rate = validate.positive(name, value)
-    if rate > 1.0:
-        raise InvalidSpec(f"{name} must be at most 1, got {value!r}")
-    return rate
-
-
+_RATE = also(validate.positive, lambda rate: rate <= 1.0, "be at most 1")
 NOISE = Parameter(
     "noise_multiplier", 2.0, "clip norms", "the standard deviation of the noise on the sum", validate.positive
 )
@@ -36,7 +30,7 @@ PARAMETERS = (
     Parameter("clip", 0.1, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive),
     replace(LEARNING_RATE, default=1.0),
     STEPS,
-    Parameter("rate", 0.5, "probability", "of a record to be in the batch of a step", _rate),
+    Parameter("rate", 0.5, "probability", "of a record to be in the batch of a step", _RATE),
     Parameter(
         "batch_size",
         2,

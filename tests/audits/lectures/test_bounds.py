@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import math
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from dpaudit.catalogue.adaptive import bounds
+from audits.lectures.claims import bounds
 from dpaudit.losses.information import (
     independent,
     max_divergence,
@@ -18,6 +19,11 @@ from dpaudit.losses.information import (
 )
 
 GRID = list(itertools.product((50, 400, 2_000), (0.1, 0.2)))
+
+
+def test_the_examples_hold() -> None:
+    run = doctest.testmod(bounds)
+    assert (run.failed, run.attempted > 12) == (0, True)
 
 
 @pytest.mark.parametrize(("n", "tau"), GRID)

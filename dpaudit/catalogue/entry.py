@@ -47,6 +47,11 @@ class Source:
     paper: str
 
 
+def left_out(*_: Any, **__: Any) -> Any:
+    """Stands in the code of a twin for what is its parent's."""
+    raise NotImplementedError
+
+
 class Code(NamedTuple):
     """What a mechanism does.
 
@@ -56,13 +61,14 @@ class Code(NamedTuple):
     (epsilon at its delta, mu, rho), None where it is not known.
     """
 
-    program: Program | None = None
-    sampler: Sampler | None = None
+    program: Program = left_out
+    sampler: Sampler = left_out
     loss: Loss | None = None
 
     def given(self, **parts: Any) -> Code:
         """The same with parts of all three bound, as where a mistake changes them alike."""
-        return Code(*(None if part is None else functools.partial(part, **parts) for part in self))
+        loss = None if self.loss is None else functools.partial(self.loss, **parts)
+        return Code(functools.partial(self.program, **parts), functools.partial(self.sampler, **parts), loss)
 
 
 NOTHING = Code()
@@ -127,13 +133,11 @@ class Entry:
     @property
     def program(self) -> Program:
         """One run."""
-        assert self.code.program is not None
         return self.code.program
 
     @property
     def sampler(self) -> Sampler:
         """Many runs at once."""
-        assert self.code.sampler is not None
         return self.code.sampler
 
     @property
@@ -196,7 +200,7 @@ class Entry:
         return Opened(functools.partial(self.sampler, **self.values()), per_run=False, takes_rng=True)
 
     def describe(self) -> Description:
-        """Names and places: those of the program; the digest is that of all modules of the room."""
+        """Names and places: those of the program; the digest is that of the room and of what all rooms share."""
         program = written(self.program)
         return Description(
             name=self.name,
@@ -211,16 +215,18 @@ class Entry:
 
     def _twin(self, twin: Twin) -> Entry:
         program, sampler, loss = twin.code
-        if loss is None and self.loss is not None and (program is sampler is None or twin.at or twin.on):
+        if loss is None and self.loss is not None and (program is sampler is left_out or twin.at or twin.on):
             loss = self._changed(self.loss, twin, 2)
+        if program is left_out:
+            program = self._changed(self.program, twin, 1)
+        if sampler is left_out:
+            sampler = self._changed(self.sampler, twin, 1)
         return replace(
             self,
             name=f"{self.name}.{twin.name}",
             title=twin.title,
             formula=twin.formula or self.formula,
-            code=Code(
-                program or self._changed(self.program, twin, 1), sampler or self._changed(self.sampler, twin, 1), loss
-            ),
+            code=Code(program, sampler, loss),
             parameters=self.parameters + twin.parameters,
             default_pair=self.default_pair if twin.default_pair is None else twin.default_pair,
             broken=twin.broken,
@@ -276,10 +282,11 @@ def written(call: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _digest(module: str) -> str:
-    """The digest of the sources of a room: a package with all that is in it, or one module."""
+    """The digest of the sources of a room, a package with all that is in it or one module, and of what rooms share."""
     home = Path(str(sys.modules[module].__file__))
     files = sorted(home.parent.rglob("*.py")) if home.stem == "__init__" else [home]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    shared = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in (*files, *shared))).hexdigest()[:16]
 
 
 def _restore(module: str, name: str, bound: dict[str, Any]) -> Entry:

@@ -52,10 +52,6 @@ _DRAWN = people(PEOPLE + 1, ATTRIBUTES, np.random.default_rng(2008))
 _TARGET, _STRANGER, _REST = _DRAWN[:1], _DRAWN[1:2], _DRAWN[2:]
 
 
-def _leans_to_her(averages: Reals) -> Bools:
-    return member_score(_TARGET[0], averages) > 0.5 / PEOPLE
-
-
 membership_in_an_average = Attack(
     name="membership_in_an_average",
     title="Membership in an average of 400 attributes: the inner product test",
@@ -69,7 +65,7 @@ membership_in_an_average = Attack(
     pair=AdjacentPair(
         np.concatenate([_TARGET, _REST]), np.concatenate([_STRANGER, _REST]), name="she is one of the 40, or a stranger"
     ),
-    guess=_leans_to_her,
+    guess=lambda averages: member_score(_TARGET[0], averages) > 0.5 / PEOPLE,
     runs=5_000,
 )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dpaudit.arrays import Bools, Reals
@@ -29,10 +27,6 @@ def bobs_number(outputs: Reals) -> Reals:
     return np.asarray(np.maximum(1.0, outputs[:, 0]) * outputs[:, 1] - WITHOUT_BOB)
 
 
-def _nearer_to_bobs(outputs: Reals) -> Bools:
-    return bobs_number(outputs) > BOB / 2.0
-
-
 differencing = Attack(
     name="differencing",
     title="Differencing: the same two queries with Bob and without him",
@@ -44,7 +38,7 @@ differencing = Attack(
     without=noisy_count_and_average.exact,
     private=noisy_count_and_average,
     pair=AdjacentPair(*noisy_count_and_average.default_pair, name="with Bob and his five cigarettes, or without him"),
-    guess=_nearer_to_bobs,
+    guess=lambda outputs: bobs_number(outputs) > BOB / 2.0,
 )
 
 
@@ -57,10 +51,6 @@ def the_last_grade(averages: Reals) -> Reals:
     return np.asarray(len(noisy_average.default_pair[0]) * averages - OTHER_GRADES)
 
 
-def _nearer_to_ten(averages: Reals) -> Bools:
-    return the_last_grade(averages) > 6.0
-
-
 colluding_students = Attack(
     name="colluding_students",
     title="Collusion: n - 1 students subtract their grades",
@@ -69,7 +59,7 @@ colluding_students = Attack(
     without=noisy_average.exact,
     private=noisy_average,
     pair=AdjacentPair(*noisy_average.default_pair, name="the last student has 10 points, or 2"),
-    guess=_nearer_to_ten,
+    guess=lambda averages: the_last_grade(averages) > 6.0,
 )
 
 
@@ -90,14 +80,6 @@ averaging = Attack(
 )
 
 
-def _refused(answers: Any) -> Bools:
-    return np.ma.getmaskarray(answers)[:, 1]
-
-
-def _far_apart(answers: Reals) -> Bools:
-    return answers[:, 0] - answers[:, 1] > 1.0
-
-
 refusal = Attack(
     name="refusal",
     title="Refusal: a query that is not answered is an answer",
@@ -112,6 +94,6 @@ refusal = Attack(
     without=noisy_maxima.query_auditing,
     private=noisy_maxima,
     pair=AdjacentPair([3, 7, 2, 9], [3, 9, 2, 9], name="only the last has 9, or another one too"),
-    guess=_refused,
-    guess_private=_far_apart,
+    guess=lambda answers: np.ma.getmaskarray(answers)[:, 1],
+    guess_private=lambda answers: answers[:, 0] - answers[:, 1] > 1.0,
 )

@@ -47,14 +47,6 @@ def only(held: Bools, condition: str, ruled_out: Sequence[str] = ()) -> Bools:
 # --- one table ------------------------------------------------------------------------------------------------
 
 
-def _her_row_says_aids(rows: Rows) -> Bools:
-    return np.asarray((rows == "13012 | 28 | Canadian | AIDS").any(axis=1))
-
-
-def _more_aids_than_flu(counts: Reals) -> Bools:
-    return counts[:, cell("<30", "AIDS")] > counts[:, cell("<30", "Flu")]
-
-
 linkage = Attack(
     name="linkage",
     title="Linkage: age, zip code and nationality lead to the row without a name",
@@ -66,17 +58,9 @@ linkage = Attack(
     without=noisy_table.pseudonymised,
     private=noisy_table,
     pair=AdjacentPair(*noisy_table.default_pair, name="she has AIDS, or flu"),
-    guess=_her_row_says_aids,
-    guess_private=_more_aids_than_flu,
+    guess=lambda rows: np.asarray((rows == "13012 | 28 | Canadian | AIDS").any(axis=1)),
+    guess_private=lambda counts: counts[:, cell("<30", "AIDS")] > counts[:, cell("<30", "Flu")],
 )
-
-
-def _all_have_cancer(rows: Rows) -> Bools:
-    return only(present(rows, "130** | 3* | *"), "Cancer")
-
-
-def _four_more_cancer_than_flu(counts: Reals) -> Bools:
-    return counts[:, cell("3*", "Cancer")] - counts[:, cell("3*", "Flu")] > 3.0
 
 
 homogeneity = Attack(
@@ -90,17 +74,13 @@ homogeneity = Attack(
     without=noisy_table.four_anonymous,
     private=noisy_table,
     pair=AdjacentPair(*noisy_table.four_anonymous.default_pair, name="he has cancer, or flu"),
-    guess=_all_have_cancer,
-    guess_private=_four_more_cancer_than_flu,
+    guess=lambda rows: only(present(rows, "130** | 3* | *"), "Cancer"),
+    guess_private=lambda counts: counts[:, cell("3*", "Cancer")] - counts[:, cell("3*", "Flu")] > 3.0,
 )
 
 
 def _viral_is_left(rows: Rows) -> Bools:
     return only(present(rows, "130** | <30 | *"), "Viral Infection", ruled_out=("AIDS", "Heart Disease"))
-
-
-def _two_more_viral_than_cancer(counts: Reals) -> Bools:
-    return counts[:, cell("<30", "Viral Infection")] - counts[:, cell("<30", "Cancer")] > 1.0
 
 
 background = Attack(
@@ -115,15 +95,11 @@ background = Attack(
     private=noisy_table,
     pair=AdjacentPair(HOSPITAL_A, changed(HOSPITAL_A, 2, "Cancer"), name="he has a viral infection, or cancer"),
     guess=_viral_is_left,
-    guess_private=_two_more_viral_than_cancer,
+    guess_private=lambda counts: counts[:, cell("<30", "Viral Infection")] - counts[:, cell("<30", "Cancer")] > 1.0,
 )
 
 
 # --- two tables -----------------------------------------------------------------------------------------------
-
-
-def _aids_is_in_both(rows: Rows) -> Bools:
-    return only(present(rows, "A: 130** | <30 | *") & present(rows, "B: 130** | <35 | *"), "AIDS")
 
 
 def _more_aids_in_both(counts: Reals) -> Bools:
@@ -143,6 +119,6 @@ intersection = Attack(
     without=two_noisy_tables.both_k_anonymous,
     private=two_noisy_tables,
     pair=AdjacentPair(*two_noisy_tables.default_pair, name="she has AIDS, or flu"),
-    guess=_aids_is_in_both,
+    guess=lambda rows: only(present(rows, "A: 130** | <30 | *") & present(rows, "B: 130** | <35 | *"), "AIDS"),
     guess_private=_more_aids_in_both,
 )

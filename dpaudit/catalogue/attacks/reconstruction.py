@@ -81,14 +81,6 @@ _PAIR = AdjacentPair(
 )
 
 
-def _one_by_squares(counts: Reals) -> Bools:
-    return least_squares(np.asarray(counts, float), PEOPLE)[:, _TARGET]
-
-
-def _one_by_program(counts: Reals) -> Bools:
-    return linear_program(np.asarray(counts, float), PEOPLE)[:, _TARGET]
-
-
 by_least_squares = Attack(
     name="reconstruction_by_least_squares",
     title="Reconstruction of 24 bits from 72 counts by least squares",
@@ -97,7 +89,7 @@ by_least_squares = Attack(
     without=release(PEOPLE, QUERIES).exact,
     private=release(PEOPLE, QUERIES),
     pair=_PAIR,
-    guess=_one_by_squares,
+    guess=lambda counts: least_squares(np.asarray(counts, float), PEOPLE)[:, _TARGET],
 )
 by_linear_program = Attack(
     name="reconstruction_by_linear_program",
@@ -107,6 +99,6 @@ by_linear_program = Attack(
     without=release(PEOPLE, QUERIES).exact,
     private=release(PEOPLE, QUERIES),
     pair=_PAIR,
-    guess=_one_by_program,
+    guess=lambda counts: linear_program(np.asarray(counts, float), PEOPLE)[:, _TARGET],
     runs=200,
 )

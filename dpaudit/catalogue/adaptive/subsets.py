@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -165,10 +164,6 @@ def _noisy_value(data: Sample, rng: Rng, beta: float, size: int, per_group: int,
 _CODE = Code(_select_subsets, _runs, _loss)
 
 
-def _pure(beta: float, size: int, **_: Any) -> PureDP:
-    return PureDP(price(beta, size), Relation.REPLACE_ONE)
-
-
 def _one_sample(value: float, rest: list[float]) -> tuple[list[float], list[float]]:
     """Two samples of two groups: the first value, or the negative of it."""
     return [value, *rest, *GROUP], [-value, *rest, *GROUP]
@@ -186,7 +181,7 @@ select_subsets = Entry(
     neighbours="samples of the same size that differ in one value",
     code=_CODE,
     parameters=(BETA, SIZE, PER_GROUP, BOUND),
-    promise=_pure,
+    promise=lambda beta, size, **_: PureDP(price(beta, size), Relation.REPLACE_ONE),
     default_pair=_one_sample(3.0, [-3.0, 3.0, 3.0, 3.0, 0.0]),
 ).with_twins(
     Twin(

@@ -68,10 +68,6 @@ def _uniform_loss(first: Values, second: Values, epsilon: float, bound: float, r
     return 0.0 if len({(_mean(data, bound), len(data)) for data in (first, second)}) == 1 else math.inf
 
 
-def _rounded(data: Values, step: float, **_: float) -> Values:
-    return [step * round(value / step) for value in data]
-
-
 laplace_average = Entry(
     module=ROOM,
     name="laplace_average",
@@ -129,7 +125,7 @@ laplace_average = Entry(
         reason="rounded values lie in [0, bound] too, so one of them moves the average by bound / n at most",
         formula="the average of the n values, each first rounded to the nearest multiple of `step`, then clipped to "
         "[0, bound], plus one draw of Lap(bound / (n epsilon))",
-        on=_rounded,
+        on=lambda data, step, **_: [step * round(value / step) for value in data],
         parameters=(STEP,),
         default_pair=([74.0, 84.0, 53.0, 94.0, 4.0], [74.0, 84.0, 53.0, 94.0, 100.0]),
         broken=False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.additive.normal import Width, normal, normal_runs
@@ -32,10 +31,6 @@ def _rho_loss(first: float, second: float, *, width: Width, **parameters: float)
     return (first - second) ** 2 / (2.0 * width(**parameters) ** 2)
 
 
-def _rho(rho: float, **_: Any) -> ZeroConcentratedDP:
-    return ZeroConcentratedDP(rho)
-
-
 gaussian_zcdp = Entry(
     module=ROOM,
     name="gaussian_zcdp",
@@ -48,7 +43,7 @@ gaussian_zcdp = Entry(
     neighbours="answers at most `sensitivity` apart",
     code=normal(_zcdp_sigma, loss=_rho_loss),
     parameters=(RHO, SENSITIVITY),
-    promise=_rho,
+    promise=lambda rho, **_: ZeroConcentratedDP(rho),
     default_pair=(10, 9),
 ).with_twins(
     Twin(
@@ -73,10 +68,6 @@ def _mu_loss(first: float, second: float, mu: float, sensitivity: float) -> floa
     return mu * abs(first - second) / sensitivity
 
 
-def _mu(mu: float, **_: Any) -> GaussianDP:
-    return GaussianDP(mu)
-
-
 gaussian_gdp = Entry(
     module=ROOM,
     name="gaussian_gdp",
@@ -86,6 +77,6 @@ gaussian_gdp = Entry(
     neighbours="answers at most `sensitivity` apart",
     code=Code(_gdp, partial(normal_runs, width=_gdp_sigma), _mu_loss),
     parameters=(MU, SENSITIVITY),
-    promise=_mu,
+    promise=lambda mu, **_: GaussianDP(mu),
     default_pair=(10, 9),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -62,10 +61,6 @@ def _snapping_loss(first: float, second: float, epsilon: float, sensitivity: flo
     return clamped_loss(answers[0], answers[1], scale, -edge, edge)
 
 
-def _promise(epsilon: float, sensitivity: float, bound: float, **_: Any) -> PureDP:
-    return PureDP(epsilon * (1.0 + LOST * bound / sensitivity))
-
-
 snapping = Entry(
     module=ROOM,
     name="snapping",
@@ -81,7 +76,7 @@ snapping = Entry(
         SENSITIVITY,
         Parameter("bound", 1024.0, "units of the answer", "where answer and output are clamped", validate.positive),
     ),
-    promise=_promise,
+    promise=lambda epsilon, sensitivity, bound, **_: PureDP(epsilon * (1.0 + LOST * bound / sensitivity)),
     default_pair=(10, 9),
 ).with_twins(
     Twin(

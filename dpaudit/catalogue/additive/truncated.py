@@ -53,10 +53,6 @@ def _truncated_loss(first: int, second: int, epsilon: float, n: int) -> float:
     return largest_log_ratio(*(geosample_law(geosample_steps(epsilon), n, count) for count in (first, second)))
 
 
-def _of_k(epsilon: float, n: int) -> PureDP:
-    return PureDP(math.log1p(2.0 ** -geosample_steps(epsilon)))
-
-
 truncated_geometric = Entry(
     module=ROOM,
     name="truncated_geometric",
@@ -69,7 +65,7 @@ truncated_geometric = Entry(
     neighbours="counts from 0 to `n` that differ by one",
     code=Code(_truncated, _truncated_runs, _truncated_loss),
     parameters=(EPSILON, PEOPLE),
-    promise=_of_k,
+    promise=lambda epsilon, n: PureDP(math.log1p(2.0 ** -geosample_steps(epsilon))),
     default_pair=(1, 0),
 ).with_twins(
     Twin(

@@ -128,10 +128,6 @@ def _turn_by_truth_loss(first: Values, second: Values, epsilon: float, steps: in
     return float(np.abs(asked(first) - asked(second)).sum()) * epsilon / steps
 
 
-def _pure(epsilon: float, steps: int) -> PureDP:
-    return PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE)
-
-
 noisy_bisection = Entry(
     module="dpaudit.catalogue.composition",
     name="noisy_bisection",
@@ -151,7 +147,7 @@ noisy_bisection = Entry(
         Parameter("epsilon", 1.0, "nats", "the claim on all answers together", validate.positive),
         Parameter("steps", 3, "questions", "how many are asked", partial(validate.whole, least=1)),
     ),
-    promise=_pure,
+    promise=lambda epsilon, steps: PureDP(epsilon, Relation.ADD_OR_REMOVE_ONE),
     default_pair=([0, 0, 7, 7], [0, 0, 0, 7, 7]),
 ).with_twins(
     Twin(

@@ -54,10 +54,6 @@ def _repeated_response_loss(first: int, second: int, epsilon: float, k: int, del
     return k * epsilon if bound == "basic" else epsilon_of(*responses(k, epsilon), delta)
 
 
-def _delta_forgotten(epsilon: float, k: int, delta: float, bound: str) -> PureDP:
-    return PureDP(advanced_sharper(k, epsilon, delta), Relation.LOCAL)
-
-
 def _delta_forgotten_loss(first: int, second: int, epsilon: float, k: int, delta: float, bound: str) -> float:
     return 0.0 if first == second else k * epsilon
 
@@ -96,7 +92,7 @@ repeated_response = Entry(
             "the same responses, claimed as epsilon' = epsilon sqrt(2 k ln(1 / delta)) + k epsilon^2 / 2 with no delta"
         ),
         code=Code(loss=_delta_forgotten_loss),
-        promise=_delta_forgotten,
+        promise=lambda epsilon, k, delta, bound: PureDP(advanced_sharper(k, epsilon, delta), Relation.LOCAL),
     ),
 )
 
@@ -134,10 +130,6 @@ def _leaky_loss(first: int, second: int, epsilon: float, delta: float, k: int, *
     return epsilon_of(*responses(k, epsilon / k, delta / k if divided else delta), delta)
 
 
-def _approximate(epsilon: float, delta: float, k: int) -> ApproximateDP:
-    return ApproximateDP(epsilon, delta, Relation.LOCAL)
-
-
 leaky_responses = Entry(
     module=ROOM,
     name="leaky_responses",
@@ -154,7 +146,7 @@ leaky_responses = Entry(
         Parameter("delta", 0.05, "probability", "the additive part of that claim", validate.open_probability),
         Parameter("k", 4, "responses", "how many there are", partial(validate.whole, least=1)),
     ),
-    promise=_approximate,
+    promise=lambda epsilon, delta, k: ApproximateDP(epsilon, delta, Relation.LOCAL),
     default_pair=(0, 1),
 ).with_twins(
     Twin(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dpaudit import validate
@@ -20,10 +18,6 @@ from dpaudit.losses.one_threshold import one_threshold_laws
 from dpaudit.losses.released import one_threshold_values_loss
 
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on one of the two runs", validate.positive)
-
-
-def _twice(epsilon: float, **_: Any) -> PureDP:
-    return PureDP(2.0 * epsilon)
 
 
 def _sparse_twice(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, int]:
@@ -109,7 +103,7 @@ sparse_twice = Entry(
     neighbours=NEIGHBOURS,
     code=Code(_sparse_twice, _sparse_twice_runs, _sparse_twice_loss),
     parameters=(EPSILON, THRESHOLD, TOPS),
-    promise=_twice,
+    promise=lambda epsilon, **_: PureDP(2.0 * epsilon),
     default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
 ).with_twins(
     Twin(

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -255,10 +254,6 @@ def _one_draw_loss(first: Data, second: Data, mu: float, weight: float) -> float
     return math.inf if np.ptp(moved) > 1e-9 else abs(float(moved[0])) / _sigma(first, mu, weight)
 
 
-def _gaussian_promise(mu: float, **_: Any) -> GaussianDP:
-    return GaussianDP(mu, relation=Relation.REPLACE_ONE)
-
-
 gaussian_output_perturbation = Entry(
     module=ROOM,
     name="gaussian_output_perturbation",
@@ -277,7 +272,7 @@ gaussian_output_perturbation = Entry(
         Parameter("mu", 1.0, "standard deviations", "the claim", validate.positive),
         replace(WEIGHT, default=1.0),
     ),
-    promise=_gaussian_promise,
+    promise=lambda mu, **_: GaussianDP(mu, relation=Relation.REPLACE_ONE),
     default_pair=_PAIR,
 ).with_twins(
     Twin(

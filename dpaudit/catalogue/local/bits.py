@@ -31,10 +31,6 @@ def _randomised_response_runs(data: int, runs: int, rng: Rng, keep: float) -> Bi
     return np.where(rng.random(runs) < keep, np.int8(data), np.int8(1 - data))
 
 
-def _keeping(keep: float) -> PureDP:
-    return PureDP(abs(math.log(keep / (1.0 - keep))), Relation.LOCAL)
-
-
 def _randomised_response_loss(first: int, second: int, keep: float) -> float:
     return 0.0 if first == second else abs(math.log(keep / (1.0 - keep)))
 
@@ -89,7 +85,7 @@ randomised_response = Entry(
     neighbours="any two bits",
     code=Code(_randomised_response, _randomised_response_runs, _randomised_response_loss),
     parameters=(Parameter("keep", 0.75, "probability", "that the truth is told", validate.open_probability),),
-    promise=_keeping,
+    promise=lambda keep: PureDP(abs(math.log(keep / (1.0 - keep))), Relation.LOCAL),
     default_pair=(0, 1),
 ).with_twins(
     Twin(

@@ -23,10 +23,6 @@ HOMER = "Homer et al. 2008, Resolving individuals contributing trace amounts of 
 BALLE = "Balle & Wang 2018, Improving the Gaussian mechanism"
 
 
-def _approximate(epsilon: float, delta: float) -> ApproximateDP:
-    return ApproximateDP(epsilon, delta, relation=Relation.REPLACE_ONE)
-
-
 def noise_of(people: int, attributes: int, epsilon: float, delta: float) -> float:
     """The standard deviation: one person of `people` moves the average by 2 sqrt(attributes) / people at most.
 
@@ -74,7 +70,7 @@ noisy_mean_vector = Entry(
     neighbours="lists of n rows of d attributes with one row replaced",
     code=_normal(lambda data, epsilon, delta: noise_of(len(data), len(data[0]), epsilon, delta)),
     parameters=(EPSILON, DELTA),
-    promise=_approximate,
+    promise=lambda epsilon, delta: ApproximateDP(epsilon, delta, relation=Relation.REPLACE_ONE),
     default_pair=([[1] * 6, *_OTHERS], [[-1] * 6, *_OTHERS]),
 ).with_twins(
     Twin(

@@ -113,10 +113,6 @@ def _grouped_law(data: list[float], epsilon: float) -> Reals:
     return np.add.reduceat(winning(np.asarray(data, float), 1.0 / epsilon), np.arange(0, len(data), 2))
 
 
-def _ahead(data: list[float], head_start: float, **_: float) -> list[float]:
-    return [data[0] + head_start, *data[1:]]
-
-
 report_noisy_max = Entry(
     module="dpaudit.catalogue.selection",
     name="report_noisy_max",
@@ -185,7 +181,7 @@ report_noisy_max = Entry(
         title="Report Noisy Max with a head start for the first count",
         reason="the head start does not depend on the data, so every count still moves by at most 1",
         formula="the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides",
-        on=_ahead,
+        on=lambda data, head_start, **_: [data[0] + head_start, *data[1:]],
         parameters=(HEAD_START,),
         broken=False,
     ),

@@ -60,10 +60,6 @@ def _powers_of_two(data: Utilities, rng: Rng, epsilon: float, sensitivity: float
     return pick([math.log(2.0) * epsilon * utility / (2.0 * sensitivity) for utility in data], rng)
 
 
-def _cut(data: Utilities, limit: float, **_: float) -> Utilities:
-    return [min(max(utility, -limit), limit) for utility in data]
-
-
 exponential_mechanism = Entry(
     module=ROOM,
     name="exponential_mechanism",
@@ -105,7 +101,7 @@ exponential_mechanism = Entry(
         title="The exponential mechanism with utilities cut off",
         reason="cutting off at limits known to all never moves two utilities further apart",
         formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity)), u(r) cut to +-limit",
-        on=_cut,
+        on=lambda data, limit, **_: [min(max(utility, -limit), limit) for utility in data],
         parameters=(LIMIT,),
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
         broken=False,
@@ -144,10 +140,6 @@ def _seen_law(data: Votes, epsilon: float, candidates: int) -> Reals:
 Ballots = list[tuple[int, int]]
 
 
-def _unfolded(data: Ballots, **_: float) -> Votes:
-    return [vote for vote, times in data for _ in range(times)]
-
-
 most_common = Entry(
     module=ROOM,
     name="most_common",
@@ -172,7 +164,7 @@ most_common = Entry(
         title="The most common value, where a record may count several times",
         reason="a record that counts three times moves a count by 3, and the exponent allows for 1",
         formula="value v with probability proportional to e^(epsilon times(v)), times(v) as the records say",
-        on=_unfolded,
+        on=lambda data, **_: [vote for vote, times in data for _ in range(times)],
         default_pair=([[0, 1], [0, 1], [1, 1], [2, 1]], [[0, 1], [0, 1], [1, 1], [2, 1], [3, 3]]),
         neighbours="lists of records, each a value and how often it counts, one record more or less",
     ),

@@ -30,10 +30,6 @@ def _gaussian(
     return GaussianDP(math.sqrt(steps) / noise_multiplier, relation)
 
 
-def _one_step(noise_multiplier: float, **_: Any) -> GaussianDP:
-    return GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE)
-
-
 def _of_one(at: Descent) -> float:
     """The spread of noise for a sum that moves by 1, whatever the clip norm."""
     return at.noise_multiplier
@@ -206,7 +202,7 @@ dp_gradient_descent_iterates = Entry(
         title="DP gradient descent, claimed as if it were one step",
         reason="every step tells as much as the first: mu grows with sqrt(T), and the claim does not",
         formula="as the sound one; the claim is 1 / noise_multiplier-GDP",
-        promise=_one_step,
+        promise=lambda noise_multiplier, **_: GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE),
     ),
     Twin(
         name="stopping",

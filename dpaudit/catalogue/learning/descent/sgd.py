@@ -51,10 +51,6 @@ def _accounted(noise_multiplier: float, steps: int, rate: float, delta: float, *
     return ApproximateDP(epsilon, delta, Relation.ADD_OR_REMOVE_ONE)
 
 
-def _rate_of_one_record(rate: float, batch_size: float, **given: Any) -> ApproximateDP:
-    return _accounted(rate=rate / batch_size, **given)
-
-
 _dp_sgd = partial(coded, programs.dp_sgd, many.dp_sgd)
 _LAST = (programs.last, last)
 
@@ -86,7 +82,7 @@ dp_sgd = Entry(
         title="DP-SGD, accounted at the rate of a batch of one",
         reason="the accountant was given 1 / n where a record joins with probability batch_size / n",
         formula="as DP-SGD; epsilon is computed for the rate `rate` / `batch_size`",
-        promise=_rate_of_one_record,
+        promise=lambda rate, batch_size, **given: _accounted(rate=rate / batch_size, **given),
     ),
 )
 

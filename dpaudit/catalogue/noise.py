@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Loss, Program
 from dpaudit.losses.laplace import centred_loss, vector_loss
 
@@ -32,7 +31,7 @@ def laplace(rng: Rng, scale: float, size: int) -> Reals:
     return noise
 
 
-def _bytes(rng: Rng, size: int) -> npt.NDArray[np.int8]:
+def _bytes(rng: Rng, size: int) -> Bits:
     if isinstance(rng.bit_generator, _FULL_WORDS):
         return rng.bit_generator.random_raw(-(-size // 8)).view(np.int8)[:size]
     return np.frombuffer(rng.bytes(size), np.int8)

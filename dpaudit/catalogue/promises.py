@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Parameter
-from dpaudit.claims import PureDP, Relation
+from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
@@ -32,6 +32,11 @@ def pure_if_replaced(epsilon: float, **_: Any) -> PureDP:
 def pure_if_local(epsilon: float, **_: Any) -> PureDP:
     """epsilon-DP between any two values of one person."""
     return PureDP(epsilon, Relation.LOCAL)
+
+
+def approximate(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
+    """(epsilon, delta)-DP, for neighbours that the entry states in words."""
+    return ApproximateDP(epsilon, delta)
 
 
 def doubled(data: Any, epsilon: float, **_: Any) -> dict[str, float]:

@@ -8,10 +8,10 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY, approximate
+from dpaudit.catalogue.additive.shared import CHEEMA, ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Program, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, also, pure, unbounded
+from dpaudit.catalogue.promises import EPSILON, also, approximate, pure, unbounded
 from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu, gaussian_mu_of_tail
 
 Width = Callable[..., float]  # sigma from the parameters of an entry

@@ -12,10 +12,10 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
-from dpaudit.catalogue.additive.shared import CS208, ROOM, approximate
+from dpaudit.catalogue.additive.shared import CS208, ROOM
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around_each
-from dpaudit.catalogue.promises import EPSILON, pure, unbounded
+from dpaudit.catalogue.promises import EPSILON, approximate, pure, unbounded
 from dpaudit.losses.normal import gaussian_epsilon
 
 Vector = list[float]

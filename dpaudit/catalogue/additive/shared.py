@@ -1,12 +1,9 @@
-"""What the entries of this room share: parameters, promises, sources, and noise in bulk."""
+"""What the entries of this room share: a parameter and the sources."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpaudit import validate
 from dpaudit.catalogue.entry import Parameter
-from dpaudit.claims import ApproximateDP
 
 ROOM = "dpaudit.catalogue.additive"
 
@@ -17,8 +14,3 @@ DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity i
 SENSITIVITY = Parameter(
     "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive
 )
-
-
-def approximate(epsilon: float, delta: float, **_: Any) -> ApproximateDP:
-    """(epsilon, delta)-DP, for neighbours that the entry states in words."""
-    return ApproximateDP(epsilon, delta)

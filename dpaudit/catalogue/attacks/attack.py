@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Bools
 from dpaudit.catalogue.entry import Entry, Source
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Batched, batched
 from dpaudit.pairs import AdjacentPair
 
-Guess = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+Guess = Callable[[npt.NDArray[Any]], Bools]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def attacked(attack: Attack, entry: Entry) -> Batched:
     """
     says, call = attack.says(entry), entry.open().call
 
-    def conclusion(data: Any, runs: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    def conclusion(data: Any, runs: int, rng: np.random.Generator) -> Bools:
         return says(call(data, runs, rng))
 
     return batched(conclusion)

@@ -11,10 +11,9 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import approximate
 from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import also, pure
+from dpaudit.catalogue.promises import also, approximate, pure
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
 

@@ -6,7 +6,6 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
@@ -143,7 +142,7 @@ def _rounded_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) ->
     return noisy
 
 
-def _rounded_to_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> npt.NDArray[np.int64]:
+def _rounded_to_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> Integers:
     noisy = laplace(rng, 1.0 / epsilon, runs).astype(np.int64)  # cut off, towards 0
     noisy += data
     noisy[noisy < least] = 0

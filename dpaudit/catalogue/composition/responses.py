@@ -6,7 +6,6 @@ import math
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
 from dpaudit.arrays import Bits
@@ -29,9 +28,7 @@ def _repeated_response(data: int, rng: Rng, epsilon: float, k: int, delta: float
     return tuple(data if rng.random() < keep else 1 - data for _ in range(k))
 
 
-def _repeated_response_runs(
-    data: int, runs: int, rng: Rng, epsilon: float, k: int, delta: float, bound: str
-) -> npt.NDArray[np.int8]:
+def _repeated_response_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, delta: float, bound: str) -> Bits:
     keep = 1.0 / (1.0 + math.exp(-epsilon))
     told = np.empty((k, runs), np.int8)
     for row in told:

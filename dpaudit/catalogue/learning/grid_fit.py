@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
 from dpaudit.catalogue.noise import Rng
@@ -115,7 +114,7 @@ def _chances(risks: Reals, records: int, epsilon: float) -> Reals:
     return np.asarray(weights / weights.sum())
 
 
-def _indices(chances: Reals, runs: int, rng: Rng) -> npt.NDArray[np.intp]:
+def _indices(chances: Reals, runs: int, rng: Rng) -> Places:
     steps = np.cumsum(chances)
     return np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right")
 

@@ -6,8 +6,8 @@ import math
 from functools import partial
 
 from dpaudit import validate
-from dpaudit.catalogue.additive.shared import approximate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.promises import approximate
 from dpaudit.catalogue.sparse.common import BASSI, BOOK, NEIGHBOURS, ROOM, THRESHOLD
 from dpaudit.catalogue.sparse.losses import bits_loss_at, by_rule
 from dpaudit.catalogue.sparse.runs import Rule

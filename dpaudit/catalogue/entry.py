@@ -243,7 +243,7 @@ class Entry:
             return call
         own = [parameter.name for parameter in self.parameters]
 
-        @functools.wraps(written(call))
+        @made_of(call)
         def changed(*given: Any, **parameters: Any) -> Any:
             data = [one if on is None else on(one, **parameters) for one in given[:datasets]]
             values = parameters if at is None else {**parameters, **at(given[0], **parameters)}
@@ -278,6 +278,20 @@ def written(call: Callable[..., Any]) -> Callable[..., Any]:
     while isinstance(call, functools.partial) or hasattr(call, "__wrapped__"):
         call = call.func if isinstance(call, functools.partial) else call.__wrapped__
     return call
+
+
+_ANY_PARAMETERS = inspect.signature(lambda data, rng, **parameters: None)
+
+
+def made_of(call: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Says of a function that it is made of another one, whose lines stand for it; its parameters are its own."""
+
+    def mark(made: Callable[..., Any]) -> Callable[..., Any]:
+        functools.update_wrapper(made, written(call))
+        made.__dict__["__signature__"] = _ANY_PARAMETERS
+        return made
+
+    return mark
 
 
 @functools.cache

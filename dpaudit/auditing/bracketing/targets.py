@@ -7,7 +7,6 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import FunctionType
 from typing import Any
 
 from dpaudit.auditing.bracketing.sources import check_as_read, source_of
@@ -70,19 +69,7 @@ def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Ta
         values = known.values()
         if values.get("sensitivity", 1.0) != 1.0:
             adjacency = None  # proofs are about answers that move by at most 1
-        program = known.program
-        plain = isinstance(program, FunctionType) and not hasattr(program, "__wrapped__")
-        return Target(
-            known.name,
-            known,
-            program if plain else None,
-            None,
-            values,
-            adjacency,
-            known.pair,
-            known.claim(),
-            unread="its program is made of another one, so there is no source of its own to read",
-        )
+        return Target(known.name, known, known.program, None, values, adjacency, known.pair, known.claim())
     if isinstance(wrapped, Imported):
         wrapped = wrapped.resolve()
     if isinstance(wrapped, PerRun):

@@ -7,7 +7,6 @@ then those of the next one.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code
+from dpaudit.catalogue.entry import Code, made_of
 
 Record = list[Any]
 Data = list[Record]
@@ -48,7 +47,7 @@ Total = Callable[[Model, Data, Descent], Model]
 def planned(function: Callable[..., Any], **parts: Any) -> Callable[..., Any]:
     """The function of data and a descent as entries call it, with their parameters as keywords; `parts` are bound."""
 
-    @functools.wraps(function)
+    @made_of(function)
     def call(*given: Any, **parameters: Any) -> Any:
         descent = Descent(**{"size" if name == "batch_size" else name: parameters[name] for name in parameters})
         return function(*given, descent, **parts)

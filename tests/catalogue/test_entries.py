@@ -23,6 +23,7 @@ from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
 from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.verify.replay import replay
 from tests.cases import for_each
 
 SHOWN = 0.3  # of its claim: what the pair of an entry that keeps it shows at the least
@@ -203,3 +204,11 @@ def test_importing_the_catalogue_stays_light() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_a_twin_made_of_its_parent_is_replayed_at_its_own_parameters() -> None:
+    for name in ("exponential_mechanism.cut_off", "randomised_response.flipped", "k_randomised_response.binary_keep"):
+        entry = find(name)
+        assert written(entry.program) is not entry.program, name
+        found = replay(entry.program, list(entry.default_pair), "all", parameters=entry.values()).upper_bound()
+        assert found.epsilon_upper == pytest.approx(entry.true_loss(*entry.default_pair)), name

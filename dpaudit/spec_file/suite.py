@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import replace
 
 from dpaudit.spec_file.questions import Question, at
@@ -18,16 +17,11 @@ def share(confidence: float, audits: int) -> float:
     return confidence if audits == 1 else 1.0 - (1.0 - confidence) / audits
 
 
-def suite_confidence(questions: Iterable[Question]) -> float:
-    """The one confidence of a suite: the highest that one of its questions asks for."""
-    return max(question.confidence for question in questions)
-
-
 def shared(questions: tuple[Question, ...]) -> tuple[tuple[Question, ...], float]:
     """The questions, each at its share, and the confidence of the suite; raises `InvalidSpec` for too few runs."""
     if not questions:
         return (), 0.0
-    confidence = suite_confidence(questions)
+    confidence = max(question.confidence for question in questions)
     each = share(confidence, len(questions))
     posed = tuple(replace(question, confidence=each) for question in questions)
     for question in posed:

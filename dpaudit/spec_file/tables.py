@@ -1,7 +1,6 @@
 """The keys of a spec, strictly: what is unknown or of the wrong kind is refused with its place and a cure.
 
-Contract: this module is the schema `dpaudit.audit/1`. A key may be
-added; none is renamed and none changes its meaning.
+Contract: this module is the schema `dpaudit.audit/1`. A key may be added; none is renamed and none changes its meaning.
 """
 
 from __future__ import annotations
@@ -38,6 +37,10 @@ class PairTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 PairEntry = PairTable | str
+RelationKey = Annotated[
+    Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
+    Meta(description="how the datasets differ; left out: none stated, none checked"),
+]
 
 
 Words = Annotated[str, Meta(min_length=1)]
@@ -74,10 +77,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     tags: Annotated[list[str], Meta(description="words that `dpaudit run --tag` chooses by")] = []
     parameters: Annotated[dict[str, Any], Meta(description="keywords of the function or catalogue entry")] = {}
     claim: dict[str, Any] | None = None  # `parts` knows what may stand here, in two more and in a sweep
-    relation: Annotated[
-        Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
-        Meta(description="how the datasets differ; left out: none stated, none checked"),
-    ] = None
+    relation: RelationKey = None
     pair: Annotated[PairEntry | None, Meta(description="{ first, second }, or module:function that makes them")] = None
     pairs: Annotated[list[PairEntry] | None, Meta(description="several of them; search chooses one")] = None
     pattern: Annotated[str | None, Meta(description="instead of pair or pairs: the name of a stock pattern")] = None
@@ -122,10 +122,7 @@ class SweepTable(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="keywords of the mechanisms: lists of values to combine, or a list of combinations"),
     ] = {}
     claims: dict[str, Any] | list[dict[str, Any]] | None = None
-    relation: Annotated[
-        Literal["add_or_remove_one", "replace_one", "replace_special", "local"] | None,
-        Meta(description="how the datasets differ; left out: none stated, none checked"),
-    ] = None
+    relation: RelationKey = None
     pairs: Annotated[
         PairEntry | list[PairEntry] | None,
         Meta(description="{ first, second }, or module:function that makes them; each is a point of its own"),
@@ -172,11 +169,7 @@ def _parts(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Parts
             keys.setdefault(name, (each.metadata["kind"], each.metadata["said"]))
         about = f"for a {form.form} claim" if losses else "the loss, in the parameter of the claim"
         losses.setdefault(form.parameter, (float, about))
-    claim = _table(
-        "ClaimTable",
-        "What is promised; the keys choose the form.",
-        keys,
-    )
+    claim = _table("ClaimTable", "What is promised; the keys choose the form.", keys)
     swept = _table(
         "SweptClaimTable",
         "A claim of a sweep; a text stands for the value of the parameter of that name.",

@@ -21,7 +21,7 @@ GOAL = 0.8
 
 def audits() -> Iterator[tuple[str, Entry, AdjacentPair]]:
     """The name, the mechanism and the pair of each audit that takes its claim from the catalogue."""
-    from dpaudit.mechanisms.resolve import import_reference
+    from dpaudit.mechanisms.importing import import_reference
 
     for path in sorted(LECTURES.glob("*.toml")):
         for table in tomllib.loads(path.read_text(encoding="utf-8"))["audit"]:

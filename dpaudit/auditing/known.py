@@ -7,8 +7,8 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism
+from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known, is_known
-from dpaudit.mechanisms.resolve import import_reference, is_own
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.pairs.data import restored
 from dpaudit.results.upper import Arithmetic, Label, UpperBound

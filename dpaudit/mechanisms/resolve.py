@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
+from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms.command import Command
 from dpaudit.mechanisms.functions import Batched, PerRun, check_callable, describe, name_of
+from dpaudit.mechanisms.importing import import_reference, in_a_line
 from dpaudit.mechanisms.protocol import Description, Known, Mechanism, Opened, is_known
-
-_OWN = ("dpaudit.catalogue.", "dpaudit.catalogue:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class BuiltBy:
         except DpAuditError:
             raise
         except Exception as error:
-            raise InvalidSpec(f"{self.name} could not build the mechanism: {_in_a_line(error)}") from None
+            raise InvalidSpec(f"{self.name} could not build the mechanism: {in_a_line(error)}") from None
         return wrap(made).open()
 
     def describe(self) -> Description:
@@ -119,49 +116,9 @@ def wrap(value: Any, parameters: dict[str, Any] | None = None) -> Mechanism:
     )
 
 
-def import_reference(reference: str, folder: str | None = None) -> Any:
-    """The object named `module:attribute` (dots allowed after the colon), with `folder` first on the import path."""
-    module_name, colon, path = reference.partition(":")
-    if not (colon and module_name and path):
-        raise InvalidSpec(f"a reference reads module:attribute, got {reference!r}")
-    if folder is not None and folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and not (module_name + ".").startswith(error.name + "."):
-            raise MissingRequirement(
-                f"{reference!r} needs the module {error.name!r}, which is not installed here; install it and run again"
-            ) from None
-        raise InvalidSpec(f"{reference!r}: there is no module {error.name!r}; check the name and its folder") from None
-    except DpAuditError:
-        raise
-    except BaseException as error:  # a module may do anything while it is imported, exit included
-        raise InvalidSpec(f"{reference!r}: importing failed with {_in_a_line(error)}") from None
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
-        found = getattr(found, part)
-    return found
-
-
-def is_own(reference: str) -> bool:
-    """Whether a reference names a mechanism that comes with dpaudit: our own code, it may be imported anywhere."""
-    return reference.startswith(_OWN)
-
-
 def own(reference: str, parameters: Mapping[str, Any]) -> Known:
     """The mechanism of ours that a reference names, its parameters bound. Raises `InvalidSpec` where it is none."""
     found = import_reference(reference)
     if not is_known(found):
         raise InvalidSpec(f"mechanism {reference!r} is no entry; `dpaudit catalogue` lists them")
     return found.with_parameters(parameters)
-
-
-def _in_a_line(error: BaseException) -> str:
-    """The type of an exception and the first line of its text, for messages of one line."""
-    try:
-        text = str(error).strip()
-    except Exception:  # an exception that cannot even be printed
-        text = ""
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"

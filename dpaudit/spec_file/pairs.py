@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpaudit.claims import Relation
 from dpaudit.errors import DpAuditError, InvalidSpec
-from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.mechanisms.importing import import_reference
 from dpaudit.pairs import AdjacentPair
 
 if TYPE_CHECKING:

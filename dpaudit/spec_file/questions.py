@@ -16,8 +16,9 @@ from dpaudit.auditing.spec import AuditSpec, Pair
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
+from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
-from dpaudit.mechanisms.resolve import is_own, own
+from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict

@@ -21,8 +21,9 @@ from dpaudit.certify import certifier_names
 from dpaudit.claims import Claim, PureDP, Relation, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Description, Imported, Mechanism, wrap
+from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
-from dpaudit.mechanisms.resolve import is_own, own
+from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, SealedPair
 from dpaudit.results.wording.quoting import clean
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms.resolve import is_own
+from dpaudit.mechanisms.importing import is_own
 from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import pairs_of
 from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, at

@@ -18,7 +18,7 @@ from dpaudit.catalogue import Entry, entries
 from dpaudit.certify import smallest_caught, suited
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.losses.comparisons import below, density, halting, panels, winning
-from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.mechanisms.importing import import_reference
 from dpaudit.pairs import AdjacentPair, stock_pairs
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.questions import read_spec

@@ -22,7 +22,7 @@ from dpaudit.catalogue.entry import written
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
-from dpaudit.mechanisms.resolve import import_reference
+from dpaudit.mechanisms.importing import import_reference
 from dpaudit.verify.replay import replay
 from tests.cases import for_each
 

@@ -14,7 +14,7 @@ from dpaudit.auditing.known import known_of
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
-from dpaudit.mechanisms.resolve import is_own
+from dpaudit.mechanisms.importing import is_own
 from dpaudit.pairs import AdjacentPair
 from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Parameter, Program

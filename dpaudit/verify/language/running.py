@@ -61,7 +61,7 @@ def answer() -> None:
 
 
 def _compare(reference: str, folder: str, text: str, name: str) -> None:
-    from dpaudit.mechanisms.resolve import import_reference
+    from dpaudit.mechanisms.importing import import_reference
 
     source = source_of(text, name)
     module_name = reference.partition(":")[0]

@@ -1,0 +1,51 @@
+"""What a reference names: `module:attribute`, imported here; and whether it is our own code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
+
+_OWN = ("dpaudit.catalogue.", "dpaudit.catalogue:")
+
+
+def import_reference(reference: str, folder: str | None = None) -> Any:
+    """The object named `module:attribute` (dots allowed after the colon), with `folder` first on the import path."""
+    module_name, colon, path = reference.partition(":")
+    if not (colon and module_name and path):
+        raise InvalidSpec(f"a reference reads module:attribute, got {reference!r}")
+    if folder is not None and folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not (module_name + ".").startswith(error.name + "."):
+            raise MissingRequirement(
+                f"{reference!r} needs the module {error.name!r}, which is not installed here; install it and run again"
+            ) from None
+        raise InvalidSpec(f"{reference!r}: there is no module {error.name!r}; check the name and its folder") from None
+    except DpAuditError:
+        raise
+    except BaseException as error:  # a module may do anything while it is imported, exit included
+        raise InvalidSpec(f"{reference!r}: importing failed with {in_a_line(error)}") from None
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
+        found = getattr(found, part)
+    return found
+
+
+def is_own(reference: str) -> bool:
+    """Whether a reference names a mechanism that comes with dpaudit: our own code, it may be imported anywhere."""
+    return reference.startswith(_OWN)
+
+
+def in_a_line(error: BaseException) -> str:
+    """The type of an exception and the first line of its text, for messages of one line."""
+    try:
+        text = str(error).strip()
+    except Exception:  # an exception that cannot even be printed
+        text = ""
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"

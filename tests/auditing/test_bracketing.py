@@ -136,7 +136,7 @@ def test_one_way_alone_proves_nothing_of_neighbours(
             return alignment.Unproved("none")
         return prove(program, adjacency, **options)
 
-    monkeypatch.setattr("dpaudit.verify.alignment.prove", half)
+    monkeypatch.setattr("dpaudit.auditing.bracketing.above.prove", half)
     found = joined(engine, counted, claim=PureDP(1.0), adjacency="monotone", pair=AdjacentPair(0, 1))
     assert found.bracket.verdict.value == "OPEN"
     assert not found.proofs
@@ -147,7 +147,7 @@ def test_a_rejected_proof_is_no_bound(engine: Engine, monkeypatch: pytest.Monkey
     def reject(proof: object) -> None:
         raise ProofRejected("the shift of draw_1 on path T")
 
-    monkeypatch.setattr("dpaudit.verify.checker.check", reject)
+    monkeypatch.setattr("dpaudit.auditing.bracketing.above.check", reject)
     found = joined(engine, counted, claim="eps", adjacency="all-differ")
     assert found.bracket.verdict.value != "PROVED"
     assert not any(each.label is Label.PROVED for each in found.bracket.uppers)
@@ -156,7 +156,7 @@ def test_a_rejected_proof_is_no_bound(engine: Engine, monkeypatch: pytest.Monkey
 
 
 def test_a_proof_below_an_exact_loss_is_an_alarm(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpaudit.verify.checker.epsilon", lambda proof, parameters: Fraction(1, 10))
+    monkeypatch.setattr("dpaudit.auditing.bracketing.above.epsilon", lambda proof, parameters: Fraction(1, 10))
     with pytest.raises(UnsoundAudit, match="one of the two is wrong"):
         joined(engine, counted, claim="eps", adjacency="all-differ")
 
@@ -164,7 +164,7 @@ def test_a_proof_below_an_exact_loss_is_an_alarm(engine: Engine, monkeypatch: py
 def test_no_alignment_is_never_a_refutation(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     from dpaudit.verify.alignment import Unproved
 
-    monkeypatch.setattr("dpaudit.verify.alignment.prove", lambda *_, **__: Unproved("none", growing="eps*n/2"))
+    monkeypatch.setattr("dpaudit.auditing.bracketing.above.prove", lambda *_, **__: Unproved("none", growing="eps*n/2"))
     found = joined(engine, counted, claim="eps", adjacency="all-differ")
     assert found.bracket.verdict.value in ("OPEN", "PINNED")
     assert any("the cost grows as eps*n/2" in reason for reason in found.bracket.reasons)

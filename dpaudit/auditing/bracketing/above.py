@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpaudit.auditing.bracketing.targets import (
     WAYS,
@@ -31,12 +31,14 @@ from dpaudit.results.bounds import hair_above
 from dpaudit.results.bracket import Bracket
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.results.wording.bracketed import upper_text
+from dpaudit.verify.alignment import Unproved, prove
+from dpaudit.verify.checker import check, epsilon
+from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import Proof
+from dpaudit.verify.replay import replay
+from dpaudit.verify.witnesses import OutsideIntegrals, pair_delta, pair_loss, refute, worst_pair
 from dpaudit.verify.witnesses.rationals import named, rational
-
-if TYPE_CHECKING:
-    from dpaudit.verify.alignment import Unproved
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how closely that epsilon is told
@@ -83,8 +85,6 @@ def read_program(
     answers: int | None = None,
 ) -> None:
     """The program and its parameters, and the claim where it is a text; `pairs` and `answers` must be of its form."""
-    from dpaudit.verify.language import read
-
     if target.source is None:
         raise InvalidSpec(target.unread)
     program = read(target.source, name=target.function)
@@ -111,8 +111,6 @@ def read_program(
 
 def add_proofs(adjacency: str, answers: int | None, found: Found) -> None:
     """The least bound by alignment: for any number of answers, and where that leaves the claim open, for this one."""
-    from dpaudit.verify.alignment import Unproved
-
     check_unit(found)
     refused: list[str] = []
     for fixed, number in _attempts(found, answers):
@@ -161,9 +159,6 @@ def _proofs(
     adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None, found: Found
 ) -> tuple[tuple[Proof, ...], Fraction] | Unproved:
     """The accepted proofs of all ways of an adjacency and the largest of their costs, or the first that failed."""
-    from dpaudit.verify.alignment import Unproved, prove
-    from dpaudit.verify.checker import check, epsilon
-
     assert found.program is not None
     proofs, costs = [], []
     for way in WAYS[adjacency]:
@@ -194,8 +189,6 @@ def proved_scope(adjacency: str, answers: int | None, found: Found) -> str:
 
 def add_replay(target: Target, domain: tuple[Any, ...], neighbours: Any, most_paths: int, found: Found) -> None:
     """Adds the exact loss over all neighbours of the domain, and at the delta of the claim; keeps the worst pair."""
-    from dpaudit.verify.replay import replay
-
     if not callable(target.source):
         raise InvalidSpec("only a function of one run can be replayed")
     losses = replay(target.source, domain, neighbours, parameters=dict(target.parameters), most_paths=most_paths)
@@ -213,8 +206,6 @@ def add_exact_loss(
     made: list[AdjacentPair] = []
 
     def compute() -> None:
-        from dpaudit.verify.witnesses import pair_loss
-
         assert found.program is not None
         assert pair is not None
         first, second = answers_of_pair(pair)
@@ -242,8 +233,6 @@ def add_exact_loss(
 
 def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound, found: Found) -> None:
     """The epsilon of the pair at the claim's delta: between two that bisection found on either side of it."""
-    from dpaudit.verify.witnesses import pair_delta
-
     assert found.program is not None
     assert found.claim is not None
     program, delta = found.program, found.claim.delta
@@ -272,8 +261,6 @@ def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pur
 
 def _searched(adjacency: str, answers: int, found: Found) -> AdjacentPair:
     """The worst pair that is found, with its loss; a pair that refutes the claim where one is found."""
-    from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, refute, worst_pair
-
     check_unit(found)
     assert found.program is not None
     way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
@@ -336,8 +323,6 @@ def bound_of_proofs(
     `pairs` are those that are audited beside it. Raises `InvalidSpec` where a proof is of another program, of other
     parameters, of one way alone, or not about one of the pairs, and `ProofRejected` where the checker rejects it.
     """
-    from dpaudit.verify.checker import check, epsilon
-
     ways = sorted(proof.adjacency for proof in proofs)
     adjacency = next((word for word, both in WAYS.items() if sorted(both) == ways), None)
     if adjacency in ("up", "down"):

@@ -30,6 +30,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.upper import Label, UpperBound
 from dpaudit.sampling import SILENT, Engine, Progress
 from dpaudit.verify.proof import Proof
+from dpaudit.verify.replay.neighbours import adjacent
 
 ONE_WAY = ("up", "down")
 
@@ -137,7 +138,6 @@ def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
         raise InvalidSpec("domain and neighbours say who is compared; adjacency and answers are for query answers")
     if not isinstance(wanted.domain, Iterable):
         raise InvalidSpec(f"domain must be the datasets, such as a list of them, got {wanted.domain!r}")
-    from dpaudit.verify.replay.neighbours import adjacent
 
     domain = tuple(wanted.domain)
     pairs = adjacent(domain, wanted.neighbours)

@@ -10,6 +10,7 @@ from importlib.util import decode_source
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.verify.language.running import check_running
 from dpaudit.verify.language.source import at_the_top, bound
 
 
@@ -35,8 +36,6 @@ def source_of(reference: str, folder: str) -> tuple[str, str]:
 
 def check_as_read(reference: str, folder: str, text: str) -> None:
     """Raises `InvalidSpec` where what runs under this name, in a process of its own, is not what was read of it."""
-    from dpaudit.verify.language.running import check_running
-
     check_running(reference, folder, text, reference.partition(":")[2])
     if source_of(reference, folder)[0] != text:
         raise InvalidSpec(f"{reference} changes its own file as it is imported: what is read must be what runs")

@@ -16,10 +16,11 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
 from dpaudit.mechanisms.importing import is_own
 from dpaudit.pairs import AdjacentPair
+from dpaudit.verify.language import expression
 from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Parameter, Program
 from dpaudit.verify.proof import ADJACENCIES, Adjacency
-from dpaudit.verify.witnesses.rationals import check_wide, rational
+from dpaudit.verify.witnesses.rationals import check_wide, in_short, rational
 
 WAYS: dict[str, tuple[Adjacency, ...]] = {
     "all-differ": ("all-differ",),
@@ -140,8 +141,6 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
 
 def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) -> Fraction:
     """A claim such as "2*eps" at the values of the parameters. Raises `InvalidSpec` for anything else."""
-    from dpaudit.verify.language import expression
-    from dpaudit.verify.witnesses.rationals import in_short
 
     def value(node: Expression) -> Fraction:
         match node:
@@ -165,8 +164,6 @@ def check_adjacent(first: tuple[Fraction, ...], second: tuple[Fraction, ...], ad
 
     >>> check_adjacent((Fraction(0), Fraction(0)), (Fraction(1), Fraction(-1)), "all-differ")
     """
-    from dpaudit.verify.witnesses.rationals import in_short
-
     if len(first) != len(second):
         raise InvalidSpec(f"the answers of the pair must be as many on both sides, got {len(first)} and {len(second)}")
     moves = [after - before for before, after in zip(first, second, strict=True)]

@@ -74,13 +74,14 @@ def exact(counts: AttackCounts, delta: float, alpha: float, claim: Claim | None,
     if event == "both":
         first, second = (exact(counts, delta, alpha / 2.0, claim, each) for each in ("in", "out"))
         return max(first[0], second[0]), min(1.0, 2.0 * min(first[1], second[1]))
-    from dpaudit.certify import FixedSides, certify
+    from dpaudit.certify import FixedSides
+    from dpaudit.certify.unconditional import UNCONDITIONAL
 
     sides = (counts.tp, counts.fp, counts.members, counts.others)
     if event == "out":
         sides = (counts.tn, counts.fn, counts.others, counts.members)
     tested: Claim = claim_of(0.0, delta) if claim is None else claim
-    made = certify(FixedSides(*sides), tested, 1.0 - alpha, certifier="unconditional", delta=delta)
+    made = UNCONDITIONAL.certify(FixedSides(*sides), tested, 1.0 - alpha, delta)
     return (made.epsilon_lower or 0.0), made.p_value
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpaudit.certify import Certificate, certifier_names
+from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
@@ -203,7 +203,7 @@ class StoredWitness(Stored):
     tangent: StoredTangent | None
 
 
-class StoredCoinFlip(Stored, tag_field="kind", tag="coin-flip"):
+class StoredCoinFlip(Stored, tag_field="kind", tag=CoinFlip.kind):
     """Four integers: all that the certificate of an event rests on."""
 
     hits_p: Count
@@ -212,7 +212,7 @@ class StoredCoinFlip(Stored, tag_field="kind", tag="coin-flip"):
     runs_q: Count
 
 
-class StoredBinned(Stored, tag_field="kind", tag="binned"):
+class StoredBinned(Stored, tag_field="kind", tag=Binned.kind):
     """Runs in each bin of a partition, and all runs, of either side."""
 
     counts_p: list[Count]

@@ -88,7 +88,7 @@ class FinitePair:
         return max((abs(_log(ratio)) for ratio in ratios), default=0.0)
 
     def floats(self) -> tuple[Reals, Reals, tuple[float, float]]:
-        """P and Q of the outputs that both can give, and the probability under each of those the other cannot."""
+        """P and Q of the outputs that both can give, each [ratios]; how likely those are that the other cannot."""
         atoms = self.atoms()
         shared = sorted(ratio for ratio in atoms if ratio)
         p, q = (np.array([float(atoms[ratio][side]) for ratio in shared]) for side in (0, 1))

@@ -30,7 +30,7 @@ Repeated = tuple[Losses, int]  # a step, and how many times it is made
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The upper part of the distribution of a sum of losses, from above.
+    """The upper part of the distribution of a sum of losses, from above; losses in nats, arrays of shape [losses].
 
     `deltas[k]` is at least the delta at the epsilon `values[k]`, rising losses; `likelier[k]` is the probability of
     `values[k]` and more under P, `rarer[k]` the same under Q times e^values[k]; `wrong[k]` bounds the error of their

@@ -172,7 +172,8 @@ def _whole_and_public(names: Names, node: ast.expr, side: nodes.Expression) -> N
     """Checks one side of // or %; its parameters must be whole numbers from now on."""
     for part in parts(side):
         fraction = isinstance(part, nodes.Number) and part.value.denominator != 1
-        other = isinstance(part, nodes.Variable | nodes.Answer) or getattr(part, "operation", "") == "/"
+        other = isinstance(part, nodes.Variable | nodes.Answer)
+        other |= isinstance(part, nodes.Arithmetical) and part.operation == "/"
         if fraction or other or isinstance(part, nodes.Parameter) and part.name in names.signature.reals:
             raise names.error(node, f"`{ast.unparse(node)}`", "// and % are of public whole numbers only")
         if isinstance(part, nodes.Parameter):

@@ -13,5 +13,6 @@ Integers = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
 Bits = npt.NDArray[np.int8]  # zeros and ones
 Masked = np.ma.MaskedArray[Any, np.dtype[Any]]

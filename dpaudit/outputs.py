@@ -17,6 +17,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Integers
 from dpaudit.errors import UnsoundAudit
 
 Path = tuple[int | str, ...]
@@ -125,14 +126,14 @@ class Sample:
     """Outputs of one side, each counted `counts` times (once where None)."""
 
     outputs: Outputs
-    counts: npt.NDArray[np.int64] | None = None
+    counts: Integers | None = None
 
     @property
     def runs(self) -> int:
         """The number of runs behind the sample."""
         return self.outputs.runs if self.counts is None else int(self.counts.sum())
 
-    def hits(self, inside: npt.NDArray[np.bool_]) -> int:
+    def hits(self, inside: Bools) -> int:
         """The number of runs whose output is inside."""
         return int(np.count_nonzero(inside)) if self.counts is None else int(self.counts[inside].sum())
 
@@ -173,7 +174,7 @@ class Pilot:
 
     first: Outputs
     second: Outputs
-    sides: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False)
+    sides: Bools = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False)
     sizes: tuple[int, ...] = ()
 
     @property

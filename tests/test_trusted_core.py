@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from dpaudit.certify import CERTIFIERS
+from dpaudit.claims import FORMS
 from tests.test_architecture import MODULES, PACKAGE, ROOT, Import, imports
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -63,3 +65,9 @@ def test_the_core_imports_nothing_but_the_core() -> None:
             if found.module.split(".")[0] == "dpaudit" and home_of(found) not in named
         }
         assert not out, f"out of the core of {verdict}: " + "; ".join(sorted(out))
+
+
+def test_every_certifier_and_every_claim_form_stands_on_the_page() -> None:
+    homes = {each.__module__ for each in (*map(type, CERTIFIERS), *FORMS)}
+    missing = {home.partition(".")[2] for home in homes} - set(core("REFUTED"))
+    assert not missing, f"what certifies must be right: name {', '.join(sorted(missing))} in docs/architecture.md"

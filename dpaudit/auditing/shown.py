@@ -8,7 +8,7 @@ from dpaudit.arrays import Bools, Reals
 from dpaudit.events import Event, Feature
 from dpaudit.events.search.labels import labels_of
 from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Outputs, Pilot, concatenate
-from dpaudit.results.beside import VALUE, Counts, Ending, Histogram
+from dpaudit.results.beside import VALUE, Ending, Histogram
 from dpaudit.results.witness import Witness
 
 BINS, MOST_VALUES, MOST_TOKENS = 48, 40, 12
@@ -97,7 +97,7 @@ def _grid(numbers: Reals, witness: Witness) -> tuple[tuple[float, ...], tuple[fl
     return tuple(sorted(edges)), ()
 
 
-def _counts(numbers: Reals, edges: tuple[float, ...], values: tuple[float, ...]) -> Counts:
+def _counts(numbers: Reals, edges: tuple[float, ...], values: tuple[float, ...]) -> tuple[int, ...]:
     if values:
         return tuple(
             np.bincount(np.searchsorted(values, numbers[np.isfinite(numbers)]), minlength=len(values)).tolist()
@@ -108,7 +108,7 @@ def _counts(numbers: Reals, edges: tuple[float, ...], values: tuple[float, ...])
     return tuple(np.bincount(places, minlength=len(edges) + 1).tolist())
 
 
-def _tokens(sides: list[Column], labels: dict[int, str]) -> tuple[tuple[str, ...], Counts, Counts]:
+def _tokens(sides: list[Column], labels: dict[int, str]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
     found: dict[str, list[int]] = {}
     for side, column in enumerate(sides):
         codes, counts = np.unique(column.tokens[column.tokens != 0], return_counts=True)

@@ -52,7 +52,7 @@ class ClaimLine:
     m: int
 
     def p(self, q: Reals | float) -> Reals:
-        """The probability of side P."""
+        """The probability of side P at each q, in the shape of q."""
         return np.minimum(1.0, self.ratio * np.asarray(q) + self.offset)
 
     def cells(self) -> Cells:
@@ -68,7 +68,7 @@ class ClaimLine:
         return Cells(self.p(edges[1:]), edges[:-1], np.ones(len(edges) - 1))
 
     def x_edges(self, first: int, last: int) -> Integers:
-        """Edges of blocks of x that hold first .. last."""
+        """Rising edges of blocks of x that hold first .. last: int64[blocks + 1], in hits."""
 
         def width(x: Reals) -> Reals:
             p = np.minimum(1.0, x / self.n)
@@ -78,7 +78,7 @@ class ClaimLine:
         return spaced(first, last, width)
 
     def y_edges(self, first: int, last: int) -> Integers:
-        """Edges of blocks of y that hold first .. last."""
+        """Rising edges of blocks of y that hold first .. last: int64[blocks + 1], in hits."""
         return spaced(first, last, lambda y: Y_BLOCK * np.sqrt(y * np.maximum(0.0, 1.0 - y / self.m)))
 
     def _tilted(self, edges: Reals) -> Cells:
@@ -102,7 +102,9 @@ class ClaimLine:
 
 
 def spaced(first: int, last: int, width: Callable[[Reals], Reals]) -> Integers:
-    """Rising edges from `first` to last + 1, about width(value) apart, at least 1.
+    """Rising edges from `first` to last + 1, about width(value) apart, at least 1: int64[blocks + 1].
+
+    `width` gets and gives float64[knots].
 
     >>> spaced(3, 6, lambda x: 0.0 * x).tolist()
     [3, 4, 5, 6, 7]

@@ -50,6 +50,8 @@ def upper_tail(hits: Any, drawn: Any, marked: Any, total: Any) -> Reals:
 def contrast(hits: Any, runs: Any, other_hits: Any, other_runs: Any) -> Reals:
     """The two-sided ln p of equal rates in two groups of runs: twice the smaller tail (Fisher's exact test).
 
+    Hits and runs of either group, arrays of one shape, and that shape comes back.
+
     >>> bool(contrast(10, 10, 0, 10) < math.log(1.1e-5)), float(contrast(5, 10, 5, 10))
     (True, 0.0)
     """
@@ -69,7 +71,7 @@ def least(logs: Any) -> float:
 
 
 def drift(hits: Integers, runs: Integers) -> float:
-    """Whether the rate of hits changes along a series of parts; both int64[parts, sides].
+    """Whether the rate of hits changes along a series of parts (ln p); both int64[parts, sides].
 
     >>> quarters = np.array([[9], [8], [1], [2]])
     >>> drift(quarters, np.full((4, 1), 10)) < math.log(0.01)
@@ -82,7 +84,7 @@ def drift(hits: Integers, runs: Integers) -> float:
 
 
 def outlier(hits: Integers, runs: Integers) -> tuple[float, int]:
-    """Whether a part has another rate of hits than all others, and which; both int64[parts, sides]."""
+    """Whether a part has another rate of hits than all others (ln p), and which; both int64[parts, sides]."""
     if len(runs) < 2:
         return 0.0, 0
     found = contrast(hits, runs, hits.sum(axis=0) - hits, runs.sum(axis=0) - runs)
@@ -112,7 +114,7 @@ def after_hits(tables: Sequence[Integers]) -> float:
 
 
 def after_sides(tables: Sequence[Integers]) -> float:
-    """Whether a run of a side is a hit more or less often after a run of the first side than of the second."""
+    """Whether a run is a hit more or less often after a run of the first side than of the second; the same tables."""
     four = np.stack(tables).reshape(-1, 2, 2, 2, 2).sum(axis=2)  # axes: table, side before, side and hit now
     return _differ(four[:, 1], four[:, 0])
 

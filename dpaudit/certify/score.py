@@ -100,7 +100,7 @@ class Region:
     z: float
 
     def limits(self, x: Integers) -> Integers:
-        """For rising x the largest y of the region, -1 where there is none; rising too.
+        """For rising x the largest y of the region, -1 where there is none; rising too: int64[outcomes] in and out.
 
         >>> Region(100, 100, 1.0, 0.0, 1.6449).limits(np.array([10, 20, 100])).tolist()
         [4, 11, 97]

@@ -124,7 +124,7 @@ def _largest_mean(four: Reals, ratio: Reals, delta: Reals) -> Reals:
 
 
 def log_wealth(blocks: Sequence[Block], claim: Claim) -> Reals:
-    """The log wealth at the end of each block, from nothing but the blocks; it starts at 0.
+    """The log wealth at the end of each block, float64[blocks], from nothing but the blocks; it starts at 0.
 
     A block whose bet keeps to the claim at its delta leaves the wealth as it is.
     """

@@ -38,7 +38,7 @@ class Blocks:
 
     @classmethod
     def between(cls, edges: Integers, runs: int) -> Blocks:
-        """The blocks between rising edges, the last at most runs + 1."""
+        """The blocks between rising edges, int64[blocks + 1] in hits, the last at most runs + 1."""
         first, last = edges[:-1], edges[1:] - 1
         centre = (first + last) // 2
         c, middle = centre.astype(np.float64), np.asarray(0.5 * (first + last), dtype=np.float64)
@@ -52,7 +52,10 @@ class Blocks:
         return cls(runs, edges, constant + more, np.asarray(middle + 2.0 * bend * step, dtype=np.float64), bend)
 
     def weights(self, share: Reals, part: slice) -> Reals:
-        """Upper bounds on the weights of some blocks, one row for each probability strictly between 0 and 1."""
+        """Upper bounds on the weights of some blocks, a row for each probability strictly between 0 and 1.
+
+        float64[points] in, float64[points, blocks of `part`] out.
+        """
         log_no = np.log1p(-share)
         odds = (np.log(share) - log_no)[:, None]
         powers = odds * self.linear[part]
@@ -67,8 +70,8 @@ class Blocks:
 class Staircase:
     """The set y <= k(x): `limits[j]` is the largest k in block j of `x_blocks`, `before` that below all blocks.
 
-    `y_blocks` start one past the `y_start` below which everything is summed by the incomplete beta function, and
-    `places[j]` counts the blocks of y up to `limits[j]`.
+    What lies below the first of `y_blocks` is summed by the incomplete beta function; `places[j]` counts the blocks of
+    y up to `limits[j]`.
     """
 
     x_blocks: Blocks
@@ -79,12 +82,18 @@ class Staircase:
 
     @classmethod
     def of(cls, x_blocks: Blocks, y_edges: Integers, limits: Integers, before: int, runs_q: int) -> Staircase:
-        """`y_edges` rise, and hold limits + 1 wherever that lies between the first and the last of them."""
+        """`limits` int64[blocks of x], in hits of side Q, rise; so do `y_edges`, int64[blocks of y + 1].
+
+        These hold limits + 1 wherever that lies between the first and the last of them.
+        """
         places = np.searchsorted(y_edges, limits + 1, side="left")
         return cls(x_blocks, Blocks.between(y_edges, runs_q), limits, places, before)
 
     def probabilities(self, p: Reals, q: Reals, reach: float) -> Reals:
-        """Upper bounds at the points (p, q), rising in p; `reach` standard deviations are summed block by block."""
+        """Upper bounds at the points (p, q), rising in p: float64[points] each, and the same out.
+
+        `reach` standard deviations are summed block by block.
+        """
         n, m = self.x_blocks.runs, self.y_blocks.runs
         found = np.empty(len(p))
         inner = np.flatnonzero((p < CERTAIN) & (q > 0.0))
@@ -148,7 +157,7 @@ def window(runs: int, share: float, reach: float) -> tuple[float, float]:
 
 
 def upper_tails(hits: int, runs: int, share: Reals) -> Reals:
-    """Pr(Bin(runs, share) >= hits), rounded up, for many shares."""
+    """Pr(Bin(runs, share) >= hits), rounded up, in the shape of `share`."""
     from scipy.special import betainc
 
     if hits <= 0:
@@ -159,7 +168,7 @@ def upper_tails(hits: int, runs: int, share: Reals) -> Reals:
 
 
 def lower_tails(hits: int, runs: int, share: Reals) -> Reals:
-    """Pr(Bin(runs, share) <= hits), rounded up, for many shares."""
+    """Pr(Bin(runs, share) <= hits), rounded up, in the shape of `share`."""
     from scipy.special import betaincc
 
     if hits < 0:

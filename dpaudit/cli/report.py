@@ -109,7 +109,6 @@ def _one(whole: AuditResult | SuiteResult, made: Format, output: str | None, rea
 
 
 def _several(suite: SuiteResult, chosen: tuple[Format, ...], output: str, read: list[Path]) -> None:
-
     names: list[str] = [each.file for each in chosen]
     if "json" in {each.name for each in chosen}:
         names += filter(None, report.record_names(suite))

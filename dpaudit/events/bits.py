@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Reals, Words
 from dpaudit.events.features import spell
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, token
 
@@ -248,5 +248,5 @@ def _names(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _codes(edges: tuple[float, ...]) -> npt.NDArray[np.uint64]:
+def _codes(edges: tuple[float, ...]) -> Words:
     return np.array([token("bits", name).code for name in _names(edges)], np.uint64)

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Singles
+from dpaudit.arrays import Bools, Integers, Places, Singles, Words
 from dpaudit.events.features import single
 from dpaudit.outputs import Column, Token
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +26,8 @@ class Binning:
     edges: Singles
     tokens: tuple[Token, ...] = ()
     step: float | None = None
-    _order: npt.NDArray[np.intp] = field(init=False, repr=False, compare=False)
-    _known: npt.NDArray[np.uint64] = field(init=False, repr=False, compare=False)
+    _order: Places = field(init=False, repr=False, compare=False)
+    _known: Words = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         codes = np.array([token.code for token in self.tokens], np.uint64)
@@ -56,14 +54,14 @@ class Binning:
         return self.bins + len(self.tokens) + 1
 
     @property
-    def alone(self) -> npt.NDArray[np.bool_]:
-        """Which bins hold one value only."""
+    def alone(self) -> Bools:
+        """Which bins hold one value only: bool[bins]."""
         found = np.zeros(self.bins, np.bool_)
         found[1:-1] = np.nextafter(self.edges[1:], np.float32(-np.inf)) == self.edges[:-1]
         return found
 
-    def counts(self, column: Column, times: Counts | None = None) -> Counts:
-        """How many runs fall into each cell; each cell of the column counts `times` over."""
+    def counts(self, column: Column, times: Integers | None = None) -> Integers:
+        """How many runs fall into each cell: int64[cells]; each entry of the column counts `times` over, int64 too."""
         cell = self._number_cells(column.values)
         if column.codes is not None or self._has_nan(column.values):
             codes = column.tokens
@@ -76,7 +74,7 @@ class Binning:
     def _has_nan(self, values: npt.NDArray[np.generic]) -> bool:
         return bool(len(values)) and values.dtype.kind == "f" and bool(np.isnan(np.min(values)))
 
-    def _number_cells(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+    def _number_cells(self, values: npt.NDArray[np.generic]) -> Places:
         if len(self.edges) == 0:
             return np.zeros(len(values), np.intp)
         if self.step is None:
@@ -88,8 +86,8 @@ class Binning:
             np.clip(place, 0.0, len(self.edges), out=place)
             return place.astype(np.intp)
 
-    def token_cells(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
-        """The cells of tokens, by their codes."""
+    def token_cells(self, codes: Words) -> Places:
+        """The cells of tokens, by their codes; both in one shape."""
         if not self.tokens:
             return np.full(len(codes), self.bins, np.intp)
         place = np.minimum(np.searchsorted(self._known, codes), len(self._known) - 1)

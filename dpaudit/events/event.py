@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Bytes, Integers, Words
 from dpaudit.events.features import Coordinate, Feature, stored
 from dpaudit.outputs import ABSENT, Column, Outputs, Path, Sample, Token
 
@@ -30,8 +31,8 @@ class Event:
         """The paths the event reads; None for all."""
         return self.feature.wanted
 
-    def contains(self, outputs: Outputs) -> npt.NDArray[np.bool_]:
-        """Which runs are in the event."""
+    def contains(self, outputs: Outputs) -> Bools:
+        """Which runs are in the event: bool[runs]."""
         return self.among(self._plain(outputs) or self.feature.column(outputs))
 
     @property
@@ -39,14 +40,14 @@ class Event:
         """The number of sets that are counted: one."""
         return 1
 
-    def state(self, outputs: Outputs) -> npt.NDArray[np.uint8]:
-        """The set that each run is in: 1, or 0 for none."""
+    def state(self, outputs: Outputs) -> Bytes:
+        """The set that each run is in: uint8[runs], 1, or 0 for none."""
         return self.contains(outputs).view(np.uint8)
 
-    def among(self, column: Column) -> npt.NDArray[np.bool_]:
+    def among(self, column: Column) -> Bools:
         """Which cells of the feature's column are in the event."""
         within = _within_doubles if column.values.dtype == np.float64 else _within
-        inside: npt.NDArray[np.bool_] | None = None
+        inside: Bools | None = None
         for low, high in self.intervals:
             part = within(column.values, low, high)
             inside = part if inside is None else inside | part
@@ -93,19 +94,19 @@ class HitCounter:
     def wanted(self) -> frozenset[Path] | None:
         return self.event.wanted
 
-    def __call__(self, first: Sample, second: Sample) -> npt.NDArray[np.int64]:
+    def __call__(self, first: Sample, second: Sample) -> Integers:
         hits = [sample.hits(self.event.contains(sample.outputs)) for sample in (first, second)]
         return np.array([hits[0], first.runs, hits[1], second.runs], np.int64)
 
-    def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def mixed(self, outputs: Outputs, second: Bools) -> Integers:
         """The same of outputs in the order of their runs: the event is looked at once for both sides."""
         inside = self.event.contains(outputs)
         hits, runs = np.count_nonzero(inside & second), np.count_nonzero(second)
         return np.array([np.count_nonzero(inside) - hits, outputs.runs - runs, hits, runs], np.int64)
 
 
-def _within(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np.bool_]:
-    inside: npt.NDArray[np.bool_]
+def _within(values: npt.NDArray[Any], low: float, high: float) -> Bools:
+    inside: Bools
     if high == math.inf:
         inside = ~np.isnan(values) if low == -math.inf else values > np.float32(low)
     elif low == -math.inf:
@@ -115,7 +116,7 @@ def _within(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np
     return inside
 
 
-def _within_doubles(values: npt.NDArray[Any], low: float, high: float) -> npt.NDArray[np.bool_]:
+def _within_doubles(values: npt.NDArray[Any], low: float, high: float) -> Bools:
     """`_within` of the values rounded to float32, without rounding each of them."""
     if high == math.inf:
         return ~np.isnan(values) if low == -math.inf else np.asarray(values > _last_double(low))
@@ -139,15 +140,15 @@ def _last_double(threshold: float) -> float:
     return middle if ties_to_here else math.nextafter(middle, -math.inf)
 
 
-def _among(codes: npt.NDArray[np.uint64], tokens: tuple[Token, ...]) -> npt.NDArray[np.bool_]:
+def _among(codes: Words, tokens: tuple[Token, ...]) -> Bools:
     if len(tokens) <= FEW_TOKENS:
-        inside: npt.NDArray[np.bool_] = codes == np.uint64(tokens[0].code)
+        inside: Bools = codes == np.uint64(tokens[0].code)
         for token in tokens[1:]:
             inside |= codes == np.uint64(token.code)
         return inside
     known = np.sort(np.fromiter((token.code for token in tokens), np.uint64, len(tokens)))
     place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    found: npt.NDArray[np.bool_] = known[place] == codes
+    found: Bools = known[place] == codes
     return found
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bytes
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
@@ -52,8 +52,8 @@ class Partition:
         """The number of sets that are counted: its bins."""
         return len(self.bins)
 
-    def state(self, outputs: Outputs) -> npt.NDArray[np.uint8]:
-        """The bin that each run is in, numbered from 1; 0 where it is in none."""
+    def state(self, outputs: Outputs) -> Bytes:
+        """The bin that each run is in, numbered from 1; 0 where it is in none: uint8[runs]."""
         column = self.feature.column(outputs)
         states = np.zeros(outputs.runs, np.uint8)
         for number, part in enumerate(self.bins, start=1):

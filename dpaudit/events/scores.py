@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Difference, Shape, plain_feature, rounded, single, stored
 from dpaudit.outputs import Column, Outputs, Path, Token
@@ -28,8 +28,8 @@ class Term:
     bins: Binning
     weights: tuple[float, ...]
 
-    def values(self, outputs: Outputs) -> npt.NDArray[np.float64]:
-        """The weight of each run."""
+    def values(self, outputs: Outputs) -> Reals:
+        """The weight of each run, in nats: float64[runs]."""
         column = self.coordinate.column(outputs)
         cell = np.searchsorted(self.bins.edges, single(column.values), side="left")
         codes = column.tokens

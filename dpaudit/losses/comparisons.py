@@ -22,7 +22,7 @@ _RISE = 4.0
 
 
 def below(value: Reals | float, scale: float) -> Reals:
-    """Pr(Lap(scale) < value); a step at 0 where there is no noise."""
+    """Pr(Lap(scale) < value) for each value; a step at 0 where there is no noise. Scales are in units of the answer."""
     if scale == 0.0:
         return (np.asarray(value) > 0.0).astype(np.float64)
     tail = np.exp(-np.abs(value) / scale) / 2.0
@@ -30,12 +30,15 @@ def below(value: Reals | float, scale: float) -> Reals:
 
 
 def density(value: Reals, scale: float) -> Reals:
-    """The density of Lap(scale)."""
+    """The density of Lap(scale) at each value, per unit of the answer."""
     return np.asarray(np.exp(-np.abs(value) / scale) / (2.0 * scale))
 
 
 def panels(knots: Sequence[float], scale: float, steepness: float) -> tuple[Reals, Reals, Reals]:
-    """Edges of panels that end at the knots and reach far beyond them, with nodes and weights (panel, node)."""
+    """Edges of panels, [panels + 1], that end at the knots and reach far beyond; nodes and weights [panels, nodes].
+
+    `steepness` is how fast the logarithm of what is integrated may change, per unit of the answer.
+    """
     low, high = min(knots) - _REACH * scale, max(knots) + _REACH * scale
     cuts = np.linspace(low, high, 2 + math.ceil((high - low) * steepness / _RISE))
     edges = np.unique(np.concatenate([cuts, np.asarray(knots, float)]))
@@ -52,6 +55,8 @@ def _legendre() -> tuple[Reals, Reals]:
 
 def halting(answers: Reals, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
     """The probabilities that the first answer above the noisy threshold is 0, 1, ..., and, last, that there is none.
+
+    float64[answers] in, float64[answers + 1] out; answers, threshold and scales have one unit.
 
     >>> halting(np.array([0.0]), 0.0, 2.0, 4.0)
     array([0.5, 0.5])
@@ -96,7 +101,10 @@ def epochs(answers: int, most: int, step: Callable[[int], Reals]) -> float:
 
 
 def halting_ratios(p: Reals, q: Reals, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
-    """The log ratios of an epoch: by the place of its top, and, last, of none."""
+    """The log ratios of an epoch, in nats, by the place of its top, and, last, of none: [answers + 1].
+
+    `p` and `q` are the answers in both datasets, of one length.
+    """
     scales = (threshold, threshold_scale, query_scale)
     return log_ratios(halting(p, *scales), halting(q, *scales))
 

@@ -1,4 +1,7 @@
-"""Exact losses of outputs with probabilities that can be listed."""
+"""Exact losses of outputs with probabilities that can be listed.
+
+`first` and `second` are the laws in both datasets: float64[outcomes] each, in the same order. Losses are in nats.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def largest_log_ratio(first: Reals, second: Reals) -> float:
 
 
 def log_ratios(first: Reals, second: Reals) -> Reals:
-    """ln(p / p'); minus infinity where p = 0, whatever p' is."""
+    """ln(p / p') of each outcome; minus infinity where p = 0, whatever p' is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(first > 0.0, np.log(first) - np.log(second), -np.inf)
 

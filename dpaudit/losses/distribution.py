@@ -101,7 +101,7 @@ class Mixture:
     weights: tuple[float, ...]
 
     def between(self, edges: Reals) -> Reals:
-        """The probabilities of the cells between the edges, precise in both tails."""
+        """The probabilities of the cells between rising edges, precise in both tails: one fewer than edges."""
         from scipy.special import ndtr
 
         total = np.zeros(len(edges) - 1)
@@ -112,7 +112,7 @@ class Mixture:
         return total
 
     def log_density(self, x: Reals) -> Reals:
-        """The logarithm of the density, the factor of the normal distribution left out."""
+        """The logarithm of the density at each x, the factor of the normal distribution left out."""
         terms = [
             math.log(weight) - (x - centre) ** 2 / 2.0
             for centre, weight in zip(self.centres, self.weights, strict=True)
@@ -160,6 +160,8 @@ def from_cells(
     values: Reals, p: Reals, q: Reals, side: Side, *, slack: float = 0.0, missing: float | None = None
 ) -> tuple[Losses, Losses]:
     """The losses of an output, p against q and back, from the probabilities of the cells between these log ratios.
+
+    `values` are even and rise, float64[cells + 1], in nats; `p` and `q` are float64[cells].
 
     From above, `slack` is the part of a cell that rounding may cost and that is counted at its upper end; `missing`
     is what lies outside all cells at most, where that is known better than as what the cells leave of 1.

@@ -40,7 +40,7 @@ def outputs(kinds: Sequence[int], most: int | None) -> Transcripts:
 
 
 def chances(answers: Reals, found: Transcripts, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
-    """The probability of one output of each class; `answers` holds the answer of each kind.
+    """The probability of one output of each class, float64[classes]; `answers` holds the answer of each kind.
 
     >>> chances(np.array([0.0]), outputs([0], 1), 0.0, 2.0, 4.0).round(12).tolist()
     [0.5, 0.5]
@@ -57,7 +57,7 @@ def chances(answers: Reals, found: Transcripts, threshold: float, threshold_scal
 def noisy_levels(
     answers: Reals, threshold: float, threshold_scale: float, query_scale: float, count: int
 ) -> tuple[Reals, Reals]:
-    """Values of the noisy threshold and their weights: sums over them are integrals over its noise.
+    """Values of the noisy threshold and their weights, [levels] each: sums over them are integrals over its noise.
 
     Without noise on the answers only the order counts, so one value between two answers stands for all.
     """
@@ -83,7 +83,8 @@ def one_threshold_laws(
 ) -> tuple[Transcripts, Reals, Reals, Reals]:
     """The classes of outputs, the probabilities of one output of each in both datasets, and the costs by kind.
 
-    `costs` tells answers apart that move alike; by default there are none.
+    `first` and `second` are the answers in both datasets, float64[answers]; the probabilities are float64[classes], the
+    costs float64[kinds], in nats. `costs`, float64[answers], tells answers apart that move alike; by default none do.
     """
     each = np.zeros(len(first)) if costs is None else costs
     rows = list(zip(first.tolist(), second.tolist(), each.tolist(), strict=True))
@@ -104,6 +105,8 @@ def one_threshold_loss(
     costs: Reals | None = None,
 ) -> float:
     """The largest |log ratio| of an output; each top adds its cost, that of a value released with fresh noise.
+
+    Arrays as `one_threshold_laws` takes them.
 
     >>> round(one_threshold_loss(np.zeros(8), np.ones(8), None, 0.0, 0.0, 4.0), 4)
     2.0

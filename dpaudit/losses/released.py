@@ -1,7 +1,8 @@
 """Exact losses of outputs that hold a number beside tops and bottoms: the largest log ratio over that number.
 
 The number runs over a grid that is refined around its best point. The log ratios are smooth between the answers and
-constant far from them, so that gives eight digits.
+constant far from them, so that gives eight digits. `p` and `q` are the answers in both datasets, float64[answers] each,
+in the unit of threshold and scales; losses are in nats.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def announced_threshold_loss(p: Reals, q: Reals, query_scale: float) -> float:
 
 
 def no_top_ratio(p: Reals, q: Reals, threshold: float, threshold_scale: float, query_scale: float) -> float:
-    """The log ratio of bottoms only."""
+    """The log ratio of bottoms only, at all answers."""
     end, scales = np.array([np.inf]), (threshold, threshold_scale, query_scale)
     return float((log_reached(p, end, *scales) - log_reached(q, end, *scales))[0])
 
@@ -159,7 +160,7 @@ def one_threshold_values_loss(
 
 
 def log_reached(answers: Reals, cuts: Reals, threshold: float, threshold_scale: float, query_scale: float) -> Reals:
-    """The log probability that all answers are bottoms and the noisy threshold is at most each cut."""
+    """The log probability that all answers are bottoms and the noisy threshold is at most each cut: [cuts]."""
     steepness = 1.0 / threshold_scale + len(answers) / query_scale
     edges, nodes, weights = panels([threshold, *answers, *cuts[np.isfinite(cuts)]], threshold_scale, steepness)
     mass = weights * density(nodes - threshold, threshold_scale)

@@ -106,6 +106,8 @@ def top_two(answers: Reals, scale: float) -> Reals:
 def releasing(first: Reals, second: Reals, scale: float, *, index: bool) -> float:
     """The loss when the largest answer plus Lap(scale) is given away, with its index or without.
 
+    The answers in both datasets are float64[answers], in the unit of the scale.
+
     The largest log ratio of the two densities over the value given away: a grid that holds all answers, then zooms.
     """
     knots = np.concatenate([first, second])

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Places, Reals
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
 
@@ -203,7 +202,7 @@ def _all_marked(found: Any, shifts: Reals) -> Any:
     return marked
 
 
-def _with_rows(found: Any, rows: npt.NDArray[np.intp], others: Any) -> Any:
+def _with_rows(found: Any, rows: Places, others: Any) -> Any:
     """The outputs of a batch, those in some rows replaced by others of the same form."""
     if isinstance(found, tuple) and isinstance(others, tuple) and len(found) == len(others):
         return tuple(_with_rows(part, rows, other) for part, other in zip(found, others, strict=True))

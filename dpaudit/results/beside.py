@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 VALUE = "a value"  # how a run ended that gave one
-Counts = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,11 @@ class Histogram:
     feature: str
     edges: tuple[float, ...]
     values: tuple[float, ...]
-    first: Counts
-    second: Counts
+    first: tuple[int, ...]
+    second: tuple[int, ...]
     labels: tuple[str, ...]
-    tokens_first: Counts
-    tokens_second: Counts
+    tokens_first: tuple[int, ...]
+    tokens_second: tuple[int, ...]
     runs_first: int
     runs_second: int
 

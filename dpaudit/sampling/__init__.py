@@ -1,12 +1,15 @@
-"""The only code that runs someone else's: streams, outputs, workers and the engine. It knows no events."""
+"""The only code that runs someone else's: streams, workers, pools, counting and the engine.
+
+What it counts comes as a `Reducer`: it imports no event and no certifier.
+"""
 
 from dpaudit.sampling.engine import Engine, Session
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.store import ShardStore, StoredShard
 from dpaudit.sampling.streams import Shard, Stage, apart, rechecking, shards
 from dpaudit.sampling.tasks import FreshTask
-from dpaudit.sampling.watch import Watch
-from dpaudit.sampling.worker import BatchFailed, Probe, Reducer
+from dpaudit.sampling.watch import Reducer, Watch
+from dpaudit.sampling.worker import BatchFailed, Probe
 
 __all__ = [
     "SILENT",

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Places, Reals
 from dpaudit.errors import UnsoundAudit
 from dpaudit.outputs import (
     ABSENT,
@@ -57,7 +58,7 @@ class Builder:
     def __init__(self, runs: int, wanted: Wanted) -> None:
         self.runs = runs
         self.wanted = wanted
-        self.columns: dict[Path, tuple[npt.NDArray[np.float64], Codes]] = {}
+        self.columns: dict[Path, tuple[Reals, Codes]] = {}
         self.whole: dict[Path, Column] = {}
         self.labels: dict[int, str] = {}
         self.complete = True
@@ -307,7 +308,7 @@ class Builder:
             if self.needs(there):
                 self._add_cells(flat[:, j], None if hidden is None else hidden[:, j], there)
 
-    def _add_cells(self, cells: Numbers, hidden: npt.NDArray[np.bool_] | None, path: Path) -> None:
+    def _add_cells(self, cells: Numbers, hidden: Bools | None, path: Path) -> None:
         if cells.dtype.kind not in "fiub":
             objects = [
                 ABSENT_ENTRY if hidden is not None and hidden[i] else item for i, item in enumerate(cells.tolist())
@@ -340,7 +341,7 @@ def positions(shape: Sequence[int]) -> list[Path]:
 
 def _groups(
     objects: list[Any], rows: Rows, runs: int, key: Callable[[Any], Any]
-) -> Iterable[tuple[Any, list[Any], npt.NDArray[np.intp] | None]]:
+) -> Iterable[tuple[Any, list[Any], Places | None]]:
     """The objects by key, in order of first appearance, each group with its rows (None: all rows)."""
     keys = list(map(key, objects))
     if keys.count(keys[0]) == len(keys):

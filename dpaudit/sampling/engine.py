@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit import validate
+from dpaudit.arrays import Integers
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
@@ -33,13 +33,13 @@ from dpaudit.sampling.sending import AsMade, pickled
 from dpaudit.sampling.store import Asked, KeptShard, Recorder, ShardStore, decided, identity, kept_of
 from dpaudit.sampling.streams import Shard, Stage, grouped
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
-from dpaudit.sampling.worker import BatchFailed, Job, Probe, Reducer, identical
+from dpaudit.sampling.watch import Reducer
+from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
-Counts = npt.NDArray[np.int64]
 
 
 class Engine:
@@ -190,16 +190,16 @@ class Session:
         """Whether all runs that searched and certified were made in one process, the fresh ones apart."""
         return len(self._makers) <= 1 and all(name in IN_ONE_PROCESS for name in self.pool_names)
 
-    def counts(self, work: list[Shard], reducer: Reducer) -> Counts:
+    def counts(self, work: list[Shard], reducer: Reducer) -> Integers:
         """The reduced outputs of all shards, added up."""
         total: Any = None
         for _, found in self._run(work, reducer):
             total = found if total is None else total + found
         return total  # type: ignore[no-any-return]
 
-    def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Counts]:
+    def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Integers]:
         """The reduced outputs of each shard, in the order of the grid."""
-        found: dict[Shard, Counts] = dict(self._run(work, reducer))
+        found: dict[Shard, Integers] = dict(self._run(work, reducer))
         return {shard: found[shard] for shard in work}
 
     def pilot(self, work: list[Shard]) -> Pilot:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Words
+from dpaudit.arrays import Bools, Bytes, Integers, Words
 from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, token
 from dpaudit.sampling.columns import Wanted
 
@@ -26,9 +25,6 @@ PRINTED_SHARDS = 256  # first shards of which they are kept: a worker's first ta
 CALLS, OF_CALL = 4, 1 << 11  # first calls of a batched shard, and first runs of each, that are held against each other
 WATCHED_IN_CALLS = 1 << 15  # first runs of a batched shard that are looked at: all would cost half a draw
 
-Counts = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-
 
 @dataclass(frozen=True, slots=True)
 class Looked:
@@ -40,17 +36,17 @@ class Looked:
     made of the paths in `wanted` (None: all).
     """
 
-    hits: Counts
-    runs: Counts
-    quads: Counts
-    calls: Counts
+    hits: Integers
+    runs: Integers
+    quads: Integers
+    calls: Integers
     prints: Words
     wanted: Wanted = None
 
 
 def summary(
     inside: Bytes, sides: Bools, calls: Iterable[tuple[int, int]] = (), watched: int | None = None
-) -> tuple[Counts, Counts, Counts, Counts]:
+) -> tuple[Integers, Integers, Integers, Integers]:
     """Hits and runs by quarter and side, patterns of four runs, patterns of calls; of 0-1 states in run order."""
     return (
         _quarters(inside, sides),
@@ -93,13 +89,13 @@ def words(outputs: Outputs, count: int, wanted: Wanted = None) -> Words:
 
 def packed(
     inside: Bytes, sides: Bools, words: Words, calls: Iterable[tuple[int, int]] = (), watched: int | None = None
-) -> Counts:
+) -> Integers:
     """All integers of a shard, `ORDER` of them: its 0-1 states and sides in run order, and the first words."""
     parts = summary(inside, sides, calls, watched)
     return np.concatenate([*(part.ravel() for part in parts), printed(words, sides).view(np.int64)])
 
 
-def unpacked(table: Counts, wanted: Wanted = None) -> Looked:
+def unpacked(table: Integers, wanted: Wanted = None) -> Looked:
     """The integers of shards, one a row, as `packed` gives them; made of the paths in `wanted`."""
     hits, runs, quads, calls, prints = np.split(table, np.cumsum(SIZES)[:-1], axis=1)
     return Looked(
@@ -116,7 +112,7 @@ def _cuts(runs: int) -> list[int]:
     return [runs * quarter // QUARTERS for quarter in range(QUARTERS + 1)]
 
 
-def _quarters(inside: Bytes, sides: Bools) -> Counts:
+def _quarters(inside: Bytes, sides: Bools) -> Integers:
     hits = inside.view(np.bool_)
     cuts = _cuts(len(sides))
     found = [
@@ -126,13 +122,13 @@ def _quarters(inside: Bytes, sides: Bools) -> Counts:
     return np.array([(all_ - second, second) for all_, second in found], np.int64)
 
 
-def _quarter_runs(sides: Bools) -> Counts:
+def _quarter_runs(sides: Bools) -> Integers:
     cuts = _cuts(len(sides))
     found = [(high - low, np.count_nonzero(sides[low:high])) for low, high in pairwise(cuts)]
     return np.array([(runs - second, second) for runs, second in found], np.int64)
 
 
-def _quads(inside: Bytes, sides: Bools) -> Counts:
+def _quads(inside: Bytes, sides: Bools) -> Integers:
     """How often each pattern of four runs in a row occurs; the fours do not overlap."""
     whole = len(sides) // 4 * 4
     codes = sides[:whole].view(np.uint8) << np.uint8(1)
@@ -142,7 +138,7 @@ def _quads(inside: Bytes, sides: Bools) -> Counts:
     return np.bincount(gathered.astype("<u4", copy=False).view(np.uint8)[3::4], minlength=QUADS)
 
 
-def _calls(inside: Bytes, sides: Bools, calls: list[tuple[int, int]]) -> Counts:
+def _calls(inside: Bytes, sides: Bools, calls: list[tuple[int, int]]) -> Integers:
     """Patterns of two calls in a row, run by run: (first, second), (third, fourth); then (second, third)."""
     found = np.zeros((2, PAIRINGS), np.int64)
     for place, ((one, runs), (other, more)) in enumerate(pairwise(calls)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Places
 from dpaudit.outputs import Failure, Outputs, Sample
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_objects
@@ -37,9 +37,9 @@ class Tally:
         self.known = _Numbered()
         self.encoded = Outputs(0, {})
         self.runs = 0  # counted since the last samples
-        self._seen: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]] = []
+        self._seen: list[tuple[Places, Bools]] = []
 
-    def add(self, outputs: list[Any], sides: npt.NDArray[np.bool_]) -> bool:
+    def add(self, outputs: list[Any], sides: Bools) -> bool:
         """Counts the outputs, or says that they do not recur and counts nothing."""
         if not isinstance(outputs[0], tuple | str | bytes) or not (self.known or _recur(outputs[:GLANCE])):
             self.recurring = False
@@ -65,7 +65,7 @@ class Tally:
         self.runs, self._seen = 0, []
         return Sample(self.encoded, first), Sample(self.encoded, second)
 
-    def ordered(self) -> tuple[Outputs, list[npt.NDArray[np.intp]]]:
+    def ordered(self) -> tuple[Outputs, list[Places]]:
         """Each different output once, and for what was counted since the last call the number of each run's output."""
         self._look_at_new()
         numbers = [found for found, _ in self._seen]

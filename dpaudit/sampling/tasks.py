@@ -24,7 +24,8 @@ from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.streams import Shard
-from dpaudit.sampling.worker import BatchFailed, Job, Reducer, Worker, one_line
+from dpaudit.sampling.watch import Reducer
+from dpaudit.sampling.worker import BatchFailed, Job, Worker, one_line
 
 _WORKERS = threading.local()
 _OURS: set[str] = set()  # modules of a child before the first of a user's is imported

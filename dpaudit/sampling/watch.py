@@ -7,12 +7,11 @@ once, so that the counts are those of a plain counter and the order costs next t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Bools
+from dpaudit.arrays import Bools, Bytes, Integers, Places
 from dpaudit.outputs import Outputs, Sample
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.order import (
@@ -28,8 +27,19 @@ from dpaudit.sampling.order import (
 )
 from dpaudit.sampling.streams import Shard
 
-Counts = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
+
+class Reducer(Protocol):
+    """Turns the outputs of both sides into integers; picklable, and all that leaves a certifying worker."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """The paths it will look at; None for all."""
+
+    def __call__(self, first: Sample, second: Sample) -> Integers:
+        """The counts, of a shape that does not depend on the outputs."""
+
+    def mixed(self, outputs: Outputs, second: Bools) -> Integers:
+        """The same counts of outputs that stand in the order of the runs, `second` telling their sides."""
 
 
 class Sets(Protocol):
@@ -57,7 +67,7 @@ class Watch:
 
     main: Sets
     extra: tuple[Sets, ...] = ()
-    also: Any = None
+    also: Reducer | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -74,7 +84,7 @@ class Watch:
         """What takes the outputs of one shard; `space` is memory of two bytes a run for as long as it does."""
         return ShardCounter(self, shard.runs, space, printed=shard.index < PRINTED_SHARDS)
 
-    def __call__(self, first: Sample, second: Sample) -> Counts:
+    def __call__(self, first: Sample, second: Sample) -> Integers:
         """The counts of outputs whose order is not known: hits and runs alone."""
         look = ShardCounter(self, 0, np.empty(0, np.uint8))
         for side, sample in enumerate((first, second)):
@@ -87,28 +97,28 @@ class Watch:
         nothing = packed(look.states, look.sides, look.words)
         return _joined([first.runs, second.runs], look.hits, nothing, look.also)
 
-    def mixed(self, outputs: Outputs, second: Bools) -> Counts:
+    def mixed(self, outputs: Outputs, second: Bools) -> Integers:
         """The counts of outputs that stand in the order of their runs, as one shard."""
         look = ShardCounter(self, outputs.runs, np.empty(2 * outputs.runs, np.uint8))
         look.sides[:] = second
         look.fill(0, outputs)
         return look.counts()
 
-    def hits(self, counts: Counts, part: int = 0) -> Counts:
+    def hits(self, counts: Integers, part: int = 0) -> Integers:
         """Hits of each set of a part (0 is `main`, then `extra`) from added counts: int64[2 sides, sets]."""
         start = 2 + 2 * sum(self.sizes[:part])
         return counts[..., start : start + 2 * self.sizes[part]].reshape(*counts.shape[:-1], 2, self.sizes[part])
 
-    def plain(self, counts: Counts, part: int = 0) -> Counts:
+    def plain(self, counts: Integers, part: int = 0) -> Integers:
         """Hits and runs of an event as a hit counter orders them: first hits, first runs, second hits, second runs."""
         hits = self.hits(counts, part)[..., 0]
         return np.stack([hits[..., 0], counts[..., 0], hits[..., 1], counts[..., 1]], axis=-1)
 
-    def rest(self, counts: Counts) -> Counts:
+    def rest(self, counts: Integers) -> Integers:
         """The counts of `also`, from added counts."""
         return counts[..., self._order + ORDER :]
 
-    def read(self, table: dict[Shard, Counts]) -> Looked:
+    def read(self, table: dict[Shard, Integers]) -> Looked:
         """What the counts of several shards tell of the order of their runs."""
         rows = np.array(list(table.values()))
         return unpacked(rows[:, self._order : self._order + ORDER], self.wanted)
@@ -133,7 +143,7 @@ class ShardCounter:
         self.batched = False
         self.hits = [np.zeros((2, size + 1), np.int64) for size in watch.sizes]
         self.words = np.zeros(min(runs, PRINTED) if printed else 0, np.uint64)
-        self.also: Any = 0
+        self.also: Integers | None = None
 
     def call(self, start: int, outputs: Outputs, side: int) -> None:
         """One call of a batched mechanism: runs of one side."""
@@ -143,7 +153,7 @@ class ShardCounter:
             self.calls.append((start, outputs.runs))
         self.fill(start, outputs)
 
-    def fill(self, start: int, outputs: Outputs, numbers: npt.NDArray[np.intp] | None = None) -> None:
+    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
         """Runs from `start` on; with `numbers`, each run's output is the one of that number."""
         runs = outputs.runs if numbers is None else len(numbers)
         if runs == 0:
@@ -157,7 +167,8 @@ class ShardCounter:
             else:
                 self.hits[part] += _by_side(state, self.sides[here], self.hits[part].shape[1])
         if self.watch.also is not None:
-            self.also = self.also + _reduced(self.watch.also, outputs, numbers, self.sides[here])
+            seen = _reduced(self.watch.also, outputs, numbers, self.sides[here])
+            self.also = seen if self.also is None else self.also + seen
         if start < len(self.words):
             count = min(runs, len(self.words) - start)
             wanted, looked = self.watch.wanted, count if numbers is None else outputs.runs
@@ -165,7 +176,7 @@ class ShardCounter:
             found = found if numbers is None else found[numbers[:count]]
             self.words[start : start + count] = found
 
-    def counts(self) -> Counts:
+    def counts(self) -> Integers:
         """All integers of the shard."""
         size = self.watch.sizes[0]
         self.hits[0] += _by_side(self.states, self.sides, size + 1)
@@ -175,13 +186,13 @@ class ShardCounter:
         return _joined([len(self.sides) - second, second], self.hits, order, self.also)
 
 
-def _joined(runs: list[int], hits: list[Counts], order: Counts, also: Any) -> Counts:
+def _joined(runs: list[int], hits: list[Integers], order: Integers, also: Integers | None) -> Integers:
     sets = [part[:, 1:].ravel() for part in hits]  # state 0 is none of the sets
-    more = [] if isinstance(also, int) else [np.ravel(also)]
+    more = [] if also is None else [np.ravel(also)]
     return np.concatenate([np.array(runs, np.int64), *sets, order, *more])
 
 
-def _reduced(reducer: Any, outputs: Outputs, numbers: npt.NDArray[np.intp] | None, sides: Bools) -> Any:
+def _reduced(reducer: Reducer, outputs: Outputs, numbers: Places | None, sides: Bools) -> Integers:
     """What a reducer makes of outputs in their order; with `numbers`, each run's output is the one of that number."""
     if numbers is None:
         return reducer.mixed(outputs, sides)
@@ -190,7 +201,7 @@ def _reduced(reducer: Any, outputs: Outputs, numbers: npt.NDArray[np.intp] | Non
     return reducer(Sample(outputs, first), Sample(outputs, second))
 
 
-def _by_side(states: Bytes, sides: Bools, size: int) -> Counts:
+def _by_side(states: Bytes, sides: Bools, size: int) -> Integers:
     """Runs in each state, by side: int64[2, size]."""
     if size == 2:
         both, runs = int(np.count_nonzero(states.view(np.bool_) & sides)), int(np.count_nonzero(sides))

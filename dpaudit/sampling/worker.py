@@ -13,11 +13,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Bools, Bytes, Integers
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
 from dpaudit.outputs import TYPE, Outputs, Pilot, Sample, concatenate
@@ -29,7 +29,7 @@ from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
-from dpaudit.sampling.watch import ShardCounter, Watch
+from dpaudit.sampling.watch import Reducer, ShardCounter, Watch
 
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
@@ -39,20 +39,6 @@ _REUSING: set[str] = set()  # jobs whose batched mechanism fills the same memory
 _ONE_AT_A_TIME = threading.Lock()  # for these, from the call until what it returned is encoded
 
 Rng = np.random.Generator
-
-
-class Reducer(Protocol):
-    """Turns the outputs of both sides into integers; picklable, and all that leaves a certifying worker."""
-
-    @property
-    def wanted(self) -> Wanted:
-        """The paths it will look at; None for all."""
-
-    def __call__(self, first: Sample, second: Sample) -> npt.NDArray[np.int64]:
-        """The counts, of a shape that does not depend on the outputs."""
-
-    def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """The same counts of outputs that stand in the order of the runs, `second` telling their sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +86,7 @@ class Worker:
     digests: tuple[tuple[str | None, str | None], ...]
     tally: Tally | None = None
     tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
-    space: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    space: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
     last: Any = None  # what the last batched call returned
 
     @classmethod
@@ -120,7 +106,7 @@ class Worker:
         marks = tuple((_mark(first), _mark(second)) for first, second in data)
         return cls(job, opened, data, marks)
 
-    def run(self, shard: Shard, reducer: Reducer | None) -> npt.NDArray[np.int64] | Pilot:
+    def run(self, shard: Shard, reducer: Reducer | None) -> Integers | Pilot:
         """The reduced outputs of a shard; the outputs themselves where there is no reducer."""
         coins, rng = shard.streams(self.job.seed)
         sample = self._per_run if self.opened.per_run else self._batched
@@ -133,7 +119,7 @@ class Worker:
         whole = Pilot.joined(parts)
         return Pilot(whole.first, whole.second, whole.sides, (shard.runs,))
 
-    def one_by_one(self, pair: int, sides: npt.NDArray[np.bool_], rng: Rng) -> Outputs:
+    def one_by_one(self, pair: int, sides: Bools, rng: Rng) -> Outputs:
         """The outputs of runs on given sides, in their order; a batched mechanism gets a call for each stretch."""
         if self.opened.per_run:
             both = self.pairs[pair]
@@ -257,7 +243,7 @@ class Worker:
         text = one_line(error)
         return f"a batched call for {runs} runs failed on the {where} dataset with {type(error).__name__}: {text}"
 
-    def _space(self, size: int) -> npt.NDArray[np.uint8]:
+    def _space(self, size: int) -> Bytes:
         """The same memory for every shard: fresh pages would cost as much as the looking."""
         if len(self.space) < size:
             self.space = np.empty(size, np.uint8)

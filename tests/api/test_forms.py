@@ -27,6 +27,7 @@ from dpaudit import (
     Verdict,
     ZeroConcentratedDP,
 )
+from dpaudit.certify import certifier_names
 from dpaudit.results.stored import json_schema
 from tests.cases import for_each
 
@@ -192,7 +193,7 @@ def test_a_constant_that_tells_its_dataset_is_refuted_through_processes(tmp_path
     ("options", "message"),
     [
         ({"stopping": "sometimes"}, "stopping must be one of fixed, anytime, got 'sometimes'"),
-        ({"certifier": "exact"}, "certifier must be one of coin-flip, unconditional, binned, got 'exact'"),
+        ({"certifier": "exact"}, f"certifier must be one of {', '.join(certifier_names())}, got 'exact'"),
         ({"certifier": "binned"}, "certifier 'binned' is for RenyiDP and ZeroConcentratedDP, got the claim 1-GDP"),
         ({"sequential_share": float("nan")}, "sequential_share must be a number, got NaN"),
         ({"certify_pairs": 2}, "certify_pairs must be at most the number of pairs, 1, got 2"),

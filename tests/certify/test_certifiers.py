@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit.certify import CERTIFIERS, Binned, CoinFlip, FixedSides, certify
+from dpaudit.certify import CERTIFIERS, Binned, CoinFlip, FixedSides, certifier_names, certify
 from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.errors import InvalidSpec
@@ -27,7 +27,7 @@ COINS, FIXED, BINS = (
         ("coin-flip", BINS, "the coin-flip certifier takes CoinFlip, got Binned"),
         ("unconditional", BINS, "the unconditional certifier takes CoinFlip or FixedSides, got Binned"),
         ("binned", COINS, "the binned certifier takes Binned, got CoinFlip"),
-        ("bayes", COINS, "certifier must be one of coin-flip, unconditional, binned, got 'bayes'"),
+        ("bayes", COINS, f"certifier must be one of {', '.join(certifier_names())}, got 'bayes'"),
     ],
 )
 def test_evidence_of_another_design_is_refused(certifier: str, evidence: object, words: str) -> None:

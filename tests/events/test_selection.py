@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpaudit.arrays import Integers
 from dpaudit.claims import ApproximateDP, PureDP
-from dpaudit.events.cells import Binning, Counts
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate
 from dpaudit.events.search import Goal, Proposal
 from dpaudit.events.search.goal import FEWEST_HITS
@@ -28,11 +28,11 @@ def bins_of(numbers: int, tokens: int = 0) -> Binning:
     return Binning(np.arange(numbers - 1, dtype=np.float32), WORDS[:tokens])
 
 
-def table(first: list[int] | npt.NDArray[np.int64], second: list[int] | npt.NDArray[np.int64]) -> Counts:
+def table(first: list[int] | Integers, second: list[int] | Integers) -> Integers:
     return np.stack([np.asarray(first, np.int64), np.asarray(second, np.int64)], axis=1)
 
 
-def proposed(bins: Binning, counts: Counts, goal: Goal = GOAL) -> Proposal:
+def proposed(bins: Binning, counts: Integers, goal: Goal = GOAL) -> Proposal:
     found = propose(FEATURE, bins, counts, goal)
     assert found is not None
     return found

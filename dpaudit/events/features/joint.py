@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpaudit.arrays import Reals
 from dpaudit.events.features.column import rounded, single, spell, stored
 from dpaudit.outputs import ABSENT, Column, Outputs, Path
 
 MOST_COORDINATES = 64  # of one output that these are made of
 
 
-def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> npt.NDArray[np.float64]:
+def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> Reals:
     """The numbers at some paths, a row for each run; NaN where there is none.
 
     As `steps`, each less the one before it: the first as it is.

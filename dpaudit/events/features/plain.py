@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Singles
+from dpaudit.arrays import Singles, Words
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events.features.column import rounded, single, spell, stored
 from dpaudit.events.features.joint import taken_over
@@ -106,7 +105,7 @@ class Shape:
         return f"shape of {taken_over(self.paths)}"
 
 
-def _mix(codes: npt.NDArray[np.uint64], column: Column, multiplier: np.uint64) -> None:
+def _mix(codes: Words, column: Column, multiplier: np.uint64) -> None:
     """Adds one column to the codes: multilinear hashing, an absent cell adding nothing."""
     with np.errstate(over="ignore"):
         cells = (single(column.values) + np.float32(0.0)).view(np.uint32).astype(np.uint64)

@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit.arrays import Places, Reals
+from dpaudit.arrays import Integers, Places, Reals
 from dpaudit.claims.projection import growth
-from dpaudit.events.cells import Binning, Counts
+from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.search.binning import Tables
@@ -58,13 +58,15 @@ class _Nested:
     """Nested events of one feature: their hits on both datasets, and the cells of each."""
 
     family: str
-    hits: Counts  # a row for each event, a column for each side
+    hits: Integers  # a row for each event, a column for each side
     cells: Sequence[Places]
     sorted: bool = False
 
 
 def shrunk(hits: Reals, runs: int, z: Reals | float) -> Reals:
     """Wilson's limit (1927) of a rate, `z` deviations up or, where z is negative, down; strictly inside (0, 1).
+
+    `hits` of so many runs, float64[events]; the limits have that shape.
 
     >>> shrunk(np.array([0.0, 5.0]), 10, 1.0).round(3).tolist()
     [0.109, 0.644]
@@ -77,7 +79,11 @@ def shrunk(hits: Reals, runs: int, z: Reals | float) -> Reals:
 def outlook(
     x: Reals, y: Reals, runs: tuple[int, int], lines: Lines, z: Reals | float
 ) -> tuple[Reals, Reals, Places, Reals]:
-    """Rates `z` deviations worse than seen, the line that they break most, and what a run of such a bet would add."""
+    """Rates `z` deviations worse than seen, the line that they break most, and what a run of such a bet would add.
+
+    Hits of side P and of side Q, float64[events], of so many runs; all four answers are of that length, the line as its
+    place in `lines`, the growth in nats a run.
+    """
     p, q = shrunk(x, runs[0], -z), shrunk(y, runs[1], z)
     ratio, delta = np.exp([line[0] for line in lines]), np.array([line[1] for line in lines])
     excess = p[:, None] - ratio * q[:, None] - delta
@@ -93,7 +99,7 @@ class Learner:
         self.lines = lines
         self.held: Pilot | None = None
         self.tables = Tables(())
-        self.counts: Counts = np.zeros((0, 2), np.int64)
+        self.counts: Integers = np.zeros((0, 2), np.int64)
         self._planned = 0
         self._in_order: frozenset[Feature] = frozenset()
 
@@ -107,7 +113,7 @@ class Learner:
         else:
             self.count(self.tables(Sample(fresh.first), Sample(fresh.second)))
 
-    def settle(self, tables: Tables, counts: Counts, learned: Sequence[bool]) -> None:
+    def settle(self, tables: Tables, counts: Integers, learned: Sequence[bool]) -> None:
         """From now on only these tables are counted, which begin with `counts`; the outputs are let go.
 
         `learned` tells the features that are learned scores: they are in order already and get no second one.
@@ -117,8 +123,8 @@ class Learner:
             feature for (feature, _), is_score in zip(tables.features, learned, strict=True) if is_score
         )
 
-    def count(self, counts: Counts) -> None:
-        """More runs, as counts of the tables."""
+    def count(self, counts: Integers) -> None:
+        """More runs, as counts of the tables: int64[cells, sides]."""
         self.counts = self.counts + counts
 
     def bet(self) -> Bet:
@@ -153,14 +159,14 @@ class Learner:
         p, q, delta = stake(hits[0], hits[1], runs, self.lines)
         return replace(bet, p=p, q=q, delta=delta)
 
-    def seen(self, event: Event) -> Counts:
-        """Hits and runs of the first side, then of the second, of an event on a feature that is being counted."""
+    def seen(self, event: Event) -> Integers:
+        """Hits and runs of the first side, then of the second, of an event on a feature being counted: int64[4]."""
         for feature, bins, table in self._tables():
             if feature == event.feature:
                 return np.stack([table[_cells(event, bins)].sum(axis=0), table.sum(axis=0)], axis=1).ravel()
         return np.zeros(4, np.int64)
 
-    def _tables(self) -> Iterator[tuple[Feature, Binning, Counts]]:
+    def _tables(self) -> Iterator[tuple[Feature, Binning, Integers]]:
         tables = self.tables.split(self.counts) if self.tables.features else []
         for (feature, bins), table in zip(self.tables.features, tables, strict=True):
             yield feature, bins, table
@@ -180,7 +186,7 @@ class Learner:
         self.tables = Tables(tuple((feature, binning_of(feature, both)) for _, feature in scored[:KEPT]))
         self.counts = self.tables(Sample(self.held.first), Sample(self.held.second))
 
-    def _promise(self, tables: Tables, counts: Counts) -> float:
+    def _promise(self, tables: Tables, counts: Integers) -> float:
         other = Learner(self.lines)
         other.settle(tables, counts, [False])
         return other.bet().growth
@@ -201,7 +207,7 @@ def stake(x: float, y: float, runs: tuple[int, int], lines: Lines) -> tuple[floa
     return float(p[0]), float(q[0]), lines[int(line[0])][1]
 
 
-def _thresholds(bins: Binning, table: Counts) -> Iterator[_Nested]:
+def _thresholds(bins: Binning, table: Integers) -> Iterator[_Nested]:
     """Below and above some thresholds: all of them where few bins are filled, else at levels even in their logit."""
     numbers = table[: bins.bins]
     total = np.cumsum(numbers.sum(axis=1))
@@ -218,7 +224,7 @@ def _thresholds(bins: Binning, table: Counts) -> Iterator[_Nested]:
     yield _Nested("above a threshold", above, [np.arange(j + 1, bins.bins) for j in ends])
 
 
-def _by_ratio(bins: Binning, table: Counts) -> Iterator[_Nested]:
+def _by_ratio(bins: Binning, table: Integers) -> Iterator[_Nested]:
     """Sets of values, or of parts of equal mass, in order of their ratio; once for each side as the likelier one."""
     groups = _groups(bins, table)
     if len(groups) < 2:
@@ -232,7 +238,7 @@ def _by_ratio(bins: Binning, table: Counts) -> Iterator[_Nested]:
         yield _Nested("values in order of their ratio", np.cumsum(sums[ordered], axis=0)[:-1], cells, sorted=True)
 
 
-def _groups(bins: Binning, table: Counts) -> list[Places]:
+def _groups(bins: Binning, table: Integers) -> list[Places]:
     both = table.sum(axis=1)
     filled = np.flatnonzero(both[: bins.bins])
     groups: list[Places] = []

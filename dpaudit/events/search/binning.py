@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Singles
-from dpaudit.events.cells import Binning, Counts
+from dpaudit.arrays import Bools, Integers, Places, Singles, Words
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature, single
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, Sample, Token
 
@@ -32,7 +31,7 @@ def binning(column: Column, labels: dict[int, str]) -> Binning:
     return _with_tokens(_bins(numbers), codes, labels)
 
 
-def _with_tokens(bins: Binning, codes: npt.NDArray[np.uint64], labels: dict[int, str]) -> Binning:
+def _with_tokens(bins: Binning, codes: Words, labels: dict[int, str]) -> Binning:
     known, times = np.unique(codes[codes != 0], return_counts=True)
     order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
     names = {NOT_A_NUMBER.code: NOT_A_NUMBER.label, **labels}
@@ -61,18 +60,18 @@ def _bins(numbers: Singles) -> Binning:
 
 
 def atoms_of(numbers: Singles) -> Singles:
-    """The values that make up a part of the sorted numbers each, `REPEATED` or more."""
+    """The values, rising, that make up a part of the sorted numbers each, `REPEATED` or more; one axis in and out."""
     changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
     return _repeated(numbers, numbers[np.concatenate([[0], changes])] if len(numbers) else numbers, changes)
 
 
-def _repeated(numbers: Singles, values: Singles, changes: npt.NDArray[np.intp]) -> Singles:
+def _repeated(numbers: Singles, values: Singles, changes: Places) -> Singles:
     times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
     return values[times > max(5.0, REPEATED * len(numbers))] if len(numbers) else values
 
 
 def around(values: Singles) -> Singles:
-    """Edges that give each value a bin of its own: just below it, and itself."""
+    """Rising edges that give each value a bin of its own, two a value: just below it, and itself."""
     below = np.nextafter(values, np.float32(-np.inf))
     return np.unique(np.concatenate([below, values]))
 
@@ -111,7 +110,7 @@ class Tables:
             paths |= feature.wanted
         return frozenset(paths)
 
-    def __call__(self, first: Sample, second: Sample) -> Counts:
+    def __call__(self, first: Sample, second: Sample) -> Integers:
         sides = [
             np.concatenate(
                 [bins.counts(feature.column(sample.outputs), sample.counts) for feature, bins in self.features]
@@ -120,11 +119,11 @@ class Tables:
         ]
         return np.stack(sides, axis=1)
 
-    def mixed(self, outputs: Outputs, second: npt.NDArray[np.bool_]) -> Counts:
+    def mixed(self, outputs: Outputs, second: Bools) -> Integers:
         """The same of outputs in the order of their runs."""
         return self(Sample(outputs.take(~second)), Sample(outputs.take(second)))
 
-    def split(self, counts: Counts) -> list[Counts]:
-        """The table of each feature."""
+    def split(self, counts: Integers) -> list[Integers]:
+        """The table of each feature, int64[its cells, sides], from int64[all cells, sides]."""
         borders = np.cumsum([bins.cells for _, bins in self.features])[:-1]
         return np.split(counts, borders)

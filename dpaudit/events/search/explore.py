@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpaudit.events.cells import Binning, Counts
+from dpaudit.arrays import Integers
+from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.scores import LogRatio
@@ -86,8 +87,11 @@ def _stays(feature: Feature, rank: int, keep: int) -> bool:
     return rank < keep or isinstance(feature, Whole)
 
 
-def narrowed(chosen: Plan, counts: Counts, goal: Goal, *, keep: int = KEPT) -> tuple[Plan, Counts]:
-    """The plan with the best few of its features by these counts, and learned scores unscored; and their counts."""
+def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) -> tuple[Plan, Integers]:
+    """The plan with the best few of its features by these counts, and learned scores unscored; and their counts.
+
+    Counts here and below are those of the plan's tables: int64[cells, sides].
+    """
     tables = chosen.tables.split(counts)
     scores = [
         -np.inf if found is None else _worth(feature, found, goal)
@@ -102,12 +106,14 @@ def narrowed(chosen: Plan, counts: Counts, goal: Goal, *, keep: int = KEPT) -> t
     return _kept(chosen, counts, places)
 
 
-def unlearned(chosen: Plan, counts: Counts) -> tuple[Plan, Counts]:
+def unlearned(chosen: Plan, counts: Integers) -> tuple[Plan, Integers]:
     """The plan without its log-ratio scores, where they will be learned from more runs."""
     return _kept(chosen, counts, [j for j, (each, _) in enumerate(chosen.tables.features) if not _is_score(each)])
 
 
-def relearned(chosen: Plan, counts: Counts, terms: Sequence[Counts], goal: Goal, pilot: Pilot) -> tuple[Plan, Counts]:
+def relearned(
+    chosen: Plan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
+) -> tuple[Plan, Integers]:
     """The plan with log-ratio scores learned anew from counts of their terms; nothing of these is counted yet.
 
     The best score so far stays: what is learned last need not be better, and only later runs can say.
@@ -135,7 +141,7 @@ def relearned(chosen: Plan, counts: Counts, terms: Sequence[Counts], goal: Goal,
     )
 
 
-def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Counts], pilot: Pilot) -> Tables | None:
+def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
     """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score."""
     own = found.event.feature
     if not isinstance(own, LogRatio):
@@ -147,7 +153,7 @@ def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Counts], pilot:
     )
 
 
-def moved(found: Proposal, chosen: Plan, counts: Counts, again: Tables, table: Counts, goal: Goal) -> Proposal:
+def moved(found: Proposal, chosen: Plan, counts: Integers, again: Tables, table: Integers, goal: Goal) -> Proposal:
     """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before.
 
     `table` counts both scores on runs that made neither: where the new event has less there than the old one has with
@@ -181,7 +187,7 @@ def _is_score(feature: Feature) -> bool:
     return isinstance(feature, LogRatio)
 
 
-def _kept(chosen: Plan, counts: Counts, places: Sequence[int]) -> tuple[Plan, Counts]:
+def _kept(chosen: Plan, counts: Integers, places: Sequence[int]) -> tuple[Plan, Integers]:
     """The plan with the features at some places only, and their counts."""
     tables = chosen.tables.split(counts)
     features = Tables(tuple(chosen.tables.features[place] for place in places))
@@ -192,7 +198,7 @@ def _kept(chosen: Plan, counts: Counts, places: Sequence[int]) -> tuple[Plan, Co
     )
 
 
-def pilot_counts(chosen: Plan, pilot: Pilot) -> Counts:
+def pilot_counts(chosen: Plan, pilot: Pilot) -> Integers:
     """The pilot in the plan's tables; nothing for learned features, which have seen it before."""
     counts = chosen.tables(Sample(pilot.first), Sample(pilot.second))
     for table, learned in zip(chosen.tables.split(counts), chosen.learned, strict=True):
@@ -201,7 +207,7 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> Counts:
     return counts
 
 
-def best(chosen: Plan, counts: Counts, goal: Goal) -> Proposal | None:
+def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
     least_z = FEW_Z if _choices(chosen, tables) <= FEW_CELLS else SOME_Z
@@ -226,7 +232,7 @@ def best(chosen: Plan, counts: Counts, goal: Goal) -> Proposal | None:
     return max(found, key=lambda each: each[0], default=(0.0, None))[1]
 
 
-def _choices(chosen: Plan, tables: list[Counts]) -> int:
+def _choices(chosen: Plan, tables: list[Integers]) -> int:
     """The cells there are to choose among: of all features, or the different outputs where these are counted."""
     filled = [int(np.count_nonzero(table.any(axis=1))) for table in tables]
     whole = [cells for cells, (feature, _) in zip(filled, chosen.tables.features, strict=True) if feature == Whole()]

@@ -52,14 +52,17 @@ class Goal:
     def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int, z: Reals | float) -> Reals:
         """The predicted bound, in the claim's parameter, of events with these search counts; -inf with too few hits.
 
-        `z` is the number of deviations of luck that are taken off.
+        Hits of side P and of side Q, float64[events], of so many runs; `z` deviations of luck are taken off.
         """
         p, q = (x + 0.5) / (runs_p + 1.0), (y + 0.5) / (runs_q + 1.0)
         luck = Spread(luck_down(x, p, z) ** 2, luck_up(y, q, z) ** 2)
         return np.where(x + y >= FEWEST_HITS, self.predicted(p, q, luck), -np.inf)
 
     def predicted(self, p: Reals, q: Reals, luck: Spread) -> Reals:
-        """The predicted bound of events estimated at (q, p) with this much luck; -inf where there will be none."""
+        """The predicted bound of events estimated at (q, p) with this much luck; -inf where there will be none.
+
+        Rates, luck and bounds are float64[events].
+        """
         if not self.linear:
             p, q = self.lowered(p, q, luck)
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -165,14 +168,17 @@ def _inside(p: Reals, q: Reals, down: Reals | float, up: Reals | float) -> tuple
 
 
 def luck_up(hits: Reals, rate: Reals, z: Reals | float) -> Reals:
-    """ln(upper limit / estimate) of a count, `z` deviations up, by the cube root of Wilson & Hilferty (1931)."""
+    """ln(upper limit / estimate) of a count, `z` deviations up, by the cube root of Wilson & Hilferty (1931).
+
+    `hits` and the `rate` that they were seen at have one shape, and so has the answer, in nats.
+    """
     n = hits + 1.0
     upper = n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * np.sqrt(n))) ** 3
     return np.asarray(np.log(upper / (hits + 0.5)) * np.sqrt(1.0 - rate))
 
 
 def luck_down(hits: Reals, rate: Reals, z: Reals | float) -> Reals:
-    """ln(estimate / lower limit) of a count, `z` deviations down, by the same formula."""
+    """ln(estimate / lower limit) of a count, `z` deviations down, by the same formula, of the same shapes."""
     n = np.maximum(hits, 0.5)
     lower = n * np.maximum(1.0 - 1.0 / (9.0 * n) - z / (3.0 * np.sqrt(n)), 1e-3) ** 3
     return np.asarray(np.log((hits + 0.5) / lower) * np.sqrt(1.0 - rate))

@@ -17,9 +17,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit.arrays import Places, Reals
+from dpaudit.arrays import Integers, Places, Reals
 from dpaudit.errors import InvalidSpec
-from dpaudit.events.cells import Binning, Counts
+from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.events.partition import Partition
@@ -47,7 +47,7 @@ class PartitionProposal:
     delta: float = 0.0  # no single event is certified
 
 
-def best_partition(chosen: Plan, counts: Counts, goal: Goal) -> PartitionProposal | None:
+def best_partition(chosen: Plan, counts: Integers, goal: Goal) -> PartitionProposal | None:
     """The best partition of all features counted, less what it costs a reader; None where none will certify anything.
 
     Raises `InvalidSpec` for a claim that is not about Rényi divergences.
@@ -62,8 +62,8 @@ def best_partition(chosen: Plan, counts: Counts, goal: Goal) -> PartitionProposa
     return max(found, key=lambda each: each[0], default=(0.0, None))[1]
 
 
-def propose_partition(feature: Feature, bins: Binning, counts: Counts, goal: Goal) -> PartitionProposal | None:
-    """The best partition of one feature, over both sides and the orders of the claim.
+def propose_partition(feature: Feature, bins: Binning, counts: Integers, goal: Goal) -> PartitionProposal | None:
+    """The best partition of one feature, over both sides and the orders of the claim; counts int64[cells, sides].
 
     The score is in the claim's own parameter. Raises `InvalidSpec` for a claim that is not about Rényi divergences.
     """
@@ -102,7 +102,7 @@ class _Ranking:
     hits: Reals  # (cell, side), P's first
 
 
-def _rankings(bins: Binning, counts: Counts) -> list[_Ranking]:
+def _rankings(bins: Binning, counts: Integers) -> list[_Ranking]:
     """The orders that are tried: numbers from either end, and all cells by the ratios that the search has seen."""
     both = counts.sum(axis=1).astype(float)
     filled = np.flatnonzero(both[:-1])  # the last cell, tokens never seen on the pilot, cannot be named
@@ -127,7 +127,7 @@ def _rankings(bins: Binning, counts: Counts) -> list[_Ranking]:
     return [each for each in found if len(each.cells) >= FEWEST_BINS]
 
 
-def _judged(sums: Counts) -> Reals:
+def _judged(sums: Integers) -> Reals:
     """Hits of the first cells by ratio, on runs that did not order them: each random half in the other's order."""
     half = np.random.default_rng(len(sums)).binomial(sums, 0.5)
     judged = np.zeros(sums.shape)

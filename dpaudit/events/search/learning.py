@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Singles
-from dpaudit.events.cells import Binning, Counts
+from dpaudit.arrays import Bools, Integers, Reals, Singles
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Shape, single
 from dpaudit.events.scores import Linear, LogRatio, Part, Term
 from dpaudit.events.search.binning import Tables, around, atoms_of, binning
@@ -70,7 +69,7 @@ def _tail(numbers: Singles) -> Singles:
     return single(np.concatenate([seen, seen[-1] - apart * np.arange(1.0, BEYOND + 1.0)]))
 
 
-def log_ratio(terms: Tables, counts: Counts) -> LogRatio:
+def log_ratio(terms: Tables, counts: Integers) -> LogRatio:
     """The log-ratio score whose terms these are, from counts of them.
 
     Where the first is a shape, the others say what the numbers add to it: their ratios given that they are there.
@@ -89,7 +88,7 @@ def log_ratio(terms: Tables, counts: Counts) -> LogRatio:
     )
 
 
-def _given(table: Counts, line: npt.NDArray[np.bool_]) -> Counts:
+def _given(table: Integers, line: Bools) -> Integers:
     """The counts of the numbers alone."""
     kept = np.zeros_like(table)
     kept[: len(line)][line] = table[: len(line)][line]
@@ -117,5 +116,5 @@ def learn_linear(first: Outputs, second: Outputs, paths: Sequence[Path]) -> Line
     )
 
 
-def _numbers(outputs: Outputs, paths: Sequence[Path]) -> npt.NDArray[np.float64]:
+def _numbers(outputs: Outputs, paths: Sequence[Path]) -> Reals:
     return np.column_stack([outputs.column(path).values.astype(np.float64) for path in paths])

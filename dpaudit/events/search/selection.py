@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Reals
-from dpaudit.events.cells import Binning, Counts
+from dpaudit.arrays import Integers, Places, Reals
+from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.events.search.goal import Goal, Spread, luck_down, luck_up
@@ -44,8 +44,8 @@ class _Candidates:
 
     family: str
     sides: Reals  # of the likelier side, then of the other (side, candidate)
-    cells: Callable[[int], npt.NDArray[np.intp]]  # of the candidate with this index
-    tried: npt.NDArray[np.intp]
+    cells: Callable[[int], Places]  # of the candidate with this index
+    tried: Places
     tails: Tails | None = None
     sorted: bool = False  # into an order that was learned
     nested: bool = True
@@ -63,7 +63,7 @@ Point = tuple[float, float, Spread]  # p, q, and the luck in them
 def propose(
     feature: Feature,
     bins: Binning,
-    counts: Counts,
+    counts: Integers,
     goal: Goal,
     *,
     thresholds_only: bool = False,
@@ -163,7 +163,7 @@ def _thresholds(bins: Binning, sides: Reals, *, smooth: bool) -> list[_Candidate
     return found
 
 
-def _apart(both: Reals) -> npt.NDArray[np.intp]:
+def _apart(both: Reals) -> Places:
     """The candidates worth trying: those whose mass differs from that of the last one tried, and where it jumps."""
     grown = np.flatnonzero(np.diff(both, prepend=0.0))
     if len(grown) <= MANY_CELLS:
@@ -173,7 +173,7 @@ def _apart(both: Reals) -> npt.NDArray[np.intp]:
     return np.asarray(grown[np.unique(np.concatenate([new, new[1:] - 1]))])
 
 
-def _groups(bins: Binning, both: Reals) -> npt.NDArray[np.intp]:
+def _groups(bins: Binning, both: Reals) -> Places:
     """The group of each cell, -1 for none: tokens and few numbers one by one, many bins in runs of equal mass."""
     group = np.full(len(both), -1, np.intp)
     numbers = both[: bins.bins]
@@ -189,7 +189,7 @@ def _groups(bins: Binning, both: Reals) -> npt.NDArray[np.intp]:
     return group
 
 
-def _by_ratio(group: npt.NDArray[np.intp], sides: Reals) -> list[_Candidates]:
+def _by_ratio(group: Places, sides: Reals) -> list[_Candidates]:
     """Single groups, and prefixes of the groups in falling order of their log ratio."""
     used = np.flatnonzero(group >= 0)
     if len(used) == 0:
@@ -209,7 +209,7 @@ def _by_ratio(group: npt.NDArray[np.intp], sides: Reals) -> list[_Candidates]:
     ]
 
 
-def _judged(sums: npt.NDArray[np.int64]) -> Reals:
+def _judged(sums: Integers) -> Reals:
     """The counts of the prefixes, on runs that did not order them.
 
     The counts are split at random into two halves; each half is summed in the order that the other gives.
@@ -222,8 +222,8 @@ def _judged(sums: npt.NDArray[np.int64]) -> Reals:
     return judged
 
 
-def falling(sums: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Groups by falling log ratio less one standard error, lightly smoothed."""
+def falling(sums: npt.NDArray[Any]) -> Places:
+    """The places of groups, by falling log ratio less one standard error, lightly smoothed; of hits [sides, groups]."""
     x, y = sums + 0.5
     return np.argsort(-(np.log(x / y) - np.sqrt(1.0 / x + 1.0 / y)), kind="stable")
 
@@ -241,8 +241,8 @@ def _clear_of_edge(family: _Candidates, chosen: int) -> int:
     return int(np.searchsorted(x[: edge + 1], MARGIN * x[edge]))
 
 
-def event_of(feature: Feature, bins: Binning, cells: npt.NDArray[np.intp]) -> Event:
-    """The event that some cells of a feature make, cells in rising order."""
+def event_of(feature: Feature, bins: Binning, cells: Places) -> Event:
+    """The event that some cells of a feature make: their places, rising, bins before tokens."""
     numbers = cells[cells < bins.bins]
     breaks = np.flatnonzero(np.diff(numbers) > 1)
     starts = numbers[np.concatenate([[0], breaks + 1])] if len(numbers) else []

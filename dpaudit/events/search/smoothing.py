@@ -7,7 +7,6 @@ likeliest, and on a surface a choice for each of its directions.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dpaudit.arrays import Reals
 
@@ -19,6 +18,8 @@ FREE = 1e-8  # precision that a cell has without anything seen, so that there al
 
 def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     """ln(x / y) along a line of cells with these hits of two sides, smoothed, and the covariance.
+
+    float64[cells] each; float64[cells] and float64[cells, cells] come back.
 
     Given the hits of both, x is binomial; the posterior is taken as normal about its mode (Laplace's approximation),
     which a few steps of Newton's method find for each bend.
@@ -43,7 +44,7 @@ def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
 def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     """The same over a surface of hits (line, cell), with a bend along the lines and another across; the variances.
 
-    Cells without hits are filled in. At least three lines of three cells.
+    All four arrays are float64[lines, cells]; cells without hits are filled in. At least three lines of three cells.
     """
     from scipy.linalg import cho_solve_banded, cholesky_banded
 
@@ -84,7 +85,7 @@ def _second(count: int) -> Reals:
     return np.asarray(second.T @ second)
 
 
-def _band(along: Reals, across: Reals) -> npt.NDArray[np.float64]:
+def _band(along: Reals, across: Reals) -> Reals:
     """The lower band of the penalty of a surface, cell by cell: the next cell of a line is a whole column away."""
     cells, lines = len(along), len(across)
     band = np.zeros((2 * lines + 1, cells * lines))

@@ -12,9 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Places, Reals
 from dpaudit.events.search.goal import Spread
 from dpaudit.events.search.smoothing import trend
 
@@ -31,7 +30,7 @@ class Tails:
     `moved` is the deviation of P's share of the hits, in hits that change sides.
     """
 
-    at: npt.NDArray[np.intp]
+    at: Places
     x: Reals
     y: Reals
     moved: Reals
@@ -48,7 +47,10 @@ class Tails:
 
 
 def smoothed(x: Reals, y: Reals) -> Tails | None:
-    """The tails among nested candidates with these counts, smallest first; None where they are too few to smooth."""
+    """The tails among nested candidates with these counts, smallest first; None where they are too few to smooth.
+
+    `x` and `y` are hits of the two sides, float64[candidates], and grow.
+    """
     both = x + y
     top = SMOOTHED * both[-1] if len(both) else 0.0
     if top < FEWEST_IN_A_CELL * RATIO**FEWEST_CELLS:

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Reals
-from dpaudit.events.cells import Counts
+from dpaudit.arrays import Bools, Integers, Reals
 from dpaudit.events.search.smoothing import surface, trend
 
 FEWEST_LINES, FEWEST_CELLS = 3, 5  # of a surface, and of numbers that have a trend
 LARGEST = 1_500  # cells of a surface: beyond, each coordinate has its own trend
 
 
-def weights(tables: Sequence[Counts], ordered: Sequence[npt.NDArray[np.bool_]]) -> list[Reals]:
+def weights(tables: Sequence[Integers], ordered: Sequence[Bools]) -> list[Reals]:
     """For each table of counts (cell, side) the weight of each of its cells: ln(first / second), 0 where nothing fell.
 
     `ordered` says which of the first cells of a table stand for numbers in order; the others are single values and
@@ -48,7 +46,7 @@ def weights(tables: Sequence[Counts], ordered: Sequence[npt.NDArray[np.bool_]]) 
     return found
 
 
-def _row(table: Counts) -> tuple[Reals, Reals, float]:
+def _row(table: Integers) -> tuple[Reals, Reals, float]:
     """The log ratio of each cell and its inverse variance, 0 where nothing fell, and the log ratio of all hits."""
     x, y = table.astype(np.float64).T
     hit, sides = x + y > 0.0, float(np.log((x.sum() + 1.0) / (y.sum() + 1.0)))
@@ -56,7 +54,7 @@ def _row(table: Counts) -> tuple[Reals, Reals, float]:
     return np.where(hit, ratio, 0.0), np.where(hit, 1.0 / variance, 0.0), sides
 
 
-def _along(table: Counts, sides: float) -> tuple[Reals, Reals]:
+def _along(table: Integers, sides: float) -> tuple[Reals, Reals]:
     """One coordinate's numbers along their trend, and the variances; cells that nothing fell into as their nearest."""
     x, y = table.astype(np.float64).T
     hit = np.flatnonzero(x + y)

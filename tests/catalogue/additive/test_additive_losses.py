@@ -1,5 +1,7 @@
-"""The exact losses of additive noise against densities, sums and events that do not use them. Nothing depends on "
-"chance."""
+"""The exact losses of additive noise against densities, sums and events that do not use them.
+
+Nothing depends on chance.
+"""
 
 from __future__ import annotations
 

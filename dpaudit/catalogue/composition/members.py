@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, centred, centred_each, laplace
+from dpaudit.catalogue.noise import Rng, around_each, centred, centred_each, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
 Members = list[list[int]]
@@ -18,13 +18,6 @@ Members = list[list[int]]
 ROOM = "dpaudit.catalogue.composition"
 SARKAR = "Sarkar, notes 003"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
-
-
-def _noisy(counts: Reals, runs: int, rng: Rng, scale: float) -> Reals:
-    """The counts with noise of one scale (coordinate, run)."""
-    noisy = laplace(rng, scale, len(counts) * runs).reshape(len(counts), runs)
-    noisy += counts[:, None]
-    return noisy
 
 
 def _l1(first: Reals, second: Reals) -> float:
@@ -56,12 +49,12 @@ def _members(data: Members, parts: int, overlap: bool = False, **_: float) -> Re
 
 
 def _exact_total_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Reals:
-    noisy = _noisy(_members(data, parts), runs, rng, 1.0 / epsilon)
-    return np.vstack([np.full((1, runs), float(len(data))), noisy]).T
+    noisy = around_each(_members(data, parts), 1.0 / epsilon, runs, rng)
+    return np.vstack([np.full((1, runs), float(len(data))), noisy.T]).T
 
 
 def _total_of_noisy_runs(data: Members, runs: int, rng: Rng, epsilon: float, parts: int) -> Reals:
-    noisy = _noisy(_members(data, parts), runs, rng, 1.0 / epsilon)
+    noisy = around_each(_members(data, parts), 1.0 / epsilon, runs, rng).T
     return np.vstack([noisy.sum(axis=0), noisy]).T
 
 

@@ -70,7 +70,7 @@ def _draws(data: int, runs: int, rng: Rng, epsilon: float) -> tuple[Reals, Reals
     return noisy, draws
 
 
-def _count_loss(first: int, second: int, epsilon: float) -> float:
+def _count_loss(first: int, second: int, epsilon: float, **_: int) -> float:
     return epsilon * abs(first - second)
 
 
@@ -153,11 +153,6 @@ def _suppressed_by_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, le
     return np.zeros(runs, np.int64) if data < least else _whole(data, runs, rng, epsilon)
 
 
-def _rounded_loss(first: int, second: int, epsilon: float, least: int) -> float:
-    """Every whole number beyond both counts has the ratio of the noise itself."""
-    return epsilon * abs(first - second)
-
-
 def _rounded_to_truth_loss(first: int, second: int, epsilon: float, least: int) -> float:
     """Beyond both counts all whole numbers have one ratio, so the cells up to there are enough."""
     published = np.arange(least, max(first, second, least) + 2)
@@ -185,7 +180,7 @@ rounded_count = Entry(
     source=SOURCE,
     formula="the count plus one draw of Lap(1 / epsilon), rounded to a whole number; 0 where that is below `least`",
     neighbours=NEIGHBOURS,
-    code=Code(_rounded_count, _rounded_runs, _rounded_loss),
+    code=Code(_rounded_count, _rounded_runs, _count_loss),
     parameters=(
         EPSILON,
         Parameter("least", 5, "people", "smaller noisy counts are given as 0", partial(validate.whole, least=1)),

@@ -17,7 +17,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.optimum import HUBER_HINGE, LOGISTIC, classifier, in_unit_ball
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, around_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
 
@@ -128,10 +128,7 @@ def _output_runs(
 
 
 def _laplace_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float) -> Reals:
-    optimum = _fit(data, weight)
-    noise = laplace(rng, 1.0 / _rate(data, epsilon, weight), len(optimum) * runs).reshape(len(optimum), runs)
-    noise += optimum[:, None]
-    return noise.T
+    return around_each(_fit(data, weight), 1.0 / _rate(data, epsilon, weight), runs, rng)
 
 
 def _loss(

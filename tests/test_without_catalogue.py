@@ -36,6 +36,8 @@ def test_the_core_passes_its_tests_without_the_catalogue(tmp_path: Path) -> None
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for folder in {Path(name).parent for name in CORE}:  # with the helpers beside them
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=cache)
+    for helper in set((ROOT / "tests").glob("*.py")) - set((ROOT / "tests").glob("test_*.py")):
+        shutil.copy(helper, tmp_path / "tests")
     (tmp_path / "test_copy.py").write_text(OF_THE_COPY)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py", *CORE]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

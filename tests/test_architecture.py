@@ -258,6 +258,17 @@ def test_specs_name_the_catalogue_or_a_module_beside_them() -> None:
             )
 
 
+def test_a_class_has_a_name_of_its_own() -> None:
+    """One class name, one meaning, in the whole package; those with a leading underscore are a module's own affair."""
+    homes: dict[str, list[str]] = {}
+    for file in MODULES:
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    twice = {name: files for name, files in homes.items() if len(files) > 1}
+    assert not twice, f"rename one of each: {twice}"
+
+
 def test_modules_stay_short_or_say_why() -> None:
     lengths = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in MODULES}
     long = {name: lines for name, lines in lengths.items() if lines > LONGEST}

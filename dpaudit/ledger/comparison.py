@@ -10,7 +10,7 @@ from typing import Any
 
 from dpaudit.ledger.noise import noise
 from dpaudit.ledger.results import subject_text
-from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, Noise
+from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise
 from dpaudit.results.fingerprint import subject
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
@@ -102,7 +102,7 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult) -> Ch
     if source_changed(old, new):
         kinds.append(Kind.SOURCE)
     same = _counts(old) == _counts(new)
-    found: Noise | None = None
+    found: RunNoise | None = None
     if not asked and not same:
         found = noise(old, new)
         if found.threshold is not None and new.certificate.lower > found.threshold:

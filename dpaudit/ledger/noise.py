@@ -32,17 +32,17 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import Evidence
 from dpaudit.claims import Claim
 from dpaudit.results.audited import Finding
-from dpaudit.results.change import Noise
+from dpaudit.results.change import RunNoise
 from dpaudit.results.question import screening_share
 from dpaudit.results.result import AuditResult
 
 Limits = tuple[float, float, float, float]  # of p, then of q: lower, upper, lower, upper
 
 
-def noise(old: AuditResult, new: AuditResult) -> Noise:
+def noise(old: AuditResult, new: AuditResult) -> RunNoise:
     """What chance explains between two results of the same question."""
     error = error_probability(old.level)
-    blank = Noise(error)
+    blank = RunNoise(error)
     if old.distance != new.distance:
         return replace(blank, why_not="the witnesses are of pairs at different distances")
     if not all(each.evidence.runs for each in (old, new)):
@@ -53,7 +53,7 @@ def noise(old: AuditResult, new: AuditResult) -> Noise:
     limits = [loss_upper(each.evidence, each.claim, each.certificate.delta, error) for each in before]
     if any(limit is None for limit in limits):
         return replace(blank, why_not="the counts give no upper limit for a claim of this form")
-    found = Noise(error, max(limit for limit in limits if limit is not None))
+    found = RunNoise(error, max(limit for limit in limits if limit is not None))
     found = replace(found, new_upper=loss_upper(new.evidence, new.claim, new.certificate.delta, error))
     event = _findings(new)[0]
     share = max(overlap(each, event) for each in before)

@@ -33,7 +33,7 @@ ORDER = tuple(Kind)
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class RunNoise:
     """What chance explains of a bound that moved: limits of the loss of the old event, and of the new one.
 
     `old_upper` is the upper limit of what the old event loses, at error probability `error`, in the claim's parameter;
@@ -71,7 +71,7 @@ class Change:
     new: Half | None
     kinds: tuple[Kind, ...]
     question: tuple[str, ...] = ()
-    noise: Noise | None = None
+    noise: RunNoise | None = None
     hidden: bool = False
 
     @property

@@ -111,7 +111,7 @@ class _State:
                 return value
             case nodes.Symbol(name=name):
                 return SYMBOLS[name] if name in SYMBOLS else ast.literal_eval(name)
-            case nodes.Parameter(name=name):
+            case nodes.ProgramParameter(name=name):
                 return self.parameters[name]
             case nodes.Variable(name=name):
                 return self.variables[name]

@@ -18,7 +18,7 @@ from dpaudit.mechanisms.importing import is_own
 from dpaudit.pairs import AdjacentPair
 from dpaudit.verify.language import expression
 from dpaudit.verify.language.facts import OPERATIONS
-from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Parameter, Program
+from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Program, ProgramParameter
 from dpaudit.verify.proof import ADJACENCIES, Adjacency
 from dpaudit.verify.witnesses.rationals import check_wide, in_short, rational
 
@@ -146,7 +146,7 @@ def value_of(text: str, program: Program, parameters: Mapping[str, Fraction]) ->
         match node:
             case Number(number):
                 return number
-            case Parameter(name):
+            case ProgramParameter(name):
                 return parameters[name]
             case Arithmetical("+" | "-" | "*" | "/" as operation, left, right):
                 with contextlib.suppress(ZeroDivisionError):

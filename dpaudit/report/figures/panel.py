@@ -43,7 +43,7 @@ Key = tuple[Kind, str, str]  # how it is drawn, the name of its colour, what it 
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DrawnShape:
     """Lines, or areas where `fill` has one, in colours that are names of `colours.LIGHT`."""
 
     paths: Sequence[Places]
@@ -89,7 +89,7 @@ class Panel:
         heading: str | None = None,
     ) -> None:
         self.x, self.y, self.width = x, y, width
-        self.shapes: list[Shape | Words] = []
+        self.shapes: list[DrawnShape | Words] = []
         if heading is not None:
             self.words(12.0, 19.0, heading, bold=True, size=SIZE + 1.0, room=width - 24.0)
         self.left, self.right = left, width - RIGHT
@@ -104,7 +104,7 @@ class Panel:
 
     def line(self, *paths: Places, colour: str, width: float = 1.6, dash: Dash = "line") -> None:
         """Lines through places."""
-        self.shapes.append(Shape(paths, colour, width, DASHES[dash], clipped=True))
+        self.shapes.append(DrawnShape(paths, colour, width, DASHES[dash], clipped=True))
 
     def level(self, value: float, colour: str, dash: Dash = "line") -> None:
         """A line across at one height."""
@@ -112,11 +112,13 @@ class Panel:
 
     def area(self, *corners: Places, colour: str, least: float = 0.0) -> None:
         """Filled polygons, none thinner than `least`."""
-        self.shapes.append(Shape(corners, colour if least else None, least, fill=colour, clipped=True))
+        self.shapes.append(DrawnShape(corners, colour if least else None, least, fill=colour, clipped=True))
 
     def box(self, x: float, y: float, wide: float, high: float, colour: str) -> None:
         """A filled rectangle anywhere on the sheet, in units from its top left corner."""
-        self.shapes.append(Shape([np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])], fill=colour))
+        self.shapes.append(
+            DrawnShape([np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])], fill=colour)
+        )
 
     def marks(self, *places: Places, colour: str, shape: str = "o", size: float = 6.0, filled: bool = True) -> None:
         """A mark at each place within the frame, hollow where not `filled`."""
@@ -126,7 +128,7 @@ class Panel:
 
     def _marks(self, places: Sequence[Places], colour: str, shape: str, size: float, filled: bool) -> None:
         around = np.array(CORNERS[shape]) * size / 2.0
-        self.shapes.append(Shape([at + around for at in places], colour, EDGE, fill=colour if filled else "paper"))
+        self.shapes.append(DrawnShape([at + around for at in places], colour, EDGE, fill=colour if filled else "paper"))
 
     def words(
         self,
@@ -156,8 +158,8 @@ class Panel:
         rows = self.at(self.x.low, [value for value, _ in up])[:, 1]
         grid = [np.array([(x, self.top), (x, self.bottom)]) for x in columns]
         grid += [np.array([(self.left, y), (self.right, y)]) for y in rows]
-        self.shapes.append(Shape(grid, "rule", 0.7))
-        self.shapes.append(Shape([np.array([corner, (self.right, self.bottom)])], "muted", 0.9))
+        self.shapes.append(DrawnShape(grid, "rule", 0.7))
+        self.shapes.append(DrawnShape([np.array([corner, (self.right, self.bottom)])], "muted", 0.9))
         for x, (_, text) in zip(columns, across, strict=True):
             self.words(x, self.bottom + 15.0, text, "muted", size=SMALL, to="center")
         for y, (_, text) in zip(rows, up, strict=True):
@@ -182,9 +184,9 @@ class Panel:
         if kind == "area":
             self.box(x, y - 5.0, 15.0, 10.0, colour)
         elif kind == "upright":
-            self.shapes.append(Shape([np.array([(x + 7.5, y - 5.5), (x + 7.5, y + 5.5)])], colour, 2.2))
+            self.shapes.append(DrawnShape([np.array([(x + 7.5, y - 5.5), (x + 7.5, y + 5.5)])], colour, 2.2))
         elif kind in DASHES:
-            self.shapes.append(Shape([np.array([(x, y), (x + 15.0, y)])], colour, 2.0, DASHES[kind]))
+            self.shapes.append(DrawnShape([np.array([(x, y), (x + 15.0, y)])], colour, 2.0, DASHES[kind]))
         else:
             shape = {"diamond": "D", "down": "v"}.get(kind, "o")
             self._marks([np.array((x + 7.5, y))], colour, shape, 6.0, kind != "hollow")

@@ -6,7 +6,7 @@ import hashlib
 import re
 from html import escape
 
-from dpaudit.report.figures.panel import Panel, Places, Shape, Words
+from dpaudit.report.figures.panel import DrawnShape, Panel, Places, Words
 
 FAMILY = "system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif"
 ENLARGED = 1.3  # on a wide page: text then stands out a little from that of the page
@@ -43,7 +43,7 @@ def beside(url: str | None) -> bool:
     return url is not None and not ELSEWHERE.match(url)
 
 
-def _shape(shape: Shape) -> str:
+def _shape(shape: DrawnShape) -> str:
     style = f"fill:{_variable(shape.fill)}"
     if shape.edge is not None:
         style += f";stroke:{_variable(shape.edge)};stroke-width:{_short(shape.width)}"

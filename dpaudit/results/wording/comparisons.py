@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpaudit.results.change import Change, Comparison, Half, Kind, Noise
+from dpaudit.results.change import Change, Comparison, Half, Kind, RunNoise
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import counted, p_text, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
@@ -90,7 +90,7 @@ def _notes(change: Change) -> list[str]:
     return notes
 
 
-def _noise(change: Change, noise: Noise) -> list[str]:
+def _noise(change: Change, noise: RunNoise) -> list[str]:
     if noise.why_not:
         return [f"{noise.why_not}, so {NO_PROOF}"]
     error = p_text(noise.error)
@@ -102,7 +102,7 @@ def _noise(change: Change, noise: Noise) -> list[str]:
     return []
 
 
-def _margin(noise: Noise) -> str:
+def _margin(noise: RunNoise) -> str:
     if noise.margin == 0.0:
         return ""
     where = f"is at {noise.elsewhere}" if noise.elsewhere else "holds other outputs too, or fewer"

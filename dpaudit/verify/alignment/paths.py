@@ -195,7 +195,7 @@ class Follower:
                 return quantity(number(value))
             case nodes.Symbol(name):
                 return Mark(name)
-            case nodes.Parameter(name):
+            case nodes.ProgramParameter(name):
                 return quantity(number(self._fixed[name]) if name in self._fixed else variable(name))
             case nodes.Variable(name):
                 if name not in known:

@@ -142,7 +142,7 @@ def _is_number(value: nodes.Expression | None, names: frozenset[str]) -> bool:
     match value:
         case nodes.Variable(name):
             return name in names
-        case None | nodes.Number() | nodes.Parameter() | nodes.Answer() | nodes.Index() | nodes.Length():
+        case None | nodes.Number() | nodes.ProgramParameter() | nodes.Answer() | nodes.Index() | nodes.Length():
             return True
         case nodes.Arithmetical(_, left, right):
             return _is_number(left, names) and _is_number(right, names)

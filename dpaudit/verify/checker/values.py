@@ -100,7 +100,7 @@ def value_of(expression: nodes.Expression, state: State, public: Public) -> Valu
             return Ratio.number(value)
         case nodes.Symbol(name):
             return OutputSymbol(name)
-        case nodes.Parameter(name):
+        case nodes.ProgramParameter(name):
             return public.parameter(name)
         case nodes.Variable(name):
             if name not in state.variables:

@@ -69,7 +69,7 @@ def _counted_against(names: Names, compared: nodes.Compared, wholes: frozenset[s
     inside = [part for side in (compared.left, compared.right) for part in parts(side)]
     counts = any(isinstance(part, nodes.Index | nodes.Length) for part in inside)
     counts = counts or any(isinstance(part, nodes.Variable) and part.name in wholes for part in inside)
-    parameters = {part.name for part in inside if isinstance(part, nodes.Parameter)}
+    parameters = {part.name for part in inside if isinstance(part, nodes.ProgramParameter)}
     if not counts or parameters & names.signature.reals:
         return set()
     alike = all(is_whole(side, wholes, parameters | names.wholes) for side in (compared.left, compared.right))

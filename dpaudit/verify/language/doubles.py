@@ -115,7 +115,7 @@ def _computed(scale: nodes.Expression, parameters: Mapping[str, Fraction], kind:
     match scale:
         case nodes.Number(value):
             return kind(value)
-        case nodes.Parameter(name):
+        case nodes.ProgramParameter(name):
             return kind(parameters[name])
         case nodes.Arithmetical(operation, left, right):
             return OPERATIONS[operation](_computed(left, parameters, kind), _computed(right, parameters, kind))
@@ -174,7 +174,7 @@ class _Follower:
             case nodes.Number(value, real):
                 small = abs(value) <= LARGEST and (value * GRID).denominator == 1
                 found = Held(whole=not real, small=small, step=small, huge=abs(value) > LARGEST, size=size_of(value))
-            case nodes.Parameter(name):
+            case nodes.ProgramParameter(name):
                 found = Held(whole=name in self.program.integers)
             case nodes.Index() | nodes.Length():
                 found = COUNT

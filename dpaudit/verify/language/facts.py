@@ -124,7 +124,7 @@ def is_whole(value: nodes.Expression | None, variables: Collection[str], paramet
     match value:
         case nodes.Number(amount):
             return amount.denominator == 1
-        case nodes.Parameter(name):
+        case nodes.ProgramParameter(name):
             return name in parameters
         case nodes.Variable(name):
             return name in variables

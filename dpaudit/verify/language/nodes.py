@@ -47,7 +47,7 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ProgramParameter:
     """A public parameter: the same number in both runs."""
 
     name: str
@@ -122,7 +122,7 @@ class Emitted:
 Expression = (
     Number
     | Symbol
-    | Parameter
+    | ProgramParameter
     | Variable
     | Answer
     | Index

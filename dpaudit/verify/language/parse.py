@@ -22,7 +22,7 @@ from dpaudit.verify.language.names import Names, names_of
 from dpaudit.verify.language.outline import Loop, outline_of
 from dpaudit.verify.language.results import finished, returned
 from dpaudit.verify.language.signature import is_real, number_in, signature_of
-from dpaudit.verify.language.source import Source, source_of
+from dpaudit.verify.language.source import ReadSource, source_of
 from dpaudit.verify.language.statements import Lowered, block
 from dpaudit.verify.language.values import condition
 
@@ -44,7 +44,7 @@ def read(function: Callable[..., Any] | str, *, name: str | None = None) -> node
         raise InvalidSpec("the source of a mechanism must not nest so deeply") from error
 
 
-def _program(source: Source) -> nodes.Program:
+def _program(source: ReadSource) -> nodes.Program:
     definition, text = source.definition, source.text
     signature = signature_of(definition)
     outline = outline_of(definition, signature)
@@ -105,7 +105,7 @@ def _precondition(names: Names, node: ast.Assert) -> nodes.Expression:
     return found
 
 
-def _constants(source: Source) -> Mapping[str, nodes.Number | nodes.Symbol]:
+def _constants(source: ReadSource) -> Mapping[str, nodes.Number | nodes.Symbol]:
     found: dict[str, nodes.Number | nodes.Symbol] = {}
     for name, node in source.constants.items():
         number = number_in(node)

@@ -32,7 +32,7 @@ WORDS_OF_THE_LANGUAGE = frozenset({"len", "range", "enumerate", "tuple", "list",
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReadSource:
     """A function as text that stands by itself: the definition (from line 1 on), then the constants it uses.
 
     A constant is never named like a parameter or a local variable: inside the function that name means the other.
@@ -43,7 +43,7 @@ class Source:
     constants: Mapping[str, ast.Constant | ast.UnaryOp]
 
 
-def source_of(function: Callable[..., Any] | str, name: str | None = None) -> Source:
+def source_of(function: Callable[..., Any] | str, name: str | None = None) -> ReadSource:
     """The source of a function object, or of one function in a text.
 
     Raises `InvalidSpec` where there is no source to read, or no such function, `OutsideLanguage` for a decorator.
@@ -54,7 +54,7 @@ def source_of(function: Callable[..., Any] | str, name: str | None = None) -> So
     return _of_text(function, name) if isinstance(function, str) else _of_object(function, name)
 
 
-def _of_text(text: str, name: str | None) -> Source:
+def _of_text(text: str, name: str | None) -> ReadSource:
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # the lines that Python counts
     try:
         tree = _parsed(text.strip("\n"))
@@ -91,7 +91,7 @@ def _of_text(text: str, name: str | None) -> Source:
     return _source(_lines(text, chosen[0]), {name: constants[name] for name in constants if name not in others})
 
 
-def _of_object(function: Callable[..., Any], name: str | None) -> Source:
+def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
     if not isinstance(function, types.FunctionType):
         raise InvalidSpec(f"only a plain function, or its text, can be read; got {type(function).__name__}")
     if hasattr(function, "__wrapped__"):
@@ -116,7 +116,7 @@ def _of_object(function: Callable[..., Any], name: str | None) -> Source:
     return _source(text, {word: node for word, node in constants.items() if node is not None})
 
 
-def check_runs(function: object, source: Source) -> None:
+def check_runs(function: object, source: ReadSource) -> None:
     """Raises `InvalidSpec` where a function does not do what a source says: in its code, defaults, names or constants.
 
     >>> check_runs(max, source_of("def max(q, rng):\\n    return q"))
@@ -162,7 +162,7 @@ def _is_heap(kind: type) -> bool:
     return bool(kind.__flags__ & HEAP_TYPE)
 
 
-def _source(definition: str, constants: Mapping[str, ast.expr]) -> Source:
+def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:
     """The function and its constants, read again as the text that is kept."""
     alone = _parsed(definition).body[0]
     used = _used(alone) - _local(alone)
@@ -178,7 +178,7 @@ def _source(definition: str, constants: Mapping[str, ast.expr]) -> Source:
         assert isinstance(node.targets[0], ast.Name)
         assert isinstance(node.value, ast.Constant | ast.UnaryOp)
         kept[node.targets[0].id] = node.value
-    return Source(text, function, kept)
+    return ReadSource(text, function, kept)
 
 
 def _lines(text: str, node: ast.FunctionDef) -> str:

@@ -109,11 +109,11 @@ def is_condition(names: Names, node: ast.expr) -> bool:
 def of_parameters(expression: nodes.Expression) -> bool:
     """Whether an expression is of parameters and numbers alone, by + - * /.
 
-    >>> of_parameters(nodes.Arithmetical("/", nodes.Number(Fraction(2)), nodes.Parameter("eps")))
+    >>> of_parameters(nodes.Arithmetical("/", nodes.Number(Fraction(2)), nodes.ProgramParameter("eps")))
     True
     """
     match expression:
-        case nodes.Number() | nodes.Parameter():
+        case nodes.Number() | nodes.ProgramParameter():
             return True
         case nodes.Arithmetical(operation="+" | "-" | "*" | "/", left=left, right=right):
             return of_parameters(left) and of_parameters(right)
@@ -129,7 +129,7 @@ def _named(names: Names, node: ast.Name) -> nodes.Expression:
     if name in names.public:
         return names.meant(node, names.public[name])
     if name in names.signature.parameters:
-        return nodes.Parameter(name)
+        return nodes.ProgramParameter(name)
     if name == names.signature.data:
         if loop is not None:
             raise names.error(node, f"{name} as a number", "it is the list of answers: loop over it")
@@ -174,9 +174,9 @@ def _whole_and_public(names: Names, node: ast.expr, side: nodes.Expression) -> N
         fraction = isinstance(part, nodes.Number) and part.value.denominator != 1
         other = isinstance(part, nodes.Variable | nodes.Answer)
         other |= isinstance(part, nodes.Arithmetical) and part.operation == "/"
-        if fraction or other or isinstance(part, nodes.Parameter) and part.name in names.signature.reals:
+        if fraction or other or isinstance(part, nodes.ProgramParameter) and part.name in names.signature.reals:
             raise names.error(node, f"`{ast.unparse(node)}`", "// and % are of public whole numbers only")
-        if isinstance(part, nodes.Parameter):
+        if isinstance(part, nodes.ProgramParameter):
             names.wholes.add(part.name)
 
 

@@ -39,7 +39,7 @@ LONGEST = 400  # words of such a text
 def text(expression: nodes.Expression) -> str:
     """An expression in words; `expression` reads it back.
 
-    >>> text(nodes.Arithmetical("*", nodes.Number(Fraction(1, 2)), nodes.Parameter("eps")))
+    >>> text(nodes.Arithmetical("*", nodes.Number(Fraction(1, 2)), nodes.ProgramParameter("eps")))
     '0.5*eps'
     """
     return _text(expression, 0)
@@ -73,7 +73,7 @@ def _text(expression: nodes.Expression, level: int) -> str:
     match expression:
         case nodes.Number(value=value):
             return _number(value, level)
-        case nodes.Symbol(name=name) | nodes.Parameter(name=name) | nodes.Variable(name=name):
+        case nodes.Symbol(name=name) | nodes.ProgramParameter(name=name) | nodes.Variable(name=name):
             return name
         case nodes.Answer():
             return "answer"
@@ -226,7 +226,7 @@ class _Reader:
 
     def named(self, token: str) -> nodes.Expression:
         if token in self.parameters:
-            return nodes.Parameter(token)
+            return nodes.ProgramParameter(token)
         if token.removesuffix("'") in self.variables:
             return nodes.Variable(token)
         if token in WORDS:

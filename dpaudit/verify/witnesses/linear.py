@@ -67,11 +67,11 @@ Value = NoisySum | Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownDraw:
     """A number that is overwritten before it matters: a running maximum before the answer that wins."""
 
 
-Known = Mapping[str, Value | Unknown]
+Known = Mapping[str, Value | UnknownDraw]
 
 
 def _merged(sums: dict[int, Fraction], others: tuple[tuple[int, Fraction], ...]) -> tuple[tuple[int, Fraction], ...]:

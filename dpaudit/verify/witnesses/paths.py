@@ -19,7 +19,7 @@ from fractions import Fraction
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
 from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
-from dpaudit.verify.witnesses.linear import Noise, NoisySum, Unknown
+from dpaudit.verify.witnesses.linear import Noise, NoisySum, UnknownDraw
 from dpaudit.verify.witnesses.maximum import Maximum, maximum
 from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
 from dpaudit.verify.witnesses.rationals import in_short, named, rational, rationals
@@ -129,7 +129,7 @@ def _result(expression: nodes.Expression, state: ConcreteRun) -> Released:
     if expression == nodes.Emitted():
         return state.outputs
     value = evaluated(expression, state, None)
-    if isinstance(value, Unknown):
+    if isinstance(value, UnknownDraw):
         raise OutsideIntegrals("the result is used before it is known")
     return exact(value, None) if isinstance(value, NoisySum) else value
 
@@ -249,7 +249,7 @@ class _Run:
             cases = [(case, nodes.Symbol(str(truth))) for case, truth in self.cases(value, state, line)]
         else:
             found = evaluated(value, state, line)
-            if isinstance(found, Unknown):
+            if isinstance(found, UnknownDraw):
                 raise OutsideIntegrals("the running maximum is given out in between", line)
             if isinstance(found, NoisySum):
                 exact(found, line)
@@ -284,7 +284,7 @@ class _Run:
         if state.index < (self.winner):
             state.rivals += (value,)
             for name in largest.assigned:
-                state.names[name] = Unknown()
+                state.names[name] = UnknownDraw()
             return [state]
         if state.index > (self.winner):
             return []

@@ -11,7 +11,7 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.doubles import NEAR, WIDEST, near, size_of
 from dpaudit.verify.language.facts import OPERATIONS, ORDERS
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
-from dpaudit.verify.witnesses.linear import Noise, NoisySum, Unknown, Value
+from dpaudit.verify.witnesses.linear import Noise, NoisySum, UnknownDraw, Value
 from dpaudit.verify.witnesses.outputs import Released
 from dpaudit.verify.witnesses.rationals import in_short
 
@@ -22,7 +22,7 @@ class ConcreteRun:
 
     answers: tuple[Fraction, ...]
     parameters: Mapping[str, Fraction]
-    names: dict[str, Value | Unknown] = field(default_factory=dict)
+    names: dict[str, Value | UnknownDraw] = field(default_factory=dict)
     index: int | None = None
     draws: tuple[Noise, ...] = ()
     constraints: tuple[NoisySum, ...] = ()
@@ -44,14 +44,14 @@ def number(expression: nodes.Expression, state: ConcreteRun, line: int | None) -
     raise OutsideIntegrals("a number is needed here, not a symbol or a value that is not known yet", line)
 
 
-def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value | Unknown:
+def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value | UnknownDraw:
     """The value of an expression without comparisons."""
     match expression:
         case nodes.Number(value):
             return NoisySum(value)
         case nodes.Symbol():
             return expression
-        case nodes.Parameter(name):
+        case nodes.ProgramParameter(name):
             return NoisySum(state.parameters[name])
         case nodes.Variable(name):
             if name not in state.names:
@@ -183,8 +183,10 @@ def _in_order(parts: tuple[nodes.Expression, ...], state: ConcreteRun, line: int
     return found + [(not ends, needs) for needs in reached]
 
 
-def _compared(order: nodes.Order, left: Value | Unknown, right: Value | Unknown, line: int | None) -> list[Split]:
-    if isinstance(left, Unknown) or isinstance(right, Unknown):
+def _compared(
+    order: nodes.Order, left: Value | UnknownDraw, right: Value | UnknownDraw, line: int | None
+) -> list[Split]:
+    if isinstance(left, UnknownDraw) or isinstance(right, UnknownDraw):
         raise OutsideIntegrals("the running maximum is used for more than its result", line)
     if isinstance(left, nodes.Symbol) or isinstance(right, nodes.Symbol):
         if order not in ("==", "!="):

@@ -25,8 +25,8 @@ from dpaudit.verify.language.nodes import (
     Index,
     Length,
     Number,
-    Parameter,
     Program,
+    ProgramParameter,
     Stop,
     Symbol,
     Variable,
@@ -107,7 +107,7 @@ class Run:
                 return value
             case Symbol(name):
                 return name
-            case Parameter(name):
+            case ProgramParameter(name):
                 return self.parameters[name]
             case Variable(name):
                 return self.known[name]

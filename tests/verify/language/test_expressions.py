@@ -27,7 +27,7 @@ def f(q, rng, eps, N: int, T):
     return out
 """
 )
-EPS, BEST = nodes.Parameter("eps"), nodes.Variable("best")
+EPS, BEST = nodes.ProgramParameter("eps"), nodes.Variable("best")
 
 
 def number(value: int | str) -> nodes.Number:
@@ -47,7 +47,7 @@ def number(value: int | str) -> nodes.Number:
         ("1 + 2*3", nodes.Arithmetical("+", number(1), nodes.Arithmetical("*", number(2), number(3)))),
         ("7//2 % 3", nodes.Arithmetical("%", nodes.Arithmetical("//", number(7), number(2)), number(3))),
         ("best' - best <= 1", nodes.Compared("<=", nodes.Arithmetical("-", nodes.Variable("best'"), BEST), number(1))),
-        ("len(out) < N", nodes.Compared("<", nodes.Variable("len(out)"), nodes.Parameter("N"))),
+        ("len(out) < N", nodes.Compared("<", nodes.Variable("len(out)"), nodes.ProgramParameter("N"))),
         ("len(out)' == n", nodes.Compared("==", nodes.Variable("len(out)'"), nodes.Length())),
         (
             "index == 0 or y > best and not best < 0",

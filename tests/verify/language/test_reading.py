@@ -246,8 +246,8 @@ def test_other_ways_to_write_do_what_their_reading_does(shape: str) -> None:
 def test_draws_are_taken_out_in_the_order_of_the_source() -> None:
     program = read("def f(q, rng, a, b):\n    return (rng.laplace(scale=a) - q) + rng.laplace(scale=b)")
     assert [(part.target, part.scale) for part in program.before if isinstance(part, nodes.Draw)] == [
-        ("draw_1", nodes.Parameter("a")),
-        ("draw_2", nodes.Parameter("b")),
+        ("draw_1", nodes.ProgramParameter("a")),
+        ("draw_2", nodes.ProgramParameter("b")),
     ]
 
 
@@ -257,7 +257,7 @@ def test_a_guard_is_the_first_branch_of_the_loop() -> None:
     guard = program.loop[0]
     assert isinstance(guard, nodes.Branch)
     assert isinstance(guard.then[0], nodes.Stop)
-    assert guard.condition == nodes.Not(nodes.Compared("<", nodes.Variable("count"), nodes.Parameter("N")))
+    assert guard.condition == nodes.Not(nodes.Compared("<", nodes.Variable("count"), nodes.ProgramParameter("N")))
 
 
 def test_the_number_of_outputs_is_a_counter() -> None:

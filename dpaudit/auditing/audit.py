@@ -27,7 +27,7 @@ from dpaudit.events.search import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.audited import Finding
 from dpaudit.results.beside import Explored
-from dpaudit.results.certification import Evidence, ceiling_of, certificate_of
+from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
 from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
 from dpaudit.results.rechecking import ALONE_WORDS
@@ -96,7 +96,7 @@ def run_stages(
 
 def repeat_witness(
     witness: Witness, asked: AuditSpec, engine: Engine, *, seed: int, alone: bool = False, progress: Progress = SILENT
-) -> tuple[Evidence, Health]:
+) -> tuple[AuditEvidence, Health]:
     """Fresh runs of a frozen witness, all that are asked: counts for a certificate of their own, and their health.
 
     Their streams are those of `rechecking`: who audited with this seed, or any other, has not seen them. `alone` gives

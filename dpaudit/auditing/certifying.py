@@ -18,7 +18,7 @@ from dpaudit.events.features import Whole
 from dpaudit.outputs import Pilot, Token
 from dpaudit.results.audited import Finding
 from dpaudit.results.beside import Explored
-from dpaudit.results.certification import Evidence, anytime_certificate, certificate_of, evidence_of
+from dpaudit.results.certification import AuditEvidence, anytime_certificate, certificate_of, evidence_of
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session, Stage, Watch, shards
 from dpaudit.sampling.order import Looked
@@ -33,11 +33,11 @@ class Counted:
     """
 
     witness: Witness
-    evidence: Evidence
-    bits: tuple[Witness, Evidence] | None = None
+    evidence: AuditEvidence
+    bits: tuple[Witness, AuditEvidence] | None = None
     looked: Looked | None = None
     processes: FreshRuns | None = None
-    trail: tuple[Evidence, ...] = ()
+    trail: tuple[AuditEvidence, ...] = ()
     crossed: bool = False
 
 

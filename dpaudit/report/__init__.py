@@ -80,7 +80,9 @@ FORMATS = {
         Format("summary", "summary", "summary.md"),
     )
 }
-SUFFIXES = {Path(made.file).suffix: made for made in FORMATS.values() if made.name != "summary"}
+SUFFIXES: dict[str, Format] = {}
+for _made in FORMATS.values():
+    SUFFIXES.setdefault(Path(_made.file).suffix, _made)  # of two formats with one suffix the first
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:

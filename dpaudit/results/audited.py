@@ -19,7 +19,7 @@ from dpaudit.claims import Claim, GaussianDP
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
 from dpaudit.results.bounds import LowerBound
 from dpaudit.results.bracket import Bracket
-from dpaudit.results.certification import Evidence, rest
+from dpaudit.results.certification import AuditEvidence, rest
 from dpaudit.results.files import write_text
 from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
@@ -45,7 +45,7 @@ class Finding:
 
     claim: Claim
     witness: Witness
-    evidence: Evidence
+    evidence: AuditEvidence
     certificate: Certificate
 
     @property
@@ -81,7 +81,7 @@ class Audited:
     spec: dict[str, Any]
     claim: Claim
     witness: Witness
-    evidence: Evidence
+    evidence: AuditEvidence
     certificate: Certificate
     runs_used: int
     explored: tuple[Explored, ...]
@@ -94,7 +94,7 @@ class Audited:
     controls: tuple[Control, ...] = ()
     upper: UpperBound | None = None
     histogram: Histogram | None = None
-    trail: tuple[Evidence, ...] = ()
+    trail: tuple[AuditEvidence, ...] = ()
     adjacency: tuple[str | None, ...] = ()
     unseen: int = 0
     unpaired: int = 0

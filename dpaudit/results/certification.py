@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from dpaudit.arrays import Integers
 from dpaudit.certify.certificate import Certificate, divided
 from dpaudit.certify.certifier import Certifier
 from dpaudit.certify.evidence import Binned, CoinFlip
@@ -16,22 +16,22 @@ from dpaudit.claims.claim import Claim
 from dpaudit.events import Partition
 from dpaudit.results.witness import Witness
 
-Evidence = CoinFlip | Binned
+AuditEvidence = CoinFlip | Binned  # what audits leave behind: coins draw the sides of their runs
 
 
-def evidence_of(witness: Witness, hits: Any, runs: Any) -> Evidence:
-    """The counts as evidence: `hits` of either side in each set of the witness, `runs` of either side."""
+def evidence_of(witness: Witness, hits: Integers, runs: Integers) -> AuditEvidence:
+    """The counts as evidence: hits int64[sides, sets] of each set of the witness, runs int64[sides]."""
     p, q = (0, 1) if witness.p_side == "first" else (1, 0)
-    hits, runs = np.asarray(hits), [int(each) for each in runs]
+    runs_p, runs_q = int(runs[p]), int(runs[q])
     if isinstance(witness.event, Partition):
-        return Binned(tuple(hits[p].tolist()), tuple(hits[q].tolist()), runs[p], runs[q])
-    return CoinFlip(int(hits[p][0]), int(hits[q][0]), runs[p], runs[q])
+        return Binned(tuple(hits[p].tolist()), tuple(hits[q].tolist()), runs_p, runs_q)
+    return CoinFlip(int(hits[p, 0]), int(hits[q, 0]), runs_p, runs_q)
 
 
-def nothing(witness: Witness) -> Evidence:
+def nothing(witness: Witness) -> AuditEvidence:
     """Evidence of no runs."""
     bins = len(witness.event.bins) if isinstance(witness.event, Partition) else 1
-    return evidence_of(witness, np.zeros((2, bins), int), (0, 0))
+    return evidence_of(witness, np.zeros((2, bins), np.int64), np.zeros(2, np.int64))
 
 
 def frozen_delta_of(witness: Witness, claim: Claim) -> float:
@@ -40,7 +40,7 @@ def frozen_delta_of(witness: Witness, claim: Claim) -> float:
 
 
 def certificate_of(
-    witness: Witness, evidence: Evidence, claim: Claim, confidence: float, certifier: Certifier
+    witness: Witness, evidence: AuditEvidence, claim: Claim, confidence: float, certifier: Certifier
 ) -> Certificate:
     """What the counts say of the claim at the witness's distance, at the delta frozen with the witness."""
     return certifier.of(evidence).certify(evidence, claim, confidence, frozen_delta_of(witness, claim))
@@ -49,7 +49,7 @@ def certificate_of(
 def anytime_certificate(
     blocks: Sequence[Block],
     witness: Witness,
-    evidence: Evidence,
+    evidence: AuditEvidence,
     claim: Claim,
     confidence: float,
     certifier: Certifier,
@@ -69,7 +69,9 @@ def rest(confidence: float, share: float) -> float:
     return divided(confidence, 1.0 / (1.0 - share))
 
 
-def ceiling_of(witness: Witness, evidence: Evidence, claim: Claim, confidence: float, certifier: Certifier) -> float:
+def ceiling_of(
+    witness: Witness, evidence: AuditEvidence, claim: Claim, confidence: float, certifier: Certifier
+) -> float:
     """The bound that all hits on one side would have given: in epsilon at the frozen delta, or at the order."""
     delta = frozen_delta_of(witness, claim)
     return certifier.of(evidence).perfect(evidence.runs_p, evidence.runs_q, claim, confidence, delta)

@@ -8,7 +8,7 @@ from dpaudit.certify import Certificate, certifier_named
 from dpaudit.certify.certificate import divided
 from dpaudit.results.audited import Finding
 from dpaudit.results.certification import (
-    Evidence,
+    AuditEvidence,
     anytime_certificate,
     ceiling_of,
     certificate_of,
@@ -49,7 +49,7 @@ def went_alone(result: AuditResult) -> bool:
     return any(entry.status.startswith(ALONE_WORDS) for entry in result.explored)
 
 
-def repeated(result: AuditResult, evidence: Evidence, health: Health, *, seed: int) -> AuditResult:
+def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, seed: int) -> AuditResult:
     """The result that the same witness has on fresh runs: a fixed audit of that witness alone, at the confidence."""
     spec = {**result.spec, **ALONE, "seed": seed}
     confidence, certifier = spec["confidence"], certifier_named(result.certifier)

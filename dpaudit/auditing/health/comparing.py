@@ -10,7 +10,7 @@ from dpaudit.events import Event, Partition
 from dpaudit.events.features import Whole
 from dpaudit.outputs import Pilot
 from dpaudit.results.beside import VALUE
-from dpaudit.results.certification import Evidence
+from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.witness import Witness
 
 # first word of the label of a token that is no answer: what its runs did
@@ -23,7 +23,7 @@ BLIND = {
 }
 
 
-def check_compared(witness: Witness, evidence: Evidence, pair: str, pilot: Pilot | None = None) -> None:
+def check_compared(witness: Witness, evidence: AuditEvidence, pair: str, pilot: Pilot | None = None) -> None:
     """Raises `UnsoundAudit` where each run failed alike, or gave an object or entries that no event looks into.
 
     Such a mechanism is never refuted, whatever it would release if it worked. `pilot` holds search runs of the pair:
@@ -56,7 +56,7 @@ def _failed(pilot: Pilot | None) -> str:
     return found.pop() if len(found) == 1 and found != {VALUE} else ""
 
 
-def _only(event: Event | Partition, evidence: Evidence) -> str:
+def _only(event: Event | Partition, evidence: AuditEvidence) -> str:
     """The label of the one output that all certifying runs gave, where the event is that output."""
     if isinstance(event, Partition) and isinstance(evidence, Binned):
         event, hits = event.bins[0], (evidence.counts_p[0], evidence.counts_q[0])
@@ -69,7 +69,7 @@ def _only(event: Event | Partition, evidence: Evidence) -> str:
     return event.tokens[0].label if all(hits) and hits == (evidence.runs_p, evidence.runs_q) else ""
 
 
-def _told(evidence: Evidence) -> bool:
+def _told(evidence: AuditEvidence) -> bool:
     """Whether the certifying runs were not all alike."""
     if isinstance(evidence, Binned):
         return any(0 < count < evidence.runs_p for count in evidence.counts_p)

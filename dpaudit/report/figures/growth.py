@@ -11,7 +11,7 @@ from dpaudit.certify.sequential import log_wealth
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel
 from dpaudit.report.figures.scales import Scale, number, padded
-from dpaudit.results.certification import Evidence, certificate_of, frozen_delta_of
+from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import bound, counted, p_text
 
@@ -30,7 +30,7 @@ def growth(result: AuditResult) -> Drawing | None:
     return _bound(result, trail) if len(trail) > 1 else None
 
 
-def _bound(result: AuditResult, trail: list[Evidence]) -> Drawing:
+def _bound(result: AuditResult, trail: list[AuditEvidence]) -> Drawing:
     certifier = certifier_named(result.certifier).of(result.evidence)
     if certifier.slow and len(trail) > FEW:  # whose bound costs as much as a figure
         trail = [trail[round(step * (len(trail) - 1) / (FEW - 1))] for step in range(FEW)]
@@ -59,7 +59,7 @@ def _bound(result: AuditResult, trail: list[Evidence]) -> Drawing:
     return Drawing.of(panel, "bound-against-runs", TITLE, text, COLUMNS, rows)
 
 
-def _lower(result: AuditResult, evidence: Evidence, certifier: Certifier) -> float:
+def _lower(result: AuditResult, evidence: AuditEvidence, certifier: Certifier) -> float:
     """The bound that the counts would give had they been all, by the certifier of the result."""
     if not isinstance(certifier, EventCertifier):
         return certificate_of(result.witness, evidence, result.claim, result.level, certifier).lower

@@ -23,7 +23,7 @@ from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.audited import SCHEMA, Finding
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
-from dpaudit.results.certification import Evidence, ceiling_of
+from dpaudit.results.certification import AuditEvidence, ceiling_of
 from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
@@ -139,7 +139,7 @@ def _finding(
     )
 
 
-def _evidence(stored: dict[str, Any]) -> Evidence:
+def _evidence(stored: dict[str, Any]) -> AuditEvidence:
     evidence = evidence_from_dict(stored)
     assert not isinstance(evidence, FixedSides)  # the models know no such kind
     return evidence

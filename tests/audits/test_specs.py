@@ -94,7 +94,8 @@ def test_names_and_core_audits() -> None:
 def test_every_mechanism_of_the_catalogue_is_audited_with_the_lectures() -> None:
     audited = {table["mechanism"] for path, table in ALL if path.is_relative_to(ROOT / "lectures")}
     catalogue = {each.reference for entry in entries() for each in (entry, *entry.twins.values())}
-    assert sorted(catalogue - audited) == []
+    missing = sorted(catalogue - audited)
+    assert not missing, f"audit them in audits/lectures/: {', '.join(missing)}"
     assert all("lectures" in table["tags"] for path, table in ALL if path.is_relative_to(ROOT / "lectures"))
 
 

@@ -73,10 +73,10 @@ def propose(
 ) -> Proposal | None:
     """The best event of one feature, over both sides, thresholds both ways, single values and sets of values.
 
-    A learned score is in order already: `thresholds_only` spares it a second order, learned from luck. `closely`
-    smooths the tails, which is for the last choice and costs more than the rest. `least_z` deviations of luck are taken
-    off, more where the feature has more than a few cells: `SOME_Z` where other features compete; of smoothed
-    tails `smoothed_z`.
+    `counts` are int64[cells, sides]. A learned score is in order already: `thresholds_only` spares it a second order,
+    learned from luck. `closely` smooths the tails, for the last choice: it costs more than the rest. `least_z`
+    deviations of luck are taken off, more where the feature has more than a few cells: `SOME_Z` where other features
+    compete; of smoothed tails `smoothed_z`.
     """
     sides = np.ascontiguousarray(counts.T, np.float64)
     both = sides[0] + sides[1]

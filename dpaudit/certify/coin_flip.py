@@ -37,7 +37,7 @@ def epsilon_lower(evidence: CoinFlip, delta: float, alpha: float) -> float:
     if hits <= 0:
         return 0.0
     other = upper_limit(evidence.hits_q, hits + evidence.hits_q, level)  # of the share that side Q has of the hits
-    if other >= 0.5:
+    if not 0.0 < other < 0.5:  # 0: the error probability is 1 but for rounding
         return 0.0
     bound = math.log1p(-other) - math.log(other)
     step = SLACK * max(1.0, bound)

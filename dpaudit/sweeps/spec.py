@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.auditing.spec import SELECTOR
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.importing import is_own
@@ -51,6 +52,8 @@ def read_sweep_file(path: str | os.PathLike[str], wishes: Wishes | None = None) 
 def _grid(source: Path, table: SweepTable, wishes: Wishes) -> Grid:
     settings = wishes.settings
     relation = Relation.of(table.relation)
+    if (selectors := axis(table.selectors)) != (SELECTOR,):
+        raise InvalidSpec(f"selectors must hold {SELECTOR!r} once, got {list(selectors)}; leave the key out")
     folder = str(source.resolve().parent)
     given = (table.runs, settings.runs, DEFAULT_RUNS)
     runs = wishes.runs if wishes.runs is not None else next(each for each in given if each is not None)

@@ -57,7 +57,7 @@ def from_dict(raw: Any) -> Proof:
     try:
         msgspec.convert(raw, MODEL)
         return msgspec.convert(raw, Proof, dec_hook=_fraction)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         if isinstance(error.__cause__, InvalidSpec):
             raise error.__cause__ from None
         raise InvalidSpec(f"not a proof of this version: {clean(error, 200)}; {CURE}") from None

@@ -85,6 +85,10 @@ REFUSED_ON_READING = {
     "half a run in a time": (spec(runs="1000.5", max_time_s="10"), AT + "runs must be a whole number, got 1000.5"),
     "no time": (spec(runs=None, max_time_s="0"), AT + "max_time_s must be finite and above 0, got 0"),
     "confidence 1": (spec(confidence="1"), AT + "confidence must lie strictly between 0 and 1, got 1"),
+    "hardly any confidence": (
+        spec(confidence="1e-17"),
+        AT + "runs = 1,000 can never refute 1-DP at confidence 1e-17; no number of runs can",
+    ),
     "NaN confidence": (spec(confidence="nan"), AT + "confidence must be a number, got NaN"),
     "negative seed": (spec(seed="-3"), AT + "seed must be at least 0, got -3"),
     "endless run time": (spec(run_timeout_s="inf"), AT + "run_timeout_s must be finite and above 0, got inf"),

@@ -112,6 +112,8 @@ def test_run_says_how_a_sweep_is_run_and_sweep_how_audits_are(dpaudit: Run, swee
         ("runs = [1_000, 10]", "runs must be at least"),
         ('runs = ["many"]', "runs must be a number"),
         ("seeds = [1, 1]", "seeds holds the same value twice"),
+        ("selectors = []", "selectors must hold 'penalised' once, got []"),
+        ('selectors = ["penalised", "penalised"]', "selectors must hold 'penalised' once"),
         ('certifiers = ["coin-flop"]', "certifiers must be one of coin-flip"),
         ("claims = { epsilon = -1.0 }", "epsilon must be finite and at least 0"),
         ("claims = { mu = 1.0, rho = 1.0 }", "claims: its keys choose the form"),

@@ -276,6 +276,7 @@ def test_a_number_of_another_type_is_refused_everywhere(tmp_path: Path, place: P
         (lambda w: w["certificate"].update(p_value=1.5), "`$.certificate.p_value`"),
         (lambda w: w["certificate"].update(lower="-inf"), "`$.certificate.lower`"),
         (lambda w: w.update(verdict="PASSED"), "Invalid enum value 'PASSED' - at `$.verdict`"),
+        (lambda w: w.update(verdict="\ud800"), "not a result of this version: 'utf-8' codec can't encode"),
         (lambda w: w.update(upper={}), "`$.upper`"),
         (lambda w: w["witness"].update(p_side="third"), "`$.witness.p_side`"),
         (lambda w: w["spec"].update(pairs=[]), "`$.spec.pairs`"),
@@ -293,7 +294,7 @@ def test_a_number_of_another_type_is_refused_everywhere(tmp_path: Path, place: P
         ),
         (lambda w: w["provenance"].update(wall_s=-1.0), "`$.provenance.wall_s`"),
     ],
-    ids=range(21),
+    ids=range(22),
 )
 def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, change: Change, message: str) -> None:
     assert message in _refusal(_written(tmp_path, _changed(change)))

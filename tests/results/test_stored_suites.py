@@ -102,6 +102,15 @@ FORGED: dict[str, tuple[Change, str]] = {
         "entries[3].exit_code is 4, but there is no result",
     ),
     "a day": (_set("reviewed", 0, "acceptance", "until", to="soon"), "not a result of this version"),
+    "certifier": (
+        _set("entries", 1, "result", "spec", "certifier", to="bins"),
+        "at `$.entries[1].result.spec.certifier`",
+    ),
+    "claim": (
+        _set("entries", 1, "result", "spec", "claim", "epsilon", to="1"),
+        "at `$.entries[1].result.spec.claim.epsilon`",
+    ),
+    "half a character": (_set("entries", 1, "expect", to="\ud800"), "surrogates not allowed; restore"),
     "further key": (_set("entries", 0, "note", to=1), "not a result of this version"),
     "missing key": (lambda whole: whole.pop("confidence"), "not a result of this version"),
     "schema": (_set("schema", to="dpaudit.suite/2"), "schema must be 'dpaudit.suite/1', got 'dpaudit.suite/2'"),

@@ -78,7 +78,7 @@ def named(name: object) -> Iterator[None]:
         yield
     except InvalidSpec as error:
         raise InvalidSpec(f"{shown}: {error}") from None
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second: half a character in a word of ours
         raise InvalidSpec(f"{shown}: not a result of this version: {clean(error, 300)}; {CURE}") from None
 
 

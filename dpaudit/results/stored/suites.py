@@ -116,6 +116,8 @@ def _entry(stored: dict[str, Any], mine: StoredEntry, number: int) -> SuiteEntry
         result = None if mine.result is None else result_of(stored["result"])
     except InvalidSpec as error:
         raise InvalidSpec(f"entries[{number}].result: {error}") from None
+    except msgspec.ValidationError as error:
+        raise msgspec.ValidationError(str(error).replace("`$.", f"`$.entries[{number}].result.")) from None
     accepted = of_model(mine.accepted or None, Acceptance | None)
     return SuiteEntry(
         mine.name, Verdict(mine.expect), result, mine.error, mine.exit_code, accepted, mine.source or None

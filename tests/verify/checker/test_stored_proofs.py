@@ -48,6 +48,7 @@ def changed(**keys: Any) -> dict[str, Any]:
         changed(extra=1),
         changed(adjacency="sideways"),
         changed(shape="both"),
+        changed(shape="\ud800"),
         changed(answers=0),
         changed(answers=1.5),
         changed(answers="8"),

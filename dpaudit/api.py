@@ -165,8 +165,8 @@ def pose(
 ) -> PosedQuestion:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, every one of them."""
     stated = _claim(claim, epsilon, delta, relation)
-    if upper is not None and not isinstance(upper, UpperBound):
-        raise InvalidSpec(f"upper must be a dpaudit.UpperBound, got {upper!r}")
+    if upper is not None:
+        _check_upper(upper)
     adjacent = _pairs(pair, pairs, options["seed"])
     for each in adjacent:
         each.check(stated.relation)
@@ -224,11 +224,9 @@ def bracket(
         stated = PureDP(validate.not_negative("claim", stated))
     elif stated is not None and not isinstance(stated, str):
         stated = check_claim(stated)
-    several = isinstance(upper, Iterable) and not isinstance(upper, str)
-    uppers: Any = () if upper is None else tuple(upper) if several else (upper,)  # type: ignore[arg-type]
-    for each in uppers:
-        if not isinstance(each, UpperBound):
-            raise InvalidSpec(f"upper must be a dpaudit.UpperBound, got {each!r}")
+    given: object = () if upper is None else upper
+    several = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    uppers = tuple(map(_check_upper, several))
     wanted = Wanted(
         claim=stated,
         pair=None if pair is None else AdjacentPair.of(pair),
@@ -336,6 +334,12 @@ def time_of_a_run(
             if probe.run_s * probe.runs >= PLANNING_S or runs >= 1 << 20:
                 return probe
             runs *= 4
+
+
+def _check_upper(given: object) -> UpperBound:
+    if not isinstance(given, UpperBound):
+        raise InvalidSpec(f"upper must be a dpaudit.UpperBound, got {given!r}")
+    return given
 
 
 def _claim(claim: Claim | None, epsilon: float | None, delta: float, relation: Relation | str | None) -> Claim:

@@ -66,7 +66,7 @@ class Audited:
 
     `spec` is the question in its stored form (`AuditSpec.to_dict`), `runs_used` counts every execution,
     `ceiling` is the bound that all hits on one side would have given. `upper` is an upper bound on the loss, where
-    one was given or the catalogue knows it (None otherwise); it changes nothing else. `others` are further certified
+    one was given or the mechanism offers it (None otherwise); it changes nothing else. `others` are further certified
     witnesses, each at the same part of the error probability; the one with the least p-value stands first, as
     `witness`, `evidence` and `certificate`. `blocks` are those of an anytime audit, `representation` the finding on
     floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became

@@ -210,7 +210,7 @@ def _set_aside(labels: tuple[Label, ...], why: str, found: Found) -> None:
 
 
 def _add_at_its_delta(audit: AuditResult, found: Found) -> None:
-    """The loss that the catalogue knows at the delta of the audit, where nothing else bounds epsilon there."""
+    """The loss that the mechanism offers at the delta of the audit, where nothing else bounds epsilon there."""
     known = audit.upper
     if known is not None and known.delta > 0.0:
         below = [each.epsilon_upper for each in found.uppers if each.delta <= known.delta]

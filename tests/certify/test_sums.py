@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.certify.cells import Line, spaced
+from dpaudit.certify.cells import ClaimLine, spaced
 from dpaudit.certify.score import Region
 from dpaudit.certify.sums import Blocks, Staircase, lower_tails, rounding, upper_tails
 from tests.certify.exact import tail
@@ -71,7 +71,7 @@ CASES = [
 ]
 
 
-def staircase(line: Line, region: Region) -> Staircase:
+def staircase(line: ClaimLine, region: Region) -> Staircase:
     """All of the region, in the blocks that the certifier takes."""
     x_edges = line.x_edges(0, region.n)
     limits = region.limits(x_edges[1:] - 1)
@@ -83,7 +83,7 @@ def staircase(line: Line, region: Region) -> Staircase:
 def test_a_staircase_weighs_at_least_its_outcomes(region: Region, p: float, q: float) -> None:
     """For several points at once, near ones and far ones."""
     high = min(1.6 * q, (1.0 - region.offset) / region.ratio)
-    stairs = staircase(Line(region.ratio, region.offset, 0.6 * q, high, region.n, region.m), region)
+    stairs = staircase(ClaimLine(region.ratio, region.offset, 0.6 * q, high, region.n, region.m), region)
     shares = np.array([0.999 * p, p, min(1.0, 1.01 * p)])
     found = stairs.probabilities(shares, np.full(3, q), REACH)
     for share, value in zip(shares, found, strict=True):
@@ -96,7 +96,7 @@ def test_a_staircase_weighs_at_least_its_outcomes(region: Region, p: float, q: f
 def test_cells_leave_no_point_of_the_line_out(region: Region, p: float, q: float) -> None:
     """The largest cell is at least the probability at every point, and not much above the largest of them."""
     high = min(1.6 * q, (1.0 - region.offset) / region.ratio)
-    line = Line(region.ratio, region.offset, 0.6 * q, high, region.n, region.m)
+    line = ClaimLine(region.ratio, region.offset, 0.6 * q, high, region.n, region.m)
     cells = line.cells()
     assert np.all(np.diff(cells.p) >= 0.0)
     found = float(np.max(staircase(line, region).probabilities(cells.p, cells.q, REACH) * cells.factor))

@@ -46,7 +46,7 @@ def compared(first: Any, second: Any) -> ComparedRecords | None:
     may be records by name, counts, or settings beside data, so that nothing is known of it.
 
     >>> compared([1, 2, 3], [3, 2])
-    Compared(how='records', gone=1, come=0, sizes=(3, 2))
+    ComparedRecords(how='records', gone=1, come=0, sizes=(3, 2))
     """
     found = _keys_of(first, second)
     if found is None:

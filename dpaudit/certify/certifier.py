@@ -68,9 +68,9 @@ class Certifier(ABC):
         return True
 
     @property
+    @abstractmethod
     def single(self) -> EventCertifier:
         """What certifies one event in an audit that this one was chosen for."""
-        raise NotImplementedError
 
     @property
     def forms(self) -> str:

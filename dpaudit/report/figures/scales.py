@@ -20,7 +20,7 @@ FAR = 20.0  # what lies further outside than this many lengths of the scale is d
 class Scale:
     """From `low` at 0 to `high` at 1; logarithmic where `log` is true, and then what is not positive lies far below.
 
-    >>> Scale(1.0, 100.0, log=True)([1.0, 10.0]).tolist()
+    >>> Scale(1.0, 100.0, log=True)([1.0, 10.0]).round(9).tolist()
     [0.0, 0.5]
     """
 

@@ -17,6 +17,8 @@ import numpy as np
 from dpaudit.arrays import Bools, Integers, Reals, Words
 
 SPLITS = (1 / 2, 1 / 4, 1 / 8, 3 / 4, 7 / 8)  # where a series is cut in two, in search of a drift
+ODDS = (1 / 16, 1 / 4, 2.0, 16.0, 256.0)  # times which a value may be likelier to recur than in a random order
+RARE = 1 / 16  # of the runs that are looked at: a value that more of them have recurs everywhere
 
 
 def upper_tail(hits: Any, drawn: Any, marked: Any, total: Any) -> Reals:
@@ -162,6 +164,39 @@ def _alike(prints: Words, known: int) -> Iterator[tuple[int, int, Bools]]:
         agree = both.any(axis=1) & ~(both & (mine != rest)).any(axis=1)
         for other in np.flatnonzero(agree).tolist():
             yield one, start + other, both[other]
+
+
+def recurrences(values: Words) -> Reals:
+    """ln of e-values of a series in random order: float64[windows, odds], values too frequent for a gap left out.
+
+    Given which values there are, and all before run t, run t has one of the last L values with probability p_t: the
+    share of these among what is left. So for odds o the product of o^[it has] / (1 - p_t + o p_t) has expectation 1
+    over all orders: a test martingale (Shafer, Shen, Vereshchagin & Vovk 2011), and so is the mean over all L and o.
+    Cycles and decks recur too late, replays too early; draws from a pool recur in any order, as they should.
+
+    >>> cycle, even = np.arange(3_000, dtype=np.uint64) % 100, np.arange(50, dtype=np.uint64)
+    >>> bool(recurrences(cycle).max() > 100.0), float(np.abs(recurrences(even)).max())
+    (True, 0.0)
+    """
+    _, kinds, often = np.unique(values, return_inverse=True, return_counts=True)
+    kinds = kinds[often[kinds] <= RARE * len(values)]
+    runs, order = len(kinds), np.argsort(kinds, kind="stable")
+    lengths = [4**k for k in range(1, runs.bit_length() // 2)]
+    found = np.zeros((len(lengths), len(ODDS)))
+    same = np.flatnonzero(np.diff(kinds[order]) == 0)
+    if not (len(same) and lengths):
+        return found
+    now, left, follows = np.arange(runs), np.empty(runs), np.full(runs, runs)
+    follows[order[same]] = order[same + 1]  # the next run with the same value
+    ends = np.append(np.flatnonzero(np.diff(kinds[order])), runs - 1)
+    left[order] = np.repeat(ends, np.diff(ends, prepend=-1)) - now  # how many more there are
+    for row, length in enumerate(lengths):
+        until = np.minimum(np.minimum(follows, now + length), runs - 1)
+        change = np.bincount(now + 1, left, runs + 1) - np.bincount(until + 1, left, runs + 1)
+        share = np.cumsum(change[:runs]) / (runs - now)
+        hits = int(np.count_nonzero(order[same + 1] - order[same] <= length))
+        found[row] = [hits * math.log(odds) - np.log1p(share * (odds - 1.0)).sum() for odds in ODDS]
+    return found
 
 
 def strangers(same: int, differing: int, others: int) -> float:

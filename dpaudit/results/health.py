@@ -8,12 +8,13 @@ from dpaudit.errors import UnsoundAudit
 
 LEAST = 1e-300
 LEVEL = 1e-6  # the chance that a sound audit of any mechanism is stopped by any check
+SERIAL = "serial dependence"
 BETWEEN = "over-dispersion between shards"
 CURES = {
     "repeated streams": "draw from the rng argument or from the system's entropy, never from a generator that is "
     "seeded on import, copied to each worker or shared through a fork; or use n_jobs=1",
     "constant outputs": "draw fresh noise in every call: take the cache off, or make its key new for every run",
-    "serial dependence": "draw fresh noise in every call, and keep nothing of one call for the next",
+    SERIAL: "draw fresh noise in every call, and keep nothing of one call for the next",
     "state between calls": "keep nothing of one dataset for the next call: make the mechanism's object anew each time",
     "drift inside a shard": "let no counter, budget or growing state change what a call does; make it anew in each run",
     "drift over shards": "let no counter, budget or growing state change what a call does; make it anew in each run",

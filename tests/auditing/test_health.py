@@ -262,6 +262,8 @@ SOUND: list[tuple[Any, float]] = [
     (unsound.coins, 0.5),
     (batched(unsound.integers), 0.5),
     (unsound.rare, 0.5),
+    (batched(unsound.drawn_from_a_pool), 0.5),
+    (batched(unsound.rounded), 0.5),
 ]
 
 

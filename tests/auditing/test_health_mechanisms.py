@@ -22,6 +22,13 @@ def ask(mechanism: Any, *, pair: Any = (0.0, 1.0), **options: Any) -> Any:
     return audit(mechanism, pair=pair, **{"epsilon": 2.0, "runs": RUNS, "n_jobs": 1, "seed": 3, **options})
 
 
+POOLS: dict[str, dict[str, Any]] = {
+    "a cycle": {"values": 997},
+    "a deck": {"values": 3_000, "shuffled": True},
+    "ten replays": {"values": 100, "again": 10},
+    "a replay at lag 5": {"values": 5, "again": 2},
+    "a replay at lag 10": {"values": 10, "again": 2},
+}
 CASES: list[tuple[str, Any, str, dict[str, Any]]] = [
     ("seeded on import", unsound.shared_stream, "repeated streams", {"n_jobs": 2, "backend": "loky"}),
     (
@@ -40,6 +47,11 @@ CASES: list[tuple[str, Any, str, dict[str, Any]]] = [
     ("noise reused, out of phase", unsound.Reusing(late=True), "serial dependence", {}),
     ("noise reused in batches", batched(unsound.ReusingBatches()), "serial dependence", {"runs": 200_000}),
     ("one draw a batch", batched(unsound.one_draw_a_batch), "serial dependence", {"runs": 200_000}),
+    *(
+        (f"{name}, {how}", make(unsound.Pool(**pool)), "serial dependence", {"runs": 20_000})
+        for name, pool in POOLS.items()
+        for how, make in (("one run a call", unsound.One), ("in batches", batched))
+    ),
     ("the dataset before", unsound.Stale(), "state between calls", {"runs": 40_000}),
     ("a seed for each process", unsound.SeedOfProcess(), "over-dispersion between shards", {}),
     ("a seed for each worker", unsound.SeedOfProcess(), "over-dispersion", {"n_jobs": 2, "backend": "loky"}),

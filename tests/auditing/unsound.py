@@ -131,6 +131,36 @@ class ReusingBatches:
         return data + noise
 
 
+class Pool:
+    """Noise from a list, `again` times over before the next one is drawn; each time in another order if `shuffled`."""
+
+    def __init__(self, values: int, again: int | None = None, *, shuffled: bool = False) -> None:
+        self.rng = np.random.default_rng(7)
+        self.again, self.shuffled = again, shuffled
+        self.noise = self.rng.laplace(size=values)
+        self.times, self.left = 0, np.zeros(0)
+
+    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
+        while len(self.left) < runs:
+            if self.again is not None and self.times == self.again:
+                self.noise, self.times = self.rng.laplace(size=len(self.noise)), 0
+            self.times += 1
+            more = self.rng.permutation(self.noise) if self.shuffled else self.noise
+            self.left = np.concatenate([self.left, more])
+        noise, self.left = self.left[:runs], self.left[runs:]
+        return data + noise
+
+
+class One:
+    """A batched mechanism, one run a call."""
+
+    def __init__(self, many: Any) -> None:
+        self.many = many
+
+    def __call__(self, data: float, rng: np.random.Generator) -> float:
+        return float(self.many(data, 1, rng)[0])
+
+
 class Stale:
     """Answers with the dataset of the call before, one time in two."""
 
@@ -145,6 +175,16 @@ class Stale:
 
 def one_draw_a_batch(data: float, runs: int, rng: np.random.Generator) -> Any:
     return np.full(runs, data + rng.laplace())
+
+
+def drawn_from_a_pool(data: float, runs: int, rng: np.random.Generator) -> Any:
+    """Sound: few values, each run with one of its own draw."""
+    return data + np.linspace(-3.0, 3.0, 200)[rng.integers(200, size=runs)]
+
+
+def rounded(data: float, runs: int, rng: np.random.Generator) -> Any:
+    """Sound: half atoms, half a lattice of two decimals."""
+    return np.where(rng.random(runs) < 0.5, rng.integers(30, size=runs), np.round(data + rng.laplace(size=runs), 2))
 
 
 def laplace(data: float, rng: np.random.Generator) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -220,6 +221,30 @@ def test_constants_and_empty_shards_repeat_nothing() -> None:
     assert tests.repeats(np.stack([words([3] * 32, [0] * 32)] * 8))[0] == 0.0
     assert tests.repeats(np.zeros((4, 16), np.uint64))[0] == 0.0
     assert tests.repeats(np.zeros((0, 16), np.uint64))[0] == 0.0
+
+
+@pytest.mark.parametrize("values", [(1, 1, 2, 2, 3, 4, 5, 5), (1, 1, 1, 1, 2, 2, 3, 3), (1, 2, 3, 4, 5, 6, 7, 7)])
+def test_recurrences_have_expectation_one_over_all_orders(values: tuple[int, ...], monkeypatch: Any) -> None:
+    """Whatever the window and the odds, so that no level is exceeded however often values recur (Markov)."""
+    monkeypatch.setattr(tests, "RARE", 1.0)
+    orders = [np.array(order, np.uint64) for order in set(permutations(values))]
+    found = np.exp([tests.recurrences(order) for order in orders])
+    assert found.shape[1:] == (1, len(tests.ODDS))
+    assert np.ptp(found, axis=0).min() > 0.0
+    assert found.mean(axis=0) == pytest.approx(np.ones(found.shape[1:]), abs=1e-12)
+
+
+def test_recurrences_count_what_a_loop_counts(monkeypatch: Any) -> None:
+    values = np.random.default_rng(8).integers(40, size=300).astype(np.uint64)
+    often = {value: int((values == value).sum()) for value in values.tolist()}
+    kept = [value for value in values.tolist() if often[value] <= tests.RARE * len(values)]
+    for row, table in enumerate(tests.recurrences(values)):
+        window, logs = 4 ** (row + 1), np.zeros(len(tests.ODDS))
+        for now, value in enumerate(kept):
+            before = set(kept[max(0, now - window) : now])
+            share = sum(each in before for each in kept[now:]) / (len(kept) - now)
+            logs += (value in before) * np.log(tests.ODDS) - np.log1p(share * (np.array(tests.ODDS) - 1.0))
+        assert table == pytest.approx(logs)
 
 
 @pytest.mark.parametrize(("same", "differing", "others"), [(20, 3, 4), (8000, 2, 30), (5, 0, 4), (3, 4, 4)])

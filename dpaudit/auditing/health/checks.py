@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Words
-from dpaudit.auditing.health.pilot import constants, ordered, pilot_looks, pilot_prints
+from dpaudit.auditing.health.pilot import constants, ordered, pilot_looks, pilot_prints, pilot_series
 from dpaudit.certify import independence
 from dpaudit.outputs import Outputs, Pilot
-from dpaudit.results.health import BETWEEN, CHECKS, CURES, LEVEL, Check, Health
+from dpaudit.results.health import BETWEEN, CHECKS, CURES, LEVEL, SERIAL, Check, Health
 from dpaudit.sampling.order import Looked
 
 
@@ -72,6 +72,9 @@ def judge(
         name: [_of_pilot([test(look) for look in looks], pairs), _of_groups([test(look) for look in watched])]
         for name, test in TESTS.items()
     }
+    recur = [] if searched is None else [_recurring(each) for each in pilot_series(searched)]
+    if any(found is not NOTHING for found in recur):
+        seen[SERIAL][0] = _either(seen[SERIAL][0], _of_pilot(recur, pairs))
     names = [f"shard {k}" for k in range(len(searched.sizes) if searched is not None else 0)]
     names += ["fresh process 1", "fresh process 2"]
     if twins is not None:
@@ -147,6 +150,35 @@ def _repeated(prints: Words, names: list[str], known: int = 0) -> SeenBy:
 
 
 def _serial(look: Looked) -> SeenBy:
+    known = look.prints[look.prints != 0]
+    series = [known[known & np.uint64(1) == side] for side in (0, 1)]
+    return _either(_after_hits(look), _recurring(series))
+
+
+def _either(*parts: SeenBy) -> SeenBy:
+    """Tests at equal parts of the level; that there is nothing to test is known without a look at the order."""
+    some = [part for part in parts if part is not NOTHING]
+    worst = min(some, key=lambda each: each.log_p, default=NOTHING)
+    return SeenBy(min(0.0, worst.log_p + math.log(max(1, len(some)))), worst.finding)
+
+
+def _recurring(series: Sequence[Words]) -> SeenBy:
+    """The values of each side in the order of its runs; the mean of e-values is one."""
+    from scipy.special import logsumexp
+
+    found = [table for table in map(independence.recurrences, series) if table.any()]
+    if not found:
+        return NOTHING
+    most = max(found, key=np.max)
+    row, column = np.unravel_index(int(most.argmax()), most.shape)
+    log_e = float(logsumexp(np.concatenate([table.ravel() for table in found])) - math.log(sum(t.size for t in found)))
+    often = "more" if independence.ODDS[column] > 1.0 else "less"
+    within = 4 ** (int(row) + 1)
+    finding = f"outputs come up again within {within:,} runs of their dataset {often} often than in a random order"
+    return SeenBy(min(0.0, -log_e), finding)
+
+
+def _after_hits(look: Looked) -> SeenBy:
     tables = _tables(look)
     total = np.sum(tables, axis=0)
     after = [
@@ -202,7 +234,7 @@ def _rate(hits: Any, runs: Any) -> str:
 
 
 TESTS: dict[str, Callable[[Looked], SeenBy]] = {
-    "serial dependence": _serial,
+    SERIAL: _serial,
     "state between calls": _state,
     "drift inside a shard": _inside,
     "drift over shards": _over,

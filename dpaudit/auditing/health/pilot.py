@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Reals, Words
-from dpaudit.outputs import TYPE, Column, Pilot
+from dpaudit.outputs import TYPE, Column, Path, Pilot
 from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
 
 MOST_COLUMNS = 8
 FEWEST_ALIKE = 10  # runs with the most frequent output, for it to be a state of its own
 FEWEST_CONSTANT = 3  # runs of each side that must be alike before a side is called constant
+MOST_IN_SERIES = 1 << 14  # first runs of each side whose values are looked for again
 NEARLY = 0.9  # of the runs of a side have the same entry
 
 
@@ -79,6 +80,20 @@ def pilot_prints(pilot: Pilot, wanted: Wanted = None) -> Words:
     return np.stack([printed(mine[:PRINTED], where[:PRINTED]) for mine, where in parts])
 
 
+def pilot_series(pilot: Pilot) -> list[list[Words]]:
+    """The values of each side in the order of its runs: of the whole outputs, and of each of the first columns."""
+    sides = (pilot.first, pilot.second)
+    paths = _paths(pilot)
+    whole = [words(side, min(side.runs, MOST_IN_SERIES)) for side in sides]
+    columns = [[_cells(side.column(path))[:MOST_IN_SERIES] for side in sides] for path in paths]
+    return [whole, *columns] if len(paths) > 1 else [whole]
+
+
+def _paths(pilot: Pilot) -> list[Path]:
+    # plain numbers may go without their type, so it tells nothing
+    return sorted({*pilot.first.columns, *pilot.second.columns} - {(TYPE,)}, key=repr)[:MOST_COLUMNS]
+
+
 def _by_shard(pilot: Pilot, found: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     return np.split(found, np.cumsum(pilot.sizes)[:-1])
 
@@ -90,9 +105,7 @@ def _in_order(pilot: Pilot, first: npt.NDArray[Any], second: npt.NDArray[Any]) -
 
 
 def _states(pilot: Pilot) -> Iterator[tuple[Bools, Bools]]:
-    # plain numbers may go without their type, so it tells nothing
-    paths = sorted({*pilot.first.columns, *pilot.second.columns} - {(TYPE,)}, key=repr)[:MOST_COLUMNS]
-    for path in paths:
+    for path in _paths(pilot):
         each = [list(_of_column(side.column(path))) for side in (pilot.first, pilot.second)]
         for first, second in zip(*each, strict=True):
             if not (_flat(first) and _flat(second)):

@@ -9,6 +9,7 @@ TABLES = (
     "valid",
     "tight",
     "oracle",
+    "search",
     "bracket",
     "verify",
     "exact",

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -141,6 +142,54 @@ def row(leak: Leak, seeds: Sequence[int]) -> tuple[str, ...]:
     )
 
 
+def scalar(data: float, runs: int, rng: np.random.Generator) -> Any:
+    """A noisy number."""
+    return data + rng.laplace(size=runs)
+
+
+def vector(data: float, runs: int, rng: np.random.Generator, entries: int) -> Any:
+    """Noisy numbers, the first of which says something."""
+    output = rng.laplace(size=(runs, entries))
+    output[:, 0] += data
+    return output
+
+
+def text(data: float, runs: int, rng: np.random.Generator) -> list[str]:
+    """A noisy number in JSON text."""
+    return [f'{{"count": {x!r}}}' for x in scalar(data, runs, rng).tolist()]
+
+
+SMALL: tuple[tuple[str, Any, float | None], ...] = (  # and the most milliseconds of search at `SMALL_RUNS` runs
+    ("a number", scalar, 40.0),
+    ("a vector of ten", partial(vector, entries=10), 120.0),
+    ("a vector of 300", partial(vector, entries=300), None),
+    ("JSON text", text, None),
+)
+SMALL_RUNS, SMALL_SEEDS = 20_000, 11
+
+
+def small_ms(sampler: Any, seeds: int) -> tuple[float, float, float]:
+    """The median, least and largest CPU time of search, its sampling included; one audit warms up."""
+    from dpaudit import batched
+    from dpaudit.api import audit
+
+    with timed() as spent:
+        for seed in range(seeds + 1):
+            audit(batched(sampler), pair=(1.0, 0.0), epsilon=1.0, runs=SMALL_RUNS, seed=seed, n_jobs=1)
+    found = sorted(1e3 * each for each in spent[1:])
+    return found[len(found) // 2], found[0], found[-1]
+
+
+def _small(seeds: int) -> None:
+    rows = []
+    for title, sampler, most in SMALL:
+        middle, least, largest = small_ms(sampler, seeds)
+        goal = "" if most is None else f"{most:g} {'MET' if middle <= most else 'MISSED'}"
+        rows.append((title, f"{middle:.0f}", f"{least:.0f} to {largest:.0f}", goal))
+    header = ("outputs", "search CPU, ms", "all seeds", "goal")
+    print_table(f"Search of small audits, {SMALL_RUNS:,} runs, median of {seeds} seeds", header, rows)
+
+
 def leaks(only: Sequence[str] = ()) -> list[Leak]:
     """All classes, or those of these keys and kinds."""
     found = [*missed(), *of_numbers(), *of_lists(), *of_texts()]
@@ -154,6 +203,7 @@ def leaks(only: Sequence[str] = ()) -> list[Leak]:
 def run(quick: bool) -> None:
     """Prints the table; `quick` takes one seed."""
     _print([], range(QUICK_SEEDS) if quick else None)
+    _small(3 if quick else SMALL_SEEDS)
 
 
 def _print(only: Sequence[str], seeds: Sequence[int] | None) -> None:
@@ -171,6 +221,10 @@ if __name__ == "__main__":
     parser.add_argument("--only", default="", help="keys or kinds of classes, with commas between")
     parser.add_argument("--seeds", type=int, help="how many seeds (default: ten)")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--small", action="store_true", help="only the time of search in small audits")
     given = parser.parse_args()
+    if given.small:
+        _small(given.seeds or SMALL_SEEDS)
+        raise SystemExit
     chosen = None if given.seeds is None else range(given.first, given.first + given.seeds)
     _print([each for each in given.only.split(",") if each], chosen)

@@ -6,7 +6,9 @@ it is for an event that is known beforehand. Every control is a whole audit, wit
 
 from __future__ import annotations
 
+import ast
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -14,11 +16,14 @@ from typing import Any, cast
 import numpy as np
 
 from dpaudit import validate
+from dpaudit.arrays import Reals
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms.spiked import Spiked, SpikedPair, far_outside
-from dpaudit.results.beside import Control
+from dpaudit.mechanisms.marks import LeakMark
+from dpaudit.mechanisms.spiked import EntriesShown, Spiked, SpikedPair, far_outside
+from dpaudit.outputs import Outputs, concatenate
+from dpaudit.results.beside import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
@@ -26,9 +31,12 @@ from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart
 REPEATS, CAUGHT = 20, 0.95  # 19 of 20
 MASSES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1)  # of the marked outputs; the smallest first
 EXCESS = math.log(2.0)  # a marked output is this much more telling than the claim allows: twice
+FEWEST_GLANCED, RECURS, THREE = 64, 0.02, 3  # numbers to choose a place by; share of the outputs; values of a mark
 FEWEST_PROBED = 4  # runs of each pair in each look of a probe
-GLANCE = 256  # outputs of each pair that say where a marked one stands out
+GLANCE = 256  # outputs of each pair that say where a mark can stand
 CONTROL_KEY = 0xC0  # keeps the seeds of controls apart
+MOST_PLACES = 5  # of one mechanism
+Entries = tuple[Reals, list[str]]  # the numbers that stand at one place of some outputs, and the texts
 
 
 def run_controls(
@@ -43,35 +51,42 @@ def run_controls(
 ) -> tuple[Control, ...]:
     """Controls of growing mass, each put to `audit`, until one is caught in 19 of 20 repeats (in all of fewer than 20).
 
-    A size is given up as soon as too many repeats have failed. Sizes that the claim's own delta allows are left
-    out: no leak of theirs would break it. The cost is at most `most_runs`. Meaningful where the mechanism itself is
-    not refuted. Raises `InvalidSpec` for sizes outside (0, 1/2].
+    So for each place where the outputs can bear a leak; those after the first place, the easiest, begin with the size
+    that was caught there. A size is given up as soon as too many repeats have failed. Sizes that the claim's own
+    delta allows are left out: no leak of theirs would break it. The cost is at most `most_runs`. Meaningful where the
+    mechanism itself is not refuted. Raises `InvalidSpec` for sizes outside (0, 1/2].
 
     The same spec and seed give the same controls, as far as the mechanism draws from the rng it is given.
     """
     repeats = validate.whole("controls", repeats, least=1)
     needed = math.ceil(CAUGHT * repeats)
     points = control_points(spec, sizes, excess)
-    offset = far_outside(_largest_output(spec, engine)) if points else 1.0
-    done: list[Control] = []
-    for size, (mass, rarer, loss) in enumerate(points):
-        spiked = replace(
-            spec,
-            mechanism=Spiked(spec.mechanism, mass, rarer, offset),
-            pairs=tuple(cast(Any, SpikedPair(pair)) for pair in spec.pairs),
-            representation=False,
-            detect=None,
-            controls=0,
-        )
-        caught = made = 0
-        while made < repeats and made - caught <= repeats - needed:
-            seeded = replace(spiked, seed=_seed(spec.seed, size, made))
-            caught += audit(seeded, engine, progress=progress).verdict is Verdict.REFUTED
-            made += 1
-        done.append(Control(mass, rarer, loss, caught, made, needed))
-        if done[-1].seen:
-            break
+    start, done = 0, []
+    for place, mark in marks_of(glanced(spec, engine)).items() if points else ():
+        for size, (mass, rarer, loss) in enumerate(points[start:], start):
+            spiked = spiked_with(spec, mass, rarer, mark)
+            caught = made = 0
+            while made < repeats and made - caught <= repeats - needed:
+                seeded = replace(spiked, seed=_seed(spec.seed, size, made))
+                caught += audit(seeded, engine, progress=progress).verdict is Verdict.REFUTED
+                made += 1
+            done.append(Control(mass, rarer, loss, caught, made, needed, place))
+            if done[-1].seen:
+                break
+        start = size if place == FAR else start
     return tuple(done)
+
+
+def spiked_with(spec: ResolvedSpec, mass: float, rarer: float, mark: LeakMark) -> ResolvedSpec:
+    """The same audit of the mechanism with a leak: a mark with these rates."""
+    return replace(
+        spec,
+        mechanism=Spiked(spec.mechanism, mass, rarer, mark),
+        pairs=tuple(cast(Any, SpikedPair(pair)) for pair in spec.pairs),
+        representation=False,
+        detect=None,
+        controls=0,
+    )
 
 
 def control_points(
@@ -97,8 +112,13 @@ def control_points(
 
 
 def most_runs(spec: ResolvedSpec, repeats: int = REPEATS, sizes: Sequence[float] = MASSES) -> int:
-    """The runs that controls take at the most, the glance at the outputs included."""
-    return repeats * len(control_points(spec, sizes)) * spec.runs + (GLANCE + 2 * FEWEST_PROBED) * len(spec.pairs)
+    """The runs that controls take at the most, the glance at the outputs included.
+
+    That would be where the first place shows the smallest size, and every other place none of them.
+    """
+    points = len(control_points(spec, sizes))
+    audits = repeats * (1 + (MOST_PLACES - 1) * points) if points else 0
+    return audits * spec.runs + (GLANCE + 2 * FEWEST_PROBED) * len(spec.pairs)
 
 
 def _seed(seed: int, size: int, repeat: int) -> int:
@@ -117,11 +137,11 @@ def _least_allowed(claim: Claim, mass: float) -> float:
     return math.exp(high)
 
 
-def _largest_output(spec: ResolvedSpec, engine: Engine) -> float:
-    """The largest finite number among some outputs of every pair, by absolute value; 0 where there is none."""
-    largest = 0.0
+def glanced(spec: ResolvedSpec, engine: Engine) -> tuple[Entries, Entries, bool]:
+    """What some outputs of every pair hold at their first entry and at their last one, and whether these are two."""
     engine.progress = SILENT
-    with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
+    found: list[Outputs] = []
+    with engine.session(EntriesShown(spec.mechanism), spec.pairs, spec.seed, spec.run_timeout_s) as session:
         session.probe(2 * FEWEST_PROBED * len(spec.pairs))  # finds out whether a batched mechanism has to run alone
         for pair in range(len(spec.pairs)):
             try:
@@ -129,8 +149,67 @@ def _largest_output(spec: ResolvedSpec, engine: Engine) -> float:
             except BatchFailed:
                 session.begin_alone(apart(spec.seed))
                 pilot = session.pilot(shards(Stage.PROBE, pair, GLANCE, GLANCE))
-            for outputs in (pilot.first, pilot.second):
-                for column in outputs.columns.values():
-                    numbers = np.abs(column.values[np.isfinite(column.values)])
-                    largest = max(largest, float(numbers.max(initial=0.0)))
-    return largest
+            found += [pilot.first, pilot.second]
+    outputs = concatenate(found)
+    words = {code: _text(label) for code, label in outputs.labels.items()}
+
+    def entries(place: int) -> Entries:
+        texts = [words.get(code) or "" for code in outputs.column((place + 1,)).tokens.tolist()]
+        return outputs.column((place,)).values.astype(np.float64), [text for text in texts if text]
+
+    return entries(0), entries(3), bool(np.any(outputs.column((2,)).values == 1.0))
+
+
+def marks_of(glance: tuple[Entries, Entries, bool]) -> dict[str, LeakMark]:
+    """The places where outputs like these can bear a leak, and the mark of each; the easiest first."""
+    first, late, several = glance
+    found = {FAR: LeakMark(far_outside(float(np.abs(_finite(first[0])).max(initial=0.0)))), **_inside(*first)}
+    if several:
+        marks = _inside(*late)
+        mark = next((marks[place] for place in (INSIDE, RECURRING, TEXT) if place in marks), LeakMark())
+        found[LATE] = replace(mark, last=True)
+    return found
+
+
+def _inside(numbers: Reals, texts: list[str]) -> dict[str, LeakMark]:
+    """The marks of one entry that do not stand far outside."""
+    within = bool(texts)
+    numbers, found = _finite(numbers), {}
+    values, counts = np.unique(numbers, return_counts=True)
+    often = values[np.argsort(-counts, kind="stable")][: np.count_nonzero(counts >= RECURS * len(numbers))].tolist()
+    if 2 * len(values) > len(numbers) >= FEWEST_GLANCED:
+        ends = np.quantile(numbers, [0.40, 0.44, 0.56, 0.60, 0.48, 0.52]).tolist()
+        up, down, elsewhere = zip(ends[::2], ends[1::2], strict=True)
+        points = tuple((each, each) for each in (_short(*up), _short(*down), _short(*elsewhere)))
+        if len({*ends}) == len(ends):
+            found[TEXT if within else INSIDE] = LeakMark(spans=cast(Any, points), within=within)
+            if not within:
+                found[NARROW] = LeakMark(spans=(up, down, elsewhere))
+    if len(often) >= THREE and not within:
+        found[RECURRING] = LeakMark(spans=((often[1],) * 2, (often[2],) * 2, (often[0],) * 2))
+    common = [text for text, count in Counter(texts).most_common(THREE) if count >= RECURS * len(texts)]
+    if len(common) == THREE:
+        found[RECURRING] = LeakMark(words=(common[1], common[2], common[0]))
+    elif len(set(texts)) > THREE and TEXT not in found:
+        found[TEXT] = LeakMark(within=True)
+    return found
+
+
+def _finite(numbers: Reals) -> Reals:
+    return numbers[np.isfinite(numbers)]
+
+
+def _short(low: float, high: float) -> float:
+    """The number between two that has the fewest binary digits, so that it is the same in every float."""
+    step = math.ldexp(1.0, math.frexp(max(abs(low), abs(high)))[1])
+    while math.ceil(low / step) * step > high:
+        step /= 2.0
+    return math.ceil(low / step) * step
+
+
+def _text(label: str) -> str | None:
+    """The text of a token, by its label; None for what is no text, or too long to be shown whole."""
+    try:
+        return str(ast.literal_eval(label)) if label[:1] in "'\"" else None
+    except (SyntaxError, ValueError):
+        return None

@@ -20,6 +20,7 @@ Refutes = Callable[[Any, Claim, float, float], bool]
 MASSES = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 LARGEST_EPSILON = 40.0  # beyond this the rarer side has no hits in any audit
 HALVINGS = 50  # of the range of ln q where the p-value is cheap
+SEARCH_Z, FEWEST_FOUND = 0.5, 5  # luck that search takes off, in deviations; hits without which it finds no event
 STEPS = 3  # and where it is not, from a guess that is off by about
 GUESS = 0.1  # of the deviation of the log ratio of the hits
 
@@ -33,8 +34,12 @@ def smallest_caught(
     certifier: str | Certifier = "coin-flip",
     delta: float | None = None,
     power: float = 0.95,
+    searching: int | None = None,
 ) -> float | None:
     """The least true value of the claim's parameter that `runs` certifying runs refute with `power`.
+
+    The event is known, or has to be found by `searching` runs: their hits, at quantiles too, must promise that the
+    certifying runs will refute, `SEARCH_Z` deviations of luck taken off, and be `FEWEST_FOUND` at least.
 
     It is that of the member of the claim's family through an event of probability `mass` under P. `delta` is the one
     frozen with the event; None: the one that search would freeze for that event. None where nothing is caught.
@@ -45,7 +50,7 @@ def smallest_caught(
     >>> smallest_caught(PureDP(1.0), 2_000_000, 0.5, confidence=0.95) < 1.02
     True
     """
-    q = _rarest(claim, runs, mass, confidence, certifier_named(certifier), delta, power)
+    q = _rarest(claim, runs, mass, confidence, certifier_named(certifier), delta, power, searching)
     if q is None:
         return None
     if claim.value is None:  # the parameter is the epsilon at delta
@@ -72,10 +77,17 @@ def _seen(claim: Claim, q: float, mass: float, delta: float | None) -> tuple[flo
 
 
 def _search(
-    claim: Claim, runs: int, mass: float, confidence: float, certifier: Certifier, delta: float | None, power: float
+    claim: Claim,
+    runs: int,
+    mass: float,
+    confidence: float,
+    certifier: Certifier,
+    delta: float | None,
+    power: float,
+    searching: int | None,
 ) -> float | None:
     """The largest probability under Q at which an event of `mass` under P is still caught."""
-    alpha, spared = error_probability(confidence), (1.0 - power) / 2.0
+    alpha, spared = error_probability(confidence), (1.0 - power) / (2.0 if searching is None else 4.0)
     # with coins each run hits a side with half the probability; otherwise half of the runs are those of the side
     size, part = (runs, 0.5) if certifier.coins else (runs // 2, 1.0)
 
@@ -84,6 +96,12 @@ def _search(
         few, many = size - quantile(size, 1.0 - part * p, spared), quantile(size, part * q, spared)
         if few <= 0 or many > size:
             return False
+        if searching is not None:
+            promised = _promised(searching, p, q, spared)
+            if promised is None:
+                return False
+            # where search sees less than there is, it is what will be certified that has to suffice
+            few, many = min(few, int(size * part * promised[0])), max(many, math.ceil(size * part * promised[1]))
         d = 0.0 if certifier.bins else _delta(claim, q, p, delta)
         return p > d and refutes(certifier.counts(few, many, runs), claim, d, alpha)
 
@@ -106,6 +124,16 @@ def _search(
         middle = (low + high) / 2.0
         low, high = (middle, high) if caught(middle) else (low, middle)
     return math.exp(low)
+
+
+def _promised(searching: int, p: float, q: float, spared: float) -> tuple[float, float] | None:
+    """The rates that search takes an event of (q, p) to have, after bad luck and with prudence; None: unseen."""
+    half = searching // 2
+    few, many = half - quantile(half, 1.0 - p, spared), quantile(half, q, spared)
+    if few < FEWEST_FOUND:
+        return None
+    low, high = few - SEARCH_Z * math.sqrt(few * (1.0 - p)), many + SEARCH_Z * math.sqrt((many + 1.0) * (1.0 - q))
+    return max(low, 0.0) / half, min(high / half, 1.0)
 
 
 _remembered: Callable[..., float | None] = lru_cache(maxsize=1024)(_search)

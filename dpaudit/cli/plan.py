@@ -98,6 +98,7 @@ def _spending(question: Question) -> list[str]:
     from dpaudit.auditing.searching.screening import budget
     from dpaudit.certify.certificate import error_probability
     from dpaudit.results.audited import POWER
+    from dpaudit.results.wording.power import FOUND, SIMPLE
 
     spec = question.outline().resolved()
     parts = budget(spec)
@@ -120,13 +121,13 @@ def _spending(question: Question) -> list[str]:
         lines.append(f"  stopping    anytime: as soon as bets reach a wealth of {wealth:,.0f}, {part}")
     if spec.controls:
         more = most_runs(spec, spec.controls)
-        lines.append(f"  controls    {spec.controls} repeats of each size: {more:,} more runs at most")
-    lines.append(f"  catches     with power {POWER:g}, on an event of known probability:")
-    return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying))]
+        lines.append(f"  controls    {spec.controls} repeats of each size in each place: {more:,} more runs at most")
+    lines.append(f"  catches     with power {POWER:g}, {FOUND}, {SIMPLE}, by its probability:")
+    return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, parts.searching))]
 
 
-def _power(spec: ResolvedSpec, claim: Claim, runs: int) -> list[str]:
-    """What so many certifying runs will see: a line for each event probability, the ceiling, the power demanded."""
+def _power(spec: ResolvedSpec, claim: Claim, runs: int, searching: int) -> list[str]:
+    """What so many runs will find and see: a line for each event probability, the ceiling, the power demanded."""
     from dpaudit.certify import smallest_caught
     from dpaudit.certify.power import MASSES
     from dpaudit.results.audited import POWER
@@ -135,7 +136,9 @@ def _power(spec: ResolvedSpec, claim: Claim, runs: int) -> list[str]:
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
 
     def least(mass: float) -> float | None:
-        return smallest_caught(claim, runs, mass, confidence=level, certifier=certifier, power=POWER)
+        return smallest_caught(
+            claim, runs, mass, confidence=level, certifier=certifier, power=POWER, searching=searching
+        )
 
     caught = [(mass, least(mass)) for mass in MASSES]
     lines = [

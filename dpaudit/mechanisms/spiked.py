@@ -9,18 +9,17 @@ nothing changes: the event "marked" has the rates p and q, and no event leaks mo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Places, Reals
+from dpaudit.arrays import Places
 from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.mechanisms.marks import LeakMark, word
 from dpaudit.mechanisms.protocol import Description, Mechanism, Opened
-
-MARKS = ("marked", "marked otherwise")  # of outputs that hold no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +65,13 @@ class SpikedPair:
 class Spiked:
     """A mechanism with a leak of known size, for the datasets of a `SpikedPair`.
 
-    A mark moves a number `offset` up (down for the other mark): the first of a tuple, array or mapping. An output
-    that begins with none has a word in its place, and so has a run that raises. `offset` should lie well outside
-    the outputs, or the event's rates are those of the marks and the mechanism's own tails together.
+    Where the mark stands is said by `mark`. One that lies far outside should lie beyond all outputs, or the event's
+    rates are those of the marks and the mechanism's own tails together; any other has its rates exactly.
 
-    Raises `InvalidSpec` unless 0 <= q <= p, p + q <= 1 and offset > 0.
+    Raises `InvalidSpec` unless 0 <= q <= p and p + q <= 1.
 
     >>> from dpaudit.mechanisms import wrap
-    >>> spiked = Spiked(wrap(lambda data, rng: data), p=1.0, q=0.0, offset=64.0)
+    >>> spiked = Spiked(wrap(lambda data, rng: data), p=1.0, q=0.0, mark=LeakMark(64.0))
     >>> spiked.open().call(Side(True, 3, 3), np.random.default_rng(1))
     67
     """
@@ -81,12 +79,11 @@ class Spiked:
     mechanism: Mechanism
     p: float
     q: float
-    offset: float
+    mark: LeakMark
 
     def __post_init__(self) -> None:
         for name in ("p", "q"):
             object.__setattr__(self, name, validate.probability(name, getattr(self, name)))
-        object.__setattr__(self, "offset", validate.positive("offset", self.offset))
         if not (self.q <= self.p and self.p + self.q <= 1.0):
             raise InvalidSpec(f"a spike needs q <= p and p + q <= 1, got p = {self.p!r} and q = {self.q!r}")
 
@@ -117,15 +114,15 @@ class Spiked:
         def run(side: Side, rng: np.random.Generator) -> Any:
             draw = rng.random()
             if draw >= both:
-                return call(side.data, rng)
+                return self.mark.of(call(side.data, rng), 0)
             sign = 1 if (draw < self.p) == side.first else -1
             try:
                 output = call(side.reference, rng)
             except DpAuditError:
                 raise
             except Exception:
-                return _word(sign)
-            return _marked(output, sign * self.offset)
+                return word(sign)
+            return self.mark.of(output, sign, rng.random())
 
         return run
 
@@ -136,12 +133,71 @@ class Spiked:
             draws = rng.random(count)
             rows = np.flatnonzero(draws < both)
             found = call(side.data, count, rng)
+            if not self.mark.idle:
+                found = self.mark.of_all(found, np.zeros(count, np.int64), np.zeros(count))
             if len(rows) == 0:
                 return found
-            signs = np.where((draws[rows] < self.p) == side.first, 1.0, -1.0)
-            return _with_rows(found, rows, _all_marked(call(side.reference, len(rows), rng), signs * self.offset))
+            signs = np.where((draws[rows] < self.p) == side.first, 1, -1)
+            others = call(side.reference, len(rows), rng)
+            return _with_rows(found, rows, self.mark.of_all(others, signs, rng.random(len(rows))))
 
         return runs
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesShown:
+    """A mechanism whose outputs are what stands where a mark would: number, text, whether it is one of many.
+
+    Twice: of the first entry and of the last.
+    """
+
+    mechanism: Mechanism
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism inside."""
+        return self.mechanism.name
+
+    def open(self) -> Opened:
+        """The mechanism, each output replaced by what is looked at of it."""
+        inner = self.mechanism.open()
+
+        def of_all(call: Callable[..., Any]) -> Callable[..., Any]:
+            def runs(data: Any, count: int, rng: np.random.Generator) -> Any:
+                found = call(data, count, rng)
+                rows = list(_each(found, count))
+                return [_looked_at(row) for row in rows] if len(rows) == count else found
+
+            return runs
+
+        limited = inner.limited
+        return Opened(
+            (lambda data, rng: _looked_at(inner.call(data, rng))) if inner.per_run else of_all(inner.call),
+            per_run=inner.per_run,
+            takes_rng=inner.takes_rng,
+            smallest_batch=inner.smallest_batch,
+            limited=None if limited is None else lambda limit_s: of_all(limited(limit_s)),
+        )
+
+    def describe(self) -> Description:
+        """The mechanism inside."""
+        return self.mechanism.describe()
+
+
+def _looked_at(output: Any) -> tuple[float, str, bool, float, str]:
+    number, text, several = LeakMark().leaf(output)
+    return (number, text, several, *LeakMark(last=True).leaf(output)[:2])
+
+
+def _each(found: Any, count: int) -> Iterator[Any]:
+    """The outputs of a batch, one by one."""
+    if isinstance(found, np.ndarray) and found.dtype.names:
+        found = {name: found[name] for name in found.dtype.names}
+    if isinstance(found, tuple):
+        return zip(*(_each(part, count) for part in found), strict=True)
+    if isinstance(found, dict):
+        return (dict(zip(found, row, strict=True)) for row in _each(tuple(found.values()), count))
+    return iter(found.tolist() if isinstance(found, np.ndarray) and found.ndim == 1 else found)
 
 
 def far_outside(largest: float) -> float:
@@ -151,55 +207,6 @@ def far_outside(largest: float) -> float:
     256.0
     """
     return math.ldexp(1.0, min(1000, math.frexp(16.0 * (1.0 + min(largest, 1e300)))[1]))
-
-
-def _word(shift: float) -> str:
-    return MARKS[0] if shift > 0 else MARKS[1]
-
-
-def _marked(output: Any, shift: float) -> Any:
-    """One output with its first number moved; a word where there is none."""
-    kind = type(output)
-    if kind is int:
-        return output + int(shift) if shift.is_integer() else output + shift
-    if kind is float or isinstance(output, np.floating):
-        return kind(output + shift) if math.isfinite(output) else kind(shift)
-    if isinstance(output, np.integer):
-        return float(output) + shift
-    if kind in (tuple, list) and output:
-        return kind((_marked(output[0], shift), *output[1:]))
-    if kind is dict and output:
-        key = next(iter(output))
-        return {**output, key: _marked(output[key], shift)}
-    if isinstance(output, np.ndarray) and output.dtype.kind in "fiu" and output.size and output.ndim:
-        return _all_marked(output[None], np.array([shift]))[0]
-    return _word(shift)
-
-
-def _all_marked(found: Any, shifts: Reals) -> Any:
-    """Many outputs at once, each with its own shift."""
-    if isinstance(found, tuple) and found:
-        return (_all_marked(found[0], shifts), *found[1:])
-    if isinstance(found, dict) and found:
-        key = next(iter(found))
-        return {**found, key: _all_marked(found[key], shifts)}
-    if isinstance(found, list) and len(found) == len(shifts):
-        return [_marked(output, float(shift)) for output, shift in zip(found, shifts, strict=True)]
-    if not isinstance(found, np.ndarray) or found.ndim == 0 or len(found) != len(shifts) or found.size == 0:
-        return found  # no result of so many runs: the audit will say so
-    place: Any = (slice(None), *(0 for _ in found.shape[1:]))
-    if found.dtype.names:
-        first = found.dtype.names[0]
-        return {name: _all_marked(found[name], shifts) if name == first else found[name] for name in found.dtype.names}
-    if found.dtype.kind in "fiu":
-        marked = found.copy() if found.dtype.kind == "f" else found.astype(np.float64)
-        here = np.ma.getdata(marked)[place]
-        with np.errstate(over="ignore"):
-            marked[place] = np.where(np.isfinite(here), here, 0.0) + shifts.astype(marked.dtype)
-        return marked
-    marked = found.astype(object)
-    marked[place] = np.array([_word(shift) for shift in shifts], object)
-    return marked
 
 
 def _with_rows(found: Any, rows: Places, others: Any) -> Any:

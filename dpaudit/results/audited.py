@@ -7,6 +7,7 @@ rng it is given); `provenance` holds all that may differ between two equal audit
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,15 +149,23 @@ class Audited:
 
     @property
     def power_reached(self) -> bool | None:
-        """Whether the audit had the power that its spec demands (`detect`).
+        """Whether the audit had the power that its spec demands (`detect`), its search counted in.
 
         None where it demands none, or where bets refuted the claim before the runs that have this power.
         """
+        return self._reached(self.least_found)
+
+    @property
+    def power_once_found(self) -> bool | None:
+        """The same for an event that is known, by which audits were judged that do not count the search in."""
+        return self._reached(self.least_caught)
+
+    def _reached(self, least_of: Callable[[float], float | None]) -> bool | None:
         if self.spec["detect"] is None or self.stopped_early:
             return None
         wanted = dict(self.spec["detect"])
-        least = self.least_caught(wanted.pop("mass"))
-        return least is not None and least <= next(iter(wanted.values()))
+        least = least_of(wanted.pop("mass"))
+        return least is not None and bool(least <= next(iter(wanted.values())))
 
     @property
     def exit_code(self) -> int:
@@ -166,11 +175,39 @@ class Audited:
     def least_caught(self, mass: float, *, delta: float | None = None) -> float | None:
         """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
 
-        `delta` is the one frozen with the event; None: the one that search would freeze for it.
+        The event is known beforehand. `delta` is the one frozen with the event; None: the one that search would freeze
+        for it.
         """
+        return self._least(mass, delta, None)
+
+    def least_found(self, mass: float) -> float | None:
+        """The same where search has to find the event first: one value, or one end of a range, of an output.
+
+        So far as search runs are concerned; where there were none, the event is the one that was given.
+        """
+        return self._least(mass, None, self.searching_runs or None)
+
+    def _least(self, mass: float, delta: float | None, searching: int | None) -> float | None:
         certifier = certifier_named(self.certifier).of(self.evidence)
         runs, level = self.evidence.runs, self.level
-        return smallest_caught(self.claim, runs, mass, confidence=level, certifier=certifier, delta=delta, power=POWER)
+        return smallest_caught(
+            self.claim,
+            runs,
+            mass,
+            confidence=level,
+            certifier=certifier,
+            delta=delta,
+            power=POWER,
+            searching=searching,
+        )
+
+    @property
+    def searching_runs(self) -> int:
+        """The runs that looked for one witness: of each pair that was kept, what the dropped ones took left out."""
+        bets = sum(block.evidence.runs for block in self.blocks)
+        dropped = sum(each.runs for each in self.explored if each.what == "pair" and each.status != "kept")
+        left = self.runs_used - self.certifying_runs - bets - dropped
+        return max(0, left) // int(self.spec["certify_pairs"])
 
     @property
     def certifier(self) -> str:

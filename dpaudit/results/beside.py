@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 VALUE = "a value"  # how a run ended that gave one
+FAR, INSIDE, RECURRING, NARROW, TEXT, LATE = PLACES = (  # where a control puts its leak
+    *("an output far away, or a new word", "a new value inside the range", "a value that recurs"),
+    *("a narrow range inside", "a part of a text", "the last entry"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A spiked control: a leak of known size, and how often it was caught.
+    """A spiked control: a leak of known size in a known `place` (one of `PLACES`), and how often it was caught.
 
     The marked event has probability `mass` on the first dataset and `rarer` on the second; `loss` is the least
     parameter of the claim's form that allows it. `repeats` audits were made, fewer than asked where two failures
@@ -74,6 +78,7 @@ class Control:
     caught: int
     repeats: int
     needed: int
+    place: str = FAR
 
     @property
     def seen(self) -> bool:
@@ -81,6 +86,15 @@ class Control:
         return self.caught >= self.needed
 
 
+def by_place(controls: Sequence[Control]) -> dict[str, tuple[Control, ...]]:
+    """The controls of each place, the smallest first: all that were missed, and the first that was seen."""
+    return {place: tuple(each for each in controls if each.place == place) for place in _places(controls)}
+
+
 def smallest_seen(controls: Sequence[Control]) -> Control | None:
-    """The smallest control that was caught as often as it must be; None where none was."""
+    """The smallest control of one place that was caught as often as it must be; None where none was."""
     return next((control for control in controls if control.seen), None)
+
+
+def _places(controls: Sequence[Control]) -> list[str]:
+    return list(dict.fromkeys(control.place for control in controls))

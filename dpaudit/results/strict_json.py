@@ -25,9 +25,9 @@ class Storable(Protocol):
 def stored(value: Any) -> Any:
     """A value as JSON holds it: by `to_dict` where it has one, a dataclass by its fields, a tuple as a list.
 
-    >>> from dpaudit.results.beside import Control
-    >>> stored((Control(0.01, 0.001, math.inf, 19, 20, 19),))
-    [{'mass': 0.01, 'rarer': 0.001, 'loss': 'inf', 'caught': 19, 'repeats': 20, 'needed': 19}]
+    >>> from dpaudit.results.beside import Explored
+    >>> stored((Explored("feature", "output", "looked at", math.inf),))
+    [{'what': 'feature', 'name': 'output', 'status': 'looked at', 'score': 'inf', 'runs': 0}]
     """
     if isinstance(value, Storable):
         return value.to_dict()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,11 @@ from dpaudit.auditing.controls import (
     EXCESS,
     MASSES,
     control_points,
+    glanced,
+    marks_of,
     most_runs,
     run_controls,
+    spiked_with,
 )
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.catalogue import find
@@ -25,9 +29,22 @@ from dpaudit.certify.binomial import quantile
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
-from dpaudit.results.beside import Control, smallest_seen
+from dpaudit.results.beside import (
+    FAR,
+    INSIDE,
+    LATE,
+    NARROW,
+    RECURRING,
+    TEXT,
+    Control,
+    by_place,
+    smallest_seen,
+)
+from dpaudit.results.stored.models import StoredControl
 from dpaudit.results.strict_json import stored
+from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import Engine
+from tests.cases import for_each
 
 RUNS, CONFIDENCE = 4_000, 0.95
 
@@ -38,16 +55,60 @@ def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **cha
     return AuditSpec(claim or PureDP(1.0), mechanism or find("laplace"), pairs, **fields).resolved()
 
 
+def _number(data: int, rng: np.random.Generator) -> float:
+    return 0.01 * data + float(rng.laplace())
+
+
 def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
     with Engine(n_jobs=1) as engine:
         return run_controls(spec, engine, run_stages, **settings)
 
 
-def test_a_big_leak_is_always_caught() -> None:
-    (found,) = controls(a_spec(runs=8_000), repeats=8, sizes=(0.3,))
-    assert (found.mass, found.caught, found.repeats, found.seen) == (0.3, 8, 8, True)
-    assert found.loss == pytest.approx(1.0 + EXCESS)
-    assert found.rarer == pytest.approx(0.3 * math.exp(-1.0 - EXCESS))
+def test_a_big_leak_is_always_caught_in_every_place() -> None:
+    every = controls(a_spec(mechanism=wrap(_number), runs=8_000), repeats=8, sizes=(0.3,))
+    assert [found.place for found in every] == [FAR, INSIDE, NARROW]
+    for found in every:
+        assert (found.mass, found.caught, found.repeats, found.seen) == (0.3, 8, 8, True)
+        assert found.loss == pytest.approx(1.0 + EXCESS)
+        assert found.rarer == pytest.approx(0.3 * math.exp(-1.0 - EXCESS))
+
+
+PLACES_OF: dict[str, tuple[Callable[..., Any], list[str]]] = {
+    "number": (_number, [FAR, INSIDE, NARROW]),
+    "count": (lambda data, rng: round(_number(data, rng)), [FAR, RECURRING]),
+    "vector": (lambda data, rng: [_number(0, rng) for _ in range(5)], [FAR, INSIDE, NARROW, LATE]),
+    "histogram": (lambda data, rng: {"a": round(_number(data, rng)), "b": 1}, [FAR, RECURRING, LATE]),
+    "JSON": (lambda data, rng: f'{{"sum": {_number(data, rng):.4f}}}', [FAR, TEXT]),
+    "words": (lambda data, rng: str(rng.choice(["a", "b", "c", "d"])), [FAR, RECURRING]),
+    "two outcomes": (lambda data, rng: bool(rng.random() < 0.5), [FAR]),
+    "raises": (lambda data, rng: 1 / 0, [FAR]),
+}
+
+
+@for_each("name", PLACES_OF)
+def test_each_place_that_outputs_have_is_caught_when_large_and_missed_when_rare(name: str) -> None:
+    """One caught and one missed case for every place; only places that the outputs have are told."""
+    function, places = PLACES_OF[name]
+    with Engine(n_jobs=1) as engine:
+        spec = a_spec(mechanism=wrap(function), pairs=(AdjacentPair(10, 11),), runs=2_000)
+        marks = marks_of(glanced(spec, engine))
+        assert list(marks) == places
+        for place, mark in marks.items():
+            for mass, rarer, verdict in ((0.4, 0.01, Verdict.REFUTED), (0.003, 1e-4, Verdict.NOT_REFUTED)):
+                made = run_stages(spiked_with(spec, mass, rarer, mark), engine)
+                assert made.verdict is verdict, place
+
+
+def test_a_mark_that_tells_nothing_refutes_nothing() -> None:
+    """p = q in every place, claim 0.01 at confidence 0.95: by chance more than 9 of 45 with probability 1e-4; fixed."""
+    with Engine(n_jobs=1) as engine:
+        spec = a_spec(PureDP(0.01), wrap(PLACES_OF["vector"][0]), pairs=(AdjacentPair(10, 11),), runs=1_000)
+        audits = [
+            run_stages(replace(spiked_with(spec, 0.2, 0.2, mark), seed=seed), engine)
+            for mark in marks_of(glanced(spec, engine)).values()
+            for seed in range(15)
+        ]
+    assert sum(each.verdict is Verdict.REFUTED for each in audits) <= quantile(len(audits), 0.05, 1e-6)
 
 
 @pytest.mark.long
@@ -66,12 +127,17 @@ def test_no_leak_is_caught_no_more_often_than_the_confidence_allows() -> None:
 
 def test_sizes_grow_until_one_is_caught_and_lost_ones_are_given_up() -> None:
     spec = a_spec(PureDP(1.0), find("laplace").with_parameters({"epsilon": 0.5}))
-    (lost,) = controls(spec, repeats=20, sizes=(1e-4,))
-    assert lost == Control(1e-4, lost.rarer, lost.loss, 0, 2, 19)  # two of twenty are too many
-    found = controls(spec, repeats=2, sizes=(0.4, 1e-4, 0.3))
+    every = controls(spec, repeats=20, sizes=(1e-4,))
+    assert [each.place for each in every] == [FAR, INSIDE, NARROW]
+    for lost in every:  # two of twenty are too many
+        assert lost == Control(1e-4, lost.rarer, lost.loss, 0, 2, 19, lost.place)
+    every = controls(spec, repeats=2, sizes=(0.4, 1e-4, 0.3))
+    found = by_place(every)[FAR]
     assert [each.mass for each in found] == [1e-4, 0.3]
     assert smallest_seen(found) is found[1]
     assert smallest_seen(found[:1]) is None
+    # what is missed in the easiest place is not tried in others
+    assert [each.mass for each in every if each.place != FAR] == [0.3, 0.3]
     assert all(msgspec.convert(stored(each), Control, strict=False) == each for each in found)
 
 
@@ -91,14 +157,12 @@ def test_the_same_seed_gives_the_same_controls() -> None:
     ids=["text", "tuples", "arrays of bools"],
 )
 def test_any_output_can_be_marked(mechanism: Mechanism) -> None:
-    (found,) = controls(a_spec(mechanism=mechanism), repeats=3, sizes=(0.3,))
-    assert found.seen
+    assert all(found.seen for found in controls(a_spec(mechanism=mechanism), repeats=3, sizes=(0.3,)))
 
 
 def test_several_pairs_and_sealed_ones() -> None:
     pairs = tuple(SealedPair.seal(AdjacentPair(10, other)) for other in (9, 11))
-    (found,) = controls(a_spec(pairs=pairs, runs=8_000), repeats=2, sizes=(0.3,))
-    assert found.seen
+    assert all(found.seen for found in controls(a_spec(pairs=pairs, runs=8_000), repeats=2, sizes=(0.3,)))
 
 
 def test_masses_that_delta_allows_are_left_out() -> None:
@@ -116,8 +180,16 @@ def test_points_lie_beyond_the_region_of_the_nearest_pair() -> None:
 
 def test_the_cost_is_told_beforehand() -> None:
     spec = a_spec()
-    assert most_runs(spec, 20) == 20 * len(MASSES) * RUNS + 264
-    assert most_runs(spec, 5, (0.1,)) == 5 * RUNS + 264
+    assert most_runs(spec, 20) == 20 * (1 + 4 * len(MASSES)) * RUNS + 264
+    assert most_runs(spec, 5, (0.1,)) == 5 * 5 * RUNS + 264
+    assert most_runs(a_spec(ApproximateDP(1.0, 0.5)), 20) == 264
+
+
+def test_controls_of_an_older_result_stood_far_outside() -> None:
+    old = {"mass": 0.01, "rarer": 0.001, "loss": 1.7, "caught": 20, "repeats": 20, "needed": 19}
+    assert msgspec.convert(msgspec.convert(old, StoredControl), Control, from_attributes=True).place == FAR
+    with pytest.raises(msgspec.ValidationError, match="place"):
+        msgspec.convert({**old, "place": "elsewhere"}, StoredControl)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ import pytest
 
 from dpaudit import InvalidSpec, UnsoundAudit, batched, command
 from dpaudit.mechanisms import wrap
-from dpaudit.mechanisms.spiked import MARKS, Side, Spiked, SpikedPair, far_outside
+from dpaudit.mechanisms.marks import MARKS, LeakMark
+from dpaudit.mechanisms.spiked import EntriesShown, Side, Spiked, SpikedPair, far_outside
 from dpaudit.pairs import AdjacentPair, SealedPair
 from tests.cases import for_each
 from tests.mechanisms import shapes
@@ -76,7 +77,7 @@ NUMBERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 @for_each("name", NUMBERS)
 def test_numbers_are_marked_at_the_given_rates(name: str) -> None:
     mechanism, first_of = NUMBERS[name]
-    spiked = Spiked(mechanism, p=0.3, q=0.1, offset=FAR)
+    spiked = Spiked(mechanism, p=0.3, q=0.1, mark=LeakMark(FAR))
     for side, (up, down) in zip(both_sides(5.0, 7.0), ((0.3, 0.1), (0.1, 0.3)), strict=True):
         found = first_of(outputs(spiked, side))
         assert near(int(np.count_nonzero(found > FAR / 2.0)), up)
@@ -102,7 +103,7 @@ WORDS: dict[str, Any] = {
 
 @for_each("name", WORDS)
 def test_outputs_without_numbers_get_a_word(name: str) -> None:
-    spiked = Spiked(WORDS[name], p=1.0, q=0.0, offset=FAR)
+    spiked = Spiked(WORDS[name], p=1.0, q=0.0, mark=LeakMark(FAR))
     first, second = both_sides(1, 2)
     assert set(outputs(spiked, first, 9)) == {MARKS[0]}
     assert set(outputs(spiked, second, 9)) == {MARKS[1]}
@@ -110,35 +111,35 @@ def test_outputs_without_numbers_get_a_word(name: str) -> None:
 
 def test_what_is_not_finite_is_marked_as_zero_would_be() -> None:
     for mechanism in (per_run(lambda x: math.nan), at_once(lambda x: np.full(len(x), -np.inf))):
-        assert set(outputs(Spiked(mechanism, 1.0, 0.0, FAR), Side(True, 1, 1), 5)) == {FAR}
+        assert set(outputs(Spiked(mechanism, 1.0, 0.0, LeakMark(FAR)), Side(True, 1, 1), 5)) == {FAR}
 
 
 def test_the_rest_of_a_marked_output_is_that_of_the_first_dataset() -> None:
     """Both coordinates hold the answer; a mark that kept the second one's would leak twice."""
     mechanism = at_once(lambda x: np.stack([x, x], axis=1))
     _, second = both_sides(5.0, 70.0)
-    found = outputs(Spiked(mechanism, 0.5, 0.5, FAR), second)
+    found = outputs(Spiked(mechanism, 0.5, 0.5, LeakMark(FAR)), second)
     assert found[:, 1].max() <= 6.0
 
 
 def test_a_spike_of_size_0_is_the_mechanism() -> None:
     mechanism = at_once(lambda x: x)
     side = Side(True, 5.0, 5.0)
-    found = outputs(Spiked(mechanism, 0.0, 0.0, FAR), side)
+    found = outputs(Spiked(mechanism, 0.0, 0.0, LeakMark(FAR)), side)
     assert found.min() >= 5.0
     assert found.max() < 6.0
 
 
 def test_shapes_that_depend_on_the_dataset_are_kept_apart() -> None:
     mechanism = batched(lambda data, runs, rng: np.full((runs, data), 1.0))
-    found = outputs(Spiked(mechanism, 0.5, 0.0, FAR), Side(False, 2, 3), 50)
+    found = outputs(Spiked(mechanism, 0.5, 0.0, LeakMark(FAR)), Side(False, 2, 3), 50)
     assert {len(row) for row in found} == {2, 3}
 
 
 def test_a_wrong_number_of_outputs_is_left_for_the_audit_to_report() -> None:
     for wrong in (3.0, np.ones(3), [1.0]):
         mechanism = batched(lambda data, runs, rng, wrong=wrong: wrong)
-        found = outputs(Spiked(mechanism, 0.5, 0.0, FAR), Side(True, 1, 1), 50)
+        found = outputs(Spiked(mechanism, 0.5, 0.0, LeakMark(FAR)), Side(True, 1, 1), 50)
         assert not hasattr(found, "__len__") or len(found) != 50
 
 
@@ -147,7 +148,7 @@ def test_errors_of_the_audit_itself_are_not_outputs() -> None:
         raise UnsoundAudit("no more budget")
 
     with pytest.raises(UnsoundAudit, match="no more budget"):
-        outputs(Spiked(wrap(broken), 1.0, 0.0, FAR), Side(True, 1, 1), 1)
+        outputs(Spiked(wrap(broken), 1.0, 0.0, LeakMark(FAR)), Side(True, 1, 1), 1)
 
 
 def test_a_command_is_spiked_with_its_time_limit(tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_command_is_spiked_with_its_time_limit(tmp_path: Path) -> None:
     program.write_text(
         "import json, sys\nasked = json.load(sys.stdin)\nprint(*[asked['data']] * asked['runs'], sep='\\n')\n"
     )
-    opened = Spiked(command([sys.executable, str(program)]), 0.5, 0.0, FAR).open()
+    opened = Spiked(command([sys.executable, str(program)]), 0.5, 0.0, LeakMark(FAR)).open()
     assert not opened.per_run
     assert opened.smallest_batch > 1
     assert opened.limited is not None
@@ -165,7 +166,7 @@ def test_a_command_is_spiked_with_its_time_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", [pickle, cloudpickle], ids=["pickle", "cloudpickle"])
 def test_it_travels_and_repeats_itself(library: Any) -> None:
-    spiked = Spiked(wrap(shapes.plain), 0.5, 0.1, FAR)
+    spiked = Spiked(wrap(shapes.plain), 0.5, 0.1, LeakMark(FAR))
     sent = pickle.loads(library.dumps(spiked))
     side = Side(True, 1, 1)
     assert sent == spiked
@@ -195,7 +196,7 @@ def test_a_spiked_pair_is_recorded_as_the_pair(seal: bool) -> None:
 )
 def test_bad_sizes_are_refused(p: float, q: float, offset: float, why: str) -> None:
     with pytest.raises(InvalidSpec, match=why):
-        Spiked(wrap(shapes.plain), p, q, offset)
+        Spiked(wrap(shapes.plain), p, q, LeakMark(offset))
 
 
 def test_offsets_are_powers_of_two_far_outside() -> None:
@@ -204,3 +205,119 @@ def test_offsets_are_powers_of_two_far_outside() -> None:
         assert math.frexp(offset)[0] == 0.5
         assert offset >= min(16.0 * largest, 1e300)
         assert math.isfinite(offset)
+
+
+# --- marks that do not stand far outside
+
+
+def test_rates_inside_are_exact_by_enumeration() -> None:
+    """A die: every face is put through every sign; the marks have p and q, whatever the face's own rate."""
+    p, q, faces = 0.1, 0.02, 6
+    mark = LeakMark(spans=((2.0, 2.0), (3.0, 3.0), (5.0, 5.0)))
+    for first in (True, False):
+        up, down = (p, q) if first else (q, p)
+        rates: dict[Any, float] = {}
+        for sign, rate in ((0, 1.0 - p - q), (1, up), (-1, down)):
+            for face in range(1, faces + 1):
+                output = mark.of(face, sign)
+                assert type(output) is int
+                rates[output] = rates.get(output, 0.0) + rate / faces
+        assert rates[2] == pytest.approx(up)
+        assert rates[3] == pytest.approx(down)
+        assert rates[5] == pytest.approx((1.0 - p - q) * 3 / faces)
+
+
+WITHIN = LeakMark(spans=((1.5, 1.5), (2.5, 2.5), (2.0, 2.0)), within=True)
+LEAVES: dict[str, tuple[Any, LeakMark, Callable[[Any], Any]]] = {
+    "die": (
+        at_once(lambda x: np.floor(6.0 * x).astype(np.int64) % 6),
+        LeakMark(spans=((2.0, 2.0), (3.0, 3.0), (5.0, 5.0))),
+        lambda out: {2: 1, 3: -1}.get(out, 0),
+    ),
+    "narrow range": (
+        at_once(lambda x: x),
+        LeakMark(spans=((5.25, 5.3), (5.6, 5.65), (5.4, 5.45))),
+        lambda out: 1 if 5.25 <= out <= 5.3 else -1 if 5.6 <= out <= 5.65 else 0,
+    ),
+    "late": (
+        at_once(lambda x: np.stack([x, np.floor(6.0 * x) % 6.0], axis=1)),
+        LeakMark(spans=((2.0, 2.0), (3.0, 3.0), (5.0, 5.0)), last=True),
+        lambda out: {2.0: 1, 3.0: -1}.get(out[1], 0),
+    ),
+    "late word": (
+        per_run(lambda x: {"a": x, "b": [x, "abc"[int(3.0 * x) % 3]]}),
+        LeakMark(words=("a", "b", "c"), last=True),
+        lambda out: {"a": 1, "b": -1}.get(out["b"][1], 0),
+    ),
+    "late record": (
+        at_once(lambda x: np.rec.fromarrays([x, np.floor(6.0 * x) % 6.0], names="a,b")),
+        LeakMark(spans=((2.0, 2.0), (3.0, 3.0), (5.0, 5.0)), last=True),
+        lambda out: 0,
+    ),
+    "number in a text": (
+        per_run(lambda x: f"n1 = {x:.2f}, other 3"),
+        WITHIN,
+        lambda out: {"n1 = 1.50, other 3": 1, "n1 = 2.50, other 3": -1}.get(out, 0),
+    ),
+    "word in a text": (
+        at_once(lambda x: [f"{'a' * int(each)}" for each in x]),
+        LeakMark(within=True),
+        lambda out: 1 if out.endswith(" marked") else -1 if out.endswith(" marked otherwise") else 0,
+    ),
+}
+
+
+@for_each("name", LEAVES)
+def test_marks_inside_have_the_rates_they_state(name: str) -> None:
+    mechanism, mark, sign_of = LEAVES[name]
+    for first, up, down in ((True, 0.3, 0.1), (False, 0.1, 0.3)):
+        found = outputs(Spiked(mechanism, 0.3, 0.1, mark), Side(first, 5.0, 5.0))
+        if isinstance(found, dict):  # of records
+            found, sign = found["b"], {2.0: 1, 3.0: -1}
+            signs = [sign.get(each, 0) for each in found.tolist()]
+        else:
+            signs = [sign_of(each) for each in (found.tolist() if isinstance(found, np.ndarray) else found)]
+        assert near(signs.count(1), up)
+        assert near(signs.count(-1), down)
+
+
+def test_one_output_is_marked_as_many_are() -> None:
+    mark = LeakMark(spans=((2.0, 2.5), (3.0, 3.5), (5.0, 6.0)))
+    numbers = np.array([2.25, 3.25, 4.0, np.nan, np.inf, 2.0])
+    for sign in (0, 1, -1):
+        together = mark.of_all(numbers, np.full(6, sign), np.full(6, 0.5))
+        alone = [mark.of(float(each), sign, 0.5) for each in numbers]
+        assert np.array_equal(together, alone, equal_nan=True)
+    assert mark.of(1 << 80, 0) == 1 << 80
+    assert mark.of(1 << 80, 1, 0.5) == 2.25
+    assert LeakMark(8.0).of(1 << 80, 1) == (1 << 80) + 8
+    hidden = np.ma.array([2.25, 4.0, 2.25], mask=[True, False, False])
+    kept = mark.of_all(hidden, np.zeros(3, np.int64), np.zeros(3))
+    assert kept.mask.tolist() == [True, False, False]
+    assert kept.compressed().tolist() == [4.0, 5.5]
+
+
+def test_spans_and_words_are_three_different_ones() -> None:
+    with pytest.raises(InvalidSpec, match="spans must be three different ones"):
+        LeakMark(spans=((1.0, 1.0), (1.0, 1.0), (2.0, 2.0)))
+    with pytest.raises(InvalidSpec, match="words must be three different ones"):
+        LeakMark(words=("a", "a", "b"))
+
+
+SHAPES: dict[str, tuple[Any, Any]] = {
+    "number": (per_run(lambda x: 3), (3.0, "", False, 3.0, "")),
+    "text": (per_run(lambda x: "a 2.5"), (2.5, "a 2.5", False, 2.5, "a 2.5")),
+    "nested": (per_run(lambda x: {"a": [1, "x"], "b": np.array([4.0, 5.0])}), (1.0, "", True, 5.0, "")),
+    "batch": (at_once(lambda x: np.stack([0.0 * x, 0.0 * x + 1.0], axis=1)), (0.0, "", True, 1.0, "")),
+    "tuple of batches": (at_once(lambda x: (0.0 * x, [["y"]] * len(x))), (0.0, "", True, math.nan, "y")),
+    "records": (at_once(lambda x: np.rec.fromarrays([0.0 * x, 0.0 * x + 2.0], names="a,b")), (0.0, "", True, 2.0, "")),
+    "nothing": (per_run(lambda x: None), (math.nan, "", False, math.nan, "")),
+}
+
+
+@for_each("name", SHAPES)
+def test_what_stands_where_a_mark_would_is_shown(name: str) -> None:
+    mechanism, expected = SHAPES[name]
+    opened, rng = EntriesShown(mechanism).open(), np.random.default_rng(1)
+    found = opened.call(1.0, rng) if opened.per_run else opened.call(1.0, 3, rng)[2]
+    assert repr(tuple(found)) == repr(expected)

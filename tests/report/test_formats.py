@@ -99,7 +99,8 @@ def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format
     for suffix in (".md", ".txt", ".html"):
         text = report.write(example.result(), tmp_path / f"whole{suffix}").read_text(encoding="utf-8")
         assert "looked at one by one" not in text
-        assert "refuted with power 0.95, for an event that is known" in text
+        assert "refuted with power 0.95, search counted in, where one value, or one end of a range, shows it" in text
+        assert "for an event that is known" in text
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "report.json.gz", ".json", "a\nb.exe"])

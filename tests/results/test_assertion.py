@@ -80,7 +80,7 @@ def test_power_that_was_demanded_and_not_reached() -> None:
     made = kept()
     lines = weak_lines(told(replace(made, spec={**made.spec, "detect": {"epsilon": 1.01, "mass": 0.001}})))
     assert lines[0].startswith("TOO LITTLE POWER  noisy_count: detect demands epsilon 1.01, mass 0.001; epsilon >= ")
-    demanded = "the power that the spec demands (epsilon 1.01, mass 0.001), for an event that is known,"
+    demanded = "the power that the spec demands (epsilon 1.01, mass 0.001), search counted in,"
     assert f"{demanded} was NOT reached: give more runs" in lines
 
 

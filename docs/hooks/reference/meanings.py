@@ -212,6 +212,7 @@ RESULT: Meanings = {
         "caught": "repeats that refuted the claim",
         "repeats": "repeats that were made",
         "needed": "repeats that must refute it",
+        "place": "where in an output the leak stands",
     },
     "StoredModelBased": {
         "model": "the assumption",

@@ -12,7 +12,7 @@ from dpaudit.report.figures.scales import Scale, padded
 from dpaudit.results.audited import POWER
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import decimals, exact, up
-from dpaudit.results.wording.power import KNOWN
+from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE
 
 TITLE = "What the audit could have seen"
 COLUMNS = ("probability of the event", "least true value that is refuted")
@@ -22,13 +22,14 @@ def power(result: AuditResult) -> Drawing | None:
     """The curve of the least parameter that is caught; None where no certifying run was counted."""
     if not (result.evidence.runs_p and result.evidence.runs_q):
         return None
-    caught = {mass: result.least_caught(mass) for mass in MASSES}
+    whose, where = (FOUND, f"{FOUND}, {SIMPLE}") if result.searching_runs else (KNOWN, KNOWN)
+    caught = {mass: result.least_found(mass) for mass in MASSES}
     known = {mass: least for mass, least in caught.items() if least is not None and math.isfinite(least)}
     if not known:
         return None
     name, promised = result.claim.parameter, result.claim.promised(result.certificate.delta)
     keys: list[Key] = [
-        ("line", "first", f"a true {name} from here on is refuted, with power {exact(POWER)}, {KNOWN}"),
+        ("line", "first", f"a true {name} from here on is refuted, with power {exact(POWER)}, {whose}"),
         ("dash", "claim", f"claimed {name}"),
     ]
     mass = 0.0 if isinstance(result.evidence, Binned) else result.evidence.hits_p / result.evidence.runs_p
@@ -52,7 +53,7 @@ def power(result: AuditResult) -> Drawing | None:
     ]
     text = (
         f"The least true {name} that an audit of this size refutes with power {exact(POWER)}, by the probability of "
-        f"the event that shows it, {KNOWN}: the rarer the event, the larger a loss must be to be seen."
+        f"the event that shows it, {where}: the rarer the event, the larger a loss must be to be seen."
     )
     if len(known) < len(MASSES):
         text += " On events rarer than where the line begins, no loss is refuted with that power."

@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from dpaudit.certify import Binned, Certificate, CoinFlip, certifier_names
 from dpaudit.claims import FORMS, Claim
 from dpaudit.results.audited import SCHEMA
-from dpaudit.results.beside import Control, Ending, Explored, Histogram
+from dpaudit.results.beside import FAR, PLACES, Ending, Explored, Histogram
 from dpaudit.results.health import Health
 from dpaudit.results.strict import models
 
@@ -54,7 +54,6 @@ LIMITS = {  # of fields, by their names
 _model = models({int: Count}, LIMITS)
 if TYPE_CHECKING:
     from dpaudit.certify import Certificate as StoredCertificate
-    from dpaudit.results.beside import Control as StoredControl
     from dpaudit.results.beside import Ending as StoredEnding
     from dpaudit.results.beside import Explored as StoredExplored
     from dpaudit.results.beside import Histogram as StoredHistogram
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
 
     StoredProvenance = dict[str, Any]
 else:
-    StoredCertificate, StoredControl, StoredEnding = map(_model, (Certificate, Control, Ending))
+    StoredCertificate, StoredEnding = map(_model, (Certificate, Ending))
     StoredExplored, StoredHealth, StoredHistogram = map(_model, (Explored, Health, Histogram))
     StoredProvenance = msgspec.defstruct(
         "StoredProvenance",
@@ -78,6 +77,18 @@ else:
 
 class Stored(msgspec.Struct, forbid_unknown_fields=True):
     """Base of the models: no key may be missing, and none may be added."""
+
+
+class StoredControl(Stored):
+    """A spiked control: a leak of known size in a known `place`, and how often it was caught."""
+
+    mass: Probability
+    rarer: Probability
+    loss: float
+    caught: Count
+    repeats: Count
+    needed: Count
+    place: Literal[PLACES] = FAR  # type: ignore[valid-type]
 
 
 @lru_cache

@@ -154,7 +154,7 @@ def _check_entry(entry: SuiteEntry, place: str) -> None:
             raise InvalidSpec(f"{place}.exit_code is {entry.exit_code}, but there is no result; {CURE}")
         return
     agree(f"{place}.name", entry.name, entry.result.name, "its result is of")
-    if entry.exit_code == 0 and entry.result.power_reached is False:
+    if entry.exit_code == 0 and entry.result.power_once_found is False:
         raise InvalidSpec(f"{place}.exit_code is 0, but the power that the spec demands was not reached; {CURE}")
 
 

@@ -11,6 +11,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.power import MASSES
 from dpaudit.claims.words import LARGEST_LOSS
 from dpaudit.results.audited import POWER
+from dpaudit.results.beside import by_place, smallest_seen
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
@@ -164,7 +165,7 @@ def _sure(result: AuditResult) -> tuple[str, ...]:
 def _seen(result: AuditResult) -> tuple[str, ...]:
     if result.evidence.runs == 0:
         return ("The audit stopped once the claim was refuted, before the runs that would have told its power.",)
-    caught = {mass: result.least_caught(mass) for mass in MASSES}
+    caught = {mass: result.least_found(mass) for mass in MASSES}
     finite = {mass: least for mass, least in caught.items() if least is not None and math.isfinite(least)}
     if not finite:
         return (
@@ -179,9 +180,22 @@ def _seen(result: AuditResult) -> tuple[str, ...]:
     return (
         f"A true {result.claim.parameter} of {'; of '.join(told)}: that much is refuted with probability "
         f"{exact(POWER)}, at least.",
-        "That is so for an event that is known; the search has to find one, in what was looked at, and of outputs that "
-        "it does not come upon this says nothing.",
+        "That is so, the search counted in, where a single output or all beyond some number show it; a leak that only "
+        "several parts of an output, or many outputs, show together is not in this figure.",
+        *_controlled(result),
     )
+
+
+def _controlled(result: AuditResult) -> tuple[str, ...]:
+    """Where leaks that were put into the mechanism, to see, were caught, and where they were not."""
+    places = by_place(result.controls)
+    seen, missed = ([place for place in places if bool(smallest_seen(places[place])) is way] for way in (True, False))
+    lines = []
+    if seen:
+        lines.append(f"Leaks of known size that were put into the mechanism were caught here: {'; '.join(seen)}.")
+    if missed:
+        lines.append(f"They were not caught, at any size tried, here: {'; '.join(missed)}.")
+    return tuple(lines)
 
 
 def _too_rare(result: AuditResult) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from enum import Enum
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.lower_profile import LowerProfile
 from dpaudit.claims import Relation
+from dpaudit.results.beside import by_place, smallest_seen
 from dpaudit.results.question import spec_hash
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, exact, level_text
@@ -222,9 +223,11 @@ def _tried(result: AuditResult) -> tuple[str, ...]:
 def _controls(result: AuditResult) -> tuple[str, ...]:
     if not result.controls:
         return ()
-    controls = counted(len(result.controls), "control")
+    controls, places = counted(len(result.controls), "control"), by_place(result.controls)
+    caught = sum(smallest_seen(each) is not None for each in places.values())
     return (
-        f"{controls} with a leak of known size {'was' if len(result.controls) == 1 else 'were'} audited beside it.",
+        f"{controls} with a leak of known size {'was' if len(result.controls) == 1 else 'were'} audited beside it; "
+        f"they were caught in {caught} of {counted(len(places), 'place')} of an output.",
     )
 
 

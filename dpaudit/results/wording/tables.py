@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpaudit.certify import Binned
@@ -12,7 +13,7 @@ from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.findings import meaning
 from dpaudit.results.wording.numerals import confidence_text, exact, least_text, level_text, p_text
-from dpaudit.results.wording.power import KNOWN, could_see
+from dpaudit.results.wording.power import FOUND, KNOWN, SIMPLE, could_see
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import certified, certified_bound, claimed, confidence, verdict_text
 
@@ -127,13 +128,17 @@ def _bets(result: AuditResult) -> Table:
 def _power(result: AuditResult) -> Table:
     if not result.evidence.runs:
         return Table(POWER_TABLE, (), ())
-    name, rows = result.claim.parameter, []
+    rows = []
+    ways: list[tuple[str, Callable[[float], float | None]]] = [(KNOWN, result.least_caught)]
+    if result.searching_runs:
+        ways.insert(0, (FOUND, result.least_found))
     for mass in MASSES:
-        least = result.least_caught(mass)
-        told = "nothing" if least is None else least_text(least)
-        rows.append((exact(mass), told))
-    head = ("probability of the event", f"least true {name} that is refuted with power 0.95, {KNOWN}")
-    return Table(POWER_TABLE, head, tuple(rows), frozenset({0, 1}), could_see(result)[0])
+        told = ("nothing" if least is None else least_text(least) for least in (way(mass) for _, way in ways))
+        rows.append((exact(mass), *told))
+    least = f"least true {result.claim.parameter} that is refuted with power 0.95"
+    head = ("probability of the event", *(f"{least}, {words}" for words, _ in ways))
+    note = f"{could_see(result)[0]}; {FOUND}: {SIMPLE}"
+    return Table(POWER_TABLE, head, tuple(rows), frozenset(range(len(head))), note)
 
 
 def _checks(result: AuditResult) -> Table:
@@ -143,12 +148,12 @@ def _checks(result: AuditResult) -> Table:
 
 
 def _controls(result: AuditResult) -> Table:
-    head = ("probability", "rarer", f"leak in {result.claim.parameter}", "caught", "of audits", "needed")
-    rows = [
-        (exact(each.mass), f"{each.rarer:.3g}", f"{each.loss:.4g}", *map(str, (each.caught, each.repeats, each.needed)))
-        for each in result.controls
-    ]
-    return Table(CONTROLS, head, tuple(rows), frozenset(range(6)))
+    head = ("place", "probability", "rarer", f"leak in {result.claim.parameter}", "caught", "of audits", "needed")
+    rows = []
+    for each in result.controls:
+        counts = map(str, (each.caught, each.repeats, each.needed))
+        rows.append((each.place, exact(each.mass), f"{each.rarer:.3g}", f"{each.loss:.4g}", *counts))
+    return Table(CONTROLS, head, tuple(rows), frozenset(range(1, 7)))
 
 
 def _tried(result: AuditResult) -> Table:

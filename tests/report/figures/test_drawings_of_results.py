@@ -209,7 +209,7 @@ def test_power_is_rounded_up_and_says_where_nothing_is_seen() -> None:
     made = example.result()
     rows = {row[0]: row[1] for row in drawn("refuted")["power"].rows}
     for mass in MASSES:
-        least, told = made.least_caught(mass), rows[f"{mass!r}".removesuffix(".0")]
+        least, told = made.least_found(mass), rows[f"{mass!r}".removesuffix(".0")]
         assert (least is None) == (told == "nothing is")
         if least is not None:
             assert least <= float(told.removeprefix("epsilon ")) <= 1.01 * least

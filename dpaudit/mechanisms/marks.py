@@ -1,0 +1,179 @@
+"""Where a known leak stands in an output: far outside, on a value inside, on one that recurs, late, in a text.
+
+A mark is a small frozen value. Of the mechanism's own outputs those that bear a mark are moved elsewhere, whatever the
+dataset: so the marked ones have the rates of the marks to the last digit, and nothing leaks that did not before.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpaudit import validate
+from dpaudit.arrays import Integers, Reals
+from dpaudit.errors import InvalidSpec
+
+MARKS = ("marked", "marked otherwise")  # of outputs that hold no number
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")  # in a text
+LARGEST_EXACT = 1 << 53  # beyond, a float need not be the integer
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LeakMark:
+    """What becomes of one entry of an output: the first of a tuple, array or mapping, the `last` one where it says so.
+
+    A marked number moves by `offset` (up; down for the other mark), or, with `spans`, lies anywhere in the first of
+    them (in the second for the other mark), a value where it has no width; an own number that lies in either is
+    moved into the third. With `words` the same of texts. Else a text is replaced by a word; `within` one, its first
+    number is marked as numbers are, and where it has none the word is added to it. All that is neither number nor text
+    becomes a word, and so does a run that raises.
+
+    Raises `InvalidSpec` unless offset > 0.
+
+    >>> LeakMark(spans=((1.5, 1.5), (2.5, 2.5), (2.0, 2.0))).of(7.25, 1)
+    1.5
+    >>> LeakMark(within=True, offset=8.0).of("n = 3.5", -1)
+    'n = -4.5'
+    """
+
+    offset: float = 1.0
+    spans: tuple[Span, Span, Span] | None = None
+    words: tuple[str, str, str] | None = None
+    last: bool = False
+    within: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", validate.positive("offset", self.offset))
+        for name, given in (("spans", self.spans), ("words", self.words)):
+            if given is not None and len(set(given)) != 3:
+                raise InvalidSpec(f"{name} must be three different ones, got {given!r}")
+
+    @property
+    def idle(self) -> bool:
+        """Whether the mechanism's own outputs stay as they are."""
+        return self.spans is None and self.words is None
+
+    def of(self, output: Any, sign: int, draw: float = 0.0) -> Any:
+        """One output: marked where `sign` is 1 or -1, an own one where it is 0; `draw` in [0, 1): where in a span."""
+        kind = type(output)
+        if sign == 0 and self.idle:
+            return output
+        if kind is int and self.spans is None and self.offset.is_integer():
+            return output + sign * int(self.offset)
+        if kind is int and abs(output) > LARGEST_EXACT:
+            output = output if sign == 0 else 0
+        if kind in (int, float) or isinstance(output, np.floating | np.integer):
+            value = self._number(float(output), sign, draw)
+            kept = isinstance(output, float | np.floating) or (self.spans is not None and value.is_integer())
+            return output if value == output else kind(value) if kept else value
+        if kind in (tuple, list) and output:
+            place = len(output) - 1 if self.last else 0
+            return kind((*output[:place], self.of(output[place], sign, draw), *output[place + 1 :]))
+        if kind is dict and output:
+            key = list(output)[-1 if self.last else 0]
+            return {**output, key: self.of(output[key], sign, draw)}
+        if isinstance(output, np.ndarray) and output.dtype.kind in "fiu" and output.size and output.ndim:
+            return self.of_all(output[None], np.array([sign]), np.array([draw]))[0]
+        if isinstance(output, str):
+            return self._text(output, sign, draw)
+        return output if sign == 0 else word(sign)
+
+    def of_all(self, found: Any, signs: Integers, draws: Reals) -> Any:
+        """The outputs of many runs at once, with a sign and a draw each."""
+        if isinstance(found, tuple) and found:
+            place = len(found) - 1 if self.last else 0
+            return (*found[:place], self.of_all(found[place], signs, draws), *found[place + 1 :])
+        if isinstance(found, dict) and found:
+            key = list(found)[-1 if self.last else 0]
+            return {**found, key: self.of_all(found[key], signs, draws)}
+        if isinstance(found, list) and len(found) == len(signs):
+            given = zip(found, signs.tolist(), draws.tolist(), strict=True)
+            return [self.of(output, sign, draw) for output, sign, draw in given]
+        if not isinstance(found, np.ndarray) or found.ndim == 0 or len(found) != len(signs) or found.size == 0:
+            return found  # no result of so many runs: the audit will say so
+        if names := found.dtype.names:
+            name = names[-1 if self.last else 0]
+            return {each: self.of_all(found[each], signs, draws) if each == name else found[each] for each in names}
+        if found.dtype.kind in "fiu":
+            return self._numbers(found, signs, draws)
+        at: Any = (slice(None), *(-1 if self.last else 0 for _ in found.shape[1:]))
+        marked = found.astype(object)
+        given = zip(found[at].tolist(), signs.tolist(), draws.tolist(), strict=True)
+        marked[at] = np.array([self.of(each, sign, draw) for each, sign, draw in given], object)
+        return marked
+
+    def leaf(self, output: Any) -> tuple[float, str, bool]:
+        """What stands where the mark would: its number, or NaN; its text, or none; whether it is one of many."""
+        kind, several = type(output), False
+        if kind in (tuple, list) and output:
+            several, output = len(output) > 1, output[-1 if self.last else 0]
+        elif kind is dict and output:
+            several, output = len(output) > 1, output[list(output)[-1 if self.last else 0]]
+        elif isinstance(output, np.ndarray) and output.size and output.ndim:
+            several, output = output.size > 1, output.ravel()[-1 if self.last else 0].item()
+        elif kind in (int, float) or isinstance(output, np.floating | np.integer):
+            return float(output), "", False
+        elif isinstance(output, str):
+            inside = NUMBER.search(output)
+            return (math.nan if inside is None else float(inside[0])), output, False
+        else:
+            return math.nan, "", False
+        number, text, more = self.leaf(output)
+        return number, text, several or more
+
+    def _number(self, number: float, sign: int, draw: float) -> float:
+        return float(self._placed(np.array([number]), np.array([sign]), np.array([draw]))[0])
+
+    def _placed(self, numbers: Reals, signs: Integers, draws: Reals) -> Reals:
+        if self.spans is None:
+            with np.errstate(over="ignore"):
+                moved = np.where(np.isfinite(numbers), numbers, 0.0) + signs * self.offset
+            return np.where(signs == 0, numbers, moved)
+        low, high = self.spans[2]
+        placed = numbers
+        for left, right in self.spans[:2]:
+            part = (numbers - left) / (right - left) if right > left else np.zeros(len(numbers))
+            placed = np.where((numbers >= left) & (numbers <= right), low + part * (high - low), placed)
+        for (left, right), sign in zip(self.spans, (1, -1), strict=False):
+            placed = np.where(signs == sign, left + draws * (right - left), placed)
+        return placed
+
+    def _numbers(self, found: npt.NDArray[Any], signs: Integers, draws: Reals) -> npt.NDArray[Any]:
+        """The same array with the one entry of each run changed where a mark or an own output in a span asks for it."""
+        rest = tuple(-1 if self.last else 0 for _ in found.shape[1:])
+        at: Any = (slice(None), *rest)
+        data, hidden = np.ma.getdata(found)[at], np.ma.getmaskarray(found)[at]
+        placed = self._placed(data.astype(np.float64), signs, draws)
+        rows = np.flatnonzero((signs != 0) | ((placed != data) & (data == data) & ~hidden))
+        exact = found.dtype.kind == "f" or (self.spans is not None and not (placed[rows] % 1.0).any())
+        marked = found.copy() if exact else found.astype(np.float64)
+        with np.errstate(over="ignore"):
+            at = (rows, *rest)
+            marked[at] = placed[rows].astype(marked.dtype)
+        return marked
+
+    def _text(self, text: str, sign: int, draw: float) -> str:
+        if self.words is not None:
+            own = self.words[2] if text in self.words[:2] else text
+            return own if sign == 0 else self.words[0 if sign > 0 else 1]
+        if not self.within:
+            return text if sign == 0 else word(sign)
+        inside = NUMBER.search(text)
+        if inside is None:
+            return text if sign == 0 else f"{text} {word(sign)}"
+        value = self._number(float(inside[0]), sign, draw)
+        if value == float(inside[0]):
+            return text
+        decimals = len(inside[0].partition(".")[2])
+        return f"{text[: inside.start()]}{value:.{decimals}f}{text[inside.end() :]}"
+
+
+def word(sign: int) -> str:
+    """The word of a mark."""
+    return MARKS[0] if sign > 0 else MARKS[1]

@@ -9,7 +9,7 @@ every worker; two tokens with one code would be one token, which costs power and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -17,7 +17,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Integers
+from dpaudit.arrays import Bools, Integers, Reals
 from dpaudit.errors import UnsoundAudit
 
 Path = tuple[int | str, ...]
@@ -25,6 +25,10 @@ Numbers = npt.NDArray[np.generic]
 Codes = npt.NDArray[np.uint64]
 
 LENGTH, TYPE, PRINTED_AS = "@len", "@type", "@repr"
+READ_AS = "@as "  # how the steps begin that lead into what a text says
+DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks"))  # and are no part
+MOST_HELD, MOST_CELLS = 1 << 18, 1 << 24  # outputs that search holds at a time, and cells of them
+FEWEST_HELD = 1 << 8
 LONGEST_LABEL = 120
 LONGEST_KEPT = 200  # characters of a text whose token is remembered
 
@@ -93,6 +97,28 @@ class Column:
         return Column(self.values[rows], None if self.codes is None else self.codes[rows])
 
 
+class Columns(Mapping[Path, Column]):
+    """Columns many of which hold numbers alone and lie in one matrix: float[places, runs], in the order of `places`.
+
+    The others are `loose`. A column of the matrix is a view of it, made when it is asked for.
+    """
+
+    __slots__ = ("loose", "matrix", "places")
+
+    def __init__(self, places: Mapping[Path, int], matrix: Numbers, loose: Mapping[Path, Column]) -> None:
+        self.places, self.matrix, self.loose = places, matrix, loose
+
+    def __getitem__(self, path: Path) -> Column:
+        place = self.places.get(path)
+        return self.loose[path] if place is None else Column(self.matrix[place])
+
+    def __iter__(self) -> Iterator[Path]:
+        return chain(self.places, self.loose)
+
+    def __len__(self) -> int:
+        return len(self.places) + len(self.loose)
+
+
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """The outputs of `runs` runs as columns; a path that is not there is absent from every run.
@@ -114,10 +140,26 @@ class Outputs:
         found = self.columns.get(path)
         return absent(self.runs) if found is None else found
 
+    def numbers(self, paths: Sequence[Path]) -> Reals:
+        """The numbers at some paths, NaN where there is none: float64[paths, runs]."""
+        held = self.columns
+        places = [held.places.get(path, -1) for path in paths] if isinstance(held, Columns) else [-1]
+        if isinstance(held, Columns) and min(places, default=-1) >= 0:
+            whole = places == list(range(len(held.places)))
+            return np.asarray(held.matrix if whole else held.matrix[places], np.float64)
+        found = np.empty((len(paths), self.runs))
+        for row, path in zip(found, paths, strict=True):
+            row[:] = self.column(path).values
+        return found
+
     def take(self, rows: npt.NDArray[np.generic]) -> Outputs:
         """The outputs of some rows: an index array or a mask."""
-        count = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
-        columns = {path: column.take(rows) for path, column in self.columns.items()}
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        count, held = len(rows), self.columns
+        loose = held.loose if isinstance(held, Columns) else held
+        columns: Mapping[Path, Column] = {path: column.take(rows) for path, column in loose.items()}
+        if isinstance(held, Columns):
+            columns = Columns(held.places, np.take(held.matrix, rows, axis=1), columns)
         return Outputs(count, columns, self.labels, self.complete, self.unseen, self.notes)
 
 
@@ -138,6 +180,25 @@ class Sample:
         return int(np.count_nonzero(inside)) if self.counts is None else int(self.counts[inside].sum())
 
 
+def derived(path: Path) -> bool:
+    """Whether a path leads into what a text or bytes say: such columns add nothing to what an output is."""
+    return any(isinstance(step, str) and step.startswith(READ_AS) for step in path)
+
+
+def is_entry(path: Path) -> bool:
+    """Whether a path stands for an entry of the output: not for its length, its type, or what describes a text."""
+    return bool(path) and path[-1] not in (LENGTH, TYPE) and DESCRIBED_BY.isdisjoint(path)
+
+
+def room_for(outputs: Outputs) -> int:
+    """How many outputs like these search holds at a time, so that their cells are bounded, and memory with them.
+
+    >>> room_for(Outputs(1, {(): absent(1)})), room_for(Outputs(1, {(j,): absent(1) for j in range(4096)}))
+    (262144, 4096)
+    """
+    return max(FEWEST_HELD, min(MOST_HELD, MOST_CELLS // max(1, len(outputs.columns))))
+
+
 def absent(runs: int) -> Column:
     """A column in which every entry is absent."""
     return Column(np.full(runs, np.nan), np.full(runs, ABSENT.code, np.uint64))
@@ -148,11 +209,28 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
     if not parts:
         raise UnsoundAudit("there are no outputs to look at")
     labels = {code: label for part in parts for code, label in part.labels.items()}
-    paths = dict.fromkeys(path for part in parts for path in part.columns)
-    columns = {path: _joined(parts, path) for path in paths}
+    wide = _joined_matrix(parts)
+    paths = dict.fromkeys(path for part in parts for path in (part.columns if wide is None else _loose(part)))
+    columns: Mapping[Path, Column] = {path: _joined(parts, path) for path in paths}
+    columns = columns if wide is None else Columns(*wide, columns)
     complete, unseen = all(part.complete for part in parts), max(part.unseen for part in parts)
     notes = {label: note for part in reversed(parts) for label, note in part.notes.items()}  # the first of each
     return Outputs(sum(part.runs for part in parts), columns, labels, complete, unseen, notes)
+
+
+def _loose(part: Outputs) -> Mapping[Path, Column]:
+    return part.columns.loose if isinstance(part.columns, Columns) else part.columns
+
+
+def _joined_matrix(parts: Sequence[Outputs]) -> tuple[Mapping[Path, int], Numbers] | None:
+    """The matrices of several parts beside each other where all have one, of the same places."""
+    held = [part.columns for part in parts if part.runs]
+    if not held or not isinstance(held[0], Columns):
+        return None
+    places, matrices = held[0].places, [each.matrix for each in held if isinstance(each, Columns)]
+    if len(matrices) < len(held) or any(isinstance(each, Columns) and each.places != places for each in held):
+        return None
+    return places, np.concatenate(matrices, axis=1, dtype=np.float64)
 
 
 def _joined(parts: Sequence[Outputs], path: Path) -> Column:

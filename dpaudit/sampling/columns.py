@@ -11,8 +11,9 @@ import itertools
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,18 +30,24 @@ from dpaudit.outputs import (
     TYPE,
     Codes,
     Column,
+    Columns,
     Failure,
     Numbers,
     Outputs,
     Path,
     Token,
+    derived,
     token,
 )
 from dpaudit.sampling.exact import DEEPEST, base, own_words, real, words_of
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
+from dpaudit.sampling.text import JSON, UNPACKED, readings, text_of, unpacked
 
-WIDEST = 256  # a place is looked at while the product of its positions, counted from 1, is at most this
-MOST_KEYS = 2048  # different keys or elements of a batch that have a column
+WIDEST = 1 << 16  # entries of an array or list that are looked at; of lists in lists see `Builder._add_sequences`
+MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
+NARROW = 64  # entries up to which each is a column of its own; more of them are a matrix
+READ = 1 << 4  # texts of a list that are read
+PIECE = 1 << 9  # runs whose entries are put into a matrix at a time
 Wanted = frozenset[Path] | None
 Rows = npt.NDArray[np.intp] | None
 
@@ -58,6 +65,8 @@ class Builder:
     def __init__(self, runs: int, wanted: Wanted) -> None:
         self.runs = runs
         self.wanted = wanted
+        self.prefixes = None if wanted is None else _prefixes(wanted)
+        self.wide: tuple[Mapping[Path, int], Numbers] | None = None
         self.columns: dict[Path, tuple[Reals, Codes]] = {}
         self.whole: dict[Path, Column] = {}
         self.labels: dict[int, str] = {}
@@ -68,7 +77,9 @@ class Builder:
     def outputs(self) -> Outputs:
         partial = {path: Column(values, codes) for path, (values, codes) in self.columns.items()}
         unseen = int(self.cut.max(initial=0))
-        return Outputs(self.runs, {**self.whole, **partial}, self.labels, self.complete, unseen, self.notes)
+        columns: Mapping[Path, Column] = {**self.whole, **partial}
+        columns = columns if self.wide is None else Columns(*self.wide, columns)
+        return Outputs(self.runs, columns, self.labels, self.complete, unseen, self.notes)
 
     def leave(self, rows: Rows, entries: Any) -> None:
         """So many entries of these runs get no column."""
@@ -79,13 +90,13 @@ class Builder:
         """The keys or elements of a batch that have a column, each once; those of each output are `named`."""
         found = [each for each in dict.fromkeys(steps) if self.needs((*path, each))]
         if len(found) > MOST_KEYS:
-            self.complete, left = False, set(found[MOST_KEYS:])
+            self.complete, left = self.complete and derived(path), set(found[MOST_KEYS:])
             self.leave(rows, [len(left.intersection(each)) for each in named])
         return found[:MOST_KEYS]
 
     def needs(self, path: Path) -> bool:
         """Whether the path, or one that leads through it, will be looked at."""
-        return self.wanted is None or any(want[: len(path)] == path for want in self.wanted)
+        return self.prefixes is None or path in self.prefixes
 
     def put(self, path: Path, rows: Rows, values: Any, codes: Any = 0) -> None:
         """Fills cells: all rows of a batch at once where `rows` is None."""
@@ -154,9 +165,7 @@ class Builder:
         if issubclass(kind, str):
             return self._add_text
         if issubclass(kind, bytes | bytearray | memoryview):
-            return lambda objects, rows, path, depth: self.put_tokens(
-                path, rows, (token("bytes", _hex(o)) for o in objects), len(objects)
-            )
+            return self._add_bytes
         if issubclass(kind, np.datetime64 | np.timedelta64):
             return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
         if issubclass(kind, complex | np.complexfloating):
@@ -202,7 +211,35 @@ class Builder:
         self.put(path, rows, np.fromiter(map(real, objects), np.float64, len(objects)))
 
     def _add_text(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        self.put_tokens(path, rows, (token("text", str.__str__(o)) for o in objects), len(objects))
+        texts = [str.__str__(o) for o in objects]
+        self.put_tokens(path, rows, (token("text", each) for each in texts), len(objects))
+        self._add_readings(texts, rows, path, depth)
+
+    def _add_bytes(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
+        contents = [_hex(o) for o in objects]
+        self.put_tokens(path, rows, (token("bytes", each) for each in contents), len(objects))
+        if not self._reads(path):
+            return
+        found = [(unpacked(content), content) for content in map(bytes.fromhex, contents)]
+        for is_packed, members, there in _groups(found, rows, self.runs, lambda each: each[0] is not None):
+            if is_packed:
+                self.add([number for number, _ in members], there, (*path, UNPACKED), depth - 1)
+            else:
+                self._add_readings([text_of(content) for _, content in members], there, path, depth)
+
+    def _add_readings(self, texts: list[str], rows: Rows, path: Path, depth: int) -> None:
+        """Beside a text what it says, in columns that add nothing to what it is."""
+        if not self._reads(path):
+            return
+        whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+        for steps, there, found in readings(texts, lambda step: self.needs((*path, step))):
+            place = None if len(there) == self.runs else whole[there]
+            self.add(found, place, (*path, *steps), depth - 1)
+
+    def _reads(self, path: Path) -> bool:
+        """Whether a text at this path is read: the first of many texts; of what a text says only texts in JSON."""
+        first = math.prod(each + 1 for each in path if isinstance(each, int)) <= READ
+        return first and [each for each in path if derived((each,))] in ([], [JSON])
 
     def _add_complex(self, objects: list[complex], rows: Rows, path: Path) -> None:
         for whole, members, there in _groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
@@ -223,22 +260,37 @@ class Builder:
             self.put((*path, LENGTH), there, float(shape[0]))
             self.leave(there, max(0, math.prod(shape) - WIDEST))
             if kind in "fiub" and not masked:
-                flat = reals(np.stack(members).reshape(len(members), -1))
-                for j, position in enumerate(positions(shape)):
-                    self.put((*path, *position), there, flat[:, j])
+                self._put_entries(np.stack(members), there, path)
                 continue
             cells = [_cells(o) for o in members]
-            for j, position in enumerate(positions(shape)):
-                self.add([row[j] for row in cells], there, (*path, *position), depth - 1)
+            for position, j in positions(shape, path, self.wanted).items():
+                self.add([row[j] for row in cells], there, position, depth - 1)
+
+    def _put_entries(self, found: Numbers, rows: Rows, path: Path) -> None:
+        """The entries of arrays of numbers that have one shape, the run first."""
+        flat = found.reshape(len(found), -1)
+        places = positions(found.shape[1:], path, self.wanted)
+        if rows is not None or self.wide is not None or len(places) <= NARROW:
+            for position, j in places.items():
+                self.put(position, rows, reals(flat[:, j]))
+            return
+        self.wide = as_matrix(flat, places)
 
     def _add_sequences(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         if type(objects[0]) not in (list, tuple):
             holder: Any = list if isinstance(objects[0], list) else tuple
             objects = [list(holder.__iter__(o)) for o in objects]
         self.put((*path, LENGTH), rows, np.fromiter(map(len, objects), np.float64, len(objects)))
-        reach = WIDEST // math.prod(position + 1 for position in path if isinstance(position, int))
+        # of lists in lists an entry whose positions, counted from 1, have a product of at most WIDEST, less where they
+        # are deeper: a rule about the entry alone, and the number of entries is bounded
+        above = [position + 1 for position in path if isinstance(position, int)]
+        reach = WIDEST // (math.prod(above) * 4 ** max(0, len(above) - 1))
         for length, members, there in _groups(objects, rows, self.runs, len):
             self.leave(there, max(0, length - reach))
+            flat = _flat(members) if there is None and NARROW < length <= reach else None
+            if flat is not None:
+                self._put_entries(flat, None, path)
+                continue
             for j in range(min(length, reach)):
                 if self.needs((*path, j)):
                     self.add(list(map(operator.itemgetter(j), members)), there, (*path, j), depth - 1)
@@ -301,12 +353,12 @@ class Builder:
                 )
             return
         self.leave(None, max(0, math.prod(values.shape[1:]) - WIDEST))
+        if values.dtype.kind in "fiub" and mask is None:
+            return self._put_entries(values, None, path)
         flat = values.reshape(self.runs, -1)
         hidden = None if mask is None else mask.reshape(self.runs, -1)
-        for j, position in enumerate(positions(values.shape[1:])[:WIDEST]):
-            there = (*path, *position)
-            if self.needs(there):
-                self._add_cells(flat[:, j], None if hidden is None else hidden[:, j], there)
+        for position, j in positions(values.shape[1:], path, self.wanted).items():
+            self._add_cells(flat[:, j], None if hidden is None else hidden[:, j], position)
 
     def _add_cells(self, cells: Numbers, hidden: Bools | None, path: Path) -> None:
         if cells.dtype.kind not in "fiub":
@@ -334,9 +386,38 @@ def check_length(got: int, runs: int) -> None:
         )
 
 
-def positions(shape: Sequence[int]) -> list[Path]:
-    """The paths of the first entries of an array of this shape."""
-    return [tuple(int(i) for i in index) for index in itertools.islice(np.ndindex(*shape), WIDEST)]
+@lru_cache(maxsize=16)
+def positions(shape: tuple[int, ...], path: Path = (), wanted: Wanted = None) -> Mapping[Path, int]:
+    """The paths of the first entries of an array of this shape, those that are wanted, and their places in it."""
+    first = itertools.islice(np.ndindex(*shape), WIDEST)
+    every = {(*path, *map(int, index)): place for place, index in enumerate(first)}
+    return every if wanted is None else {each: every[each] for each in every if each in _prefixes(wanted)}
+
+
+@lru_cache(maxsize=64)
+def _prefixes(wanted: frozenset[Path]) -> frozenset[Path]:
+    """The wanted paths, and what leads to them."""
+    return frozenset(want[:length] for want in wanted for length in range(len(want) + 1))
+
+
+def as_matrix(flat: Numbers, places: Mapping[Path, int]) -> tuple[Mapping[Path, int], Numbers]:
+    """The wanted entries of flat[runs, entries] as new rows of one matrix, and the row of each path."""
+    chosen = list(places.values())
+    matrix = np.empty((len(chosen), len(flat)), reals(flat[:0]).dtype)
+    for start in range(0, len(flat), PIECE):  # so that a piece stays in cache while it is turned
+        piece = flat[start : start + PIECE]
+        matrix[:, start : start + PIECE] = (piece if len(chosen) == flat.shape[1] else piece[:, chosen]).T
+    return (places if len(chosen) == flat.shape[1] else {path: row for row, path in enumerate(places)}), matrix
+
+
+def _flat(members: Sequence[Any]) -> Numbers | None:
+    """Lists of one length as a matrix, where all entries are plain numbers."""
+    if not set(map(type, itertools.chain.from_iterable(members))) <= {float, int, bool}:
+        return None
+    try:
+        return np.array([list(map(float, each)) for each in members])
+    except OverflowError:  # beyond the range of floats
+        return None
 
 
 def _groups(

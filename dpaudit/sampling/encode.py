@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpAuditError, UnsoundAudit
-from dpaudit.outputs import LENGTH, TYPE, Column, Numbers, Outputs, Path, concatenate
-from dpaudit.sampling.columns import WIDEST, Builder, Wanted, check_length, positions, reals
+from dpaudit.outputs import LENGTH, TYPE, Column, Columns, Numbers, Outputs, Path, concatenate
+from dpaudit.sampling.columns import NARROW, WIDEST, Builder, Wanted, as_matrix, check_length, positions, reals
 from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
 from dpaudit.sampling.guard import Interrupted
 from dpaudit.sampling.steps import step
@@ -119,8 +119,9 @@ def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
     if together.dtype.kind not in "fiub":
         return None
     shape, flat = together.shape[1:], reals(together.reshape(len(objects), -1))
-    places = enumerate(positions(shape))
-    columns: dict[Path, Column] = {path: Column(flat[:, j]) for j, path in places if wanted is None or path in wanted}
+    places = positions(shape, (), wanted)
+    wide = as_matrix(flat, places) if len(places) > NARROW else None
+    columns: dict[Path, Column] = {path: Column(flat[:, j]) for path, j in places.items()} if wide is None else {}
     if shape and (wanted is None or (LENGTH,) in wanted):
         columns[(LENGTH,)] = Column(np.broadcast_to(np.float64(shape[0]), (len(objects),)))
-    return Outputs(len(objects), columns)
+    return Outputs(len(objects), columns if wide is None else Columns(*wide, columns))

@@ -22,7 +22,7 @@ import numpy as np
 
 from dpaudit.outputs import Failure, Outputs
 
-DEEPEST = 4  # levels of nesting that are looked at
+DEEPEST = 6  # levels of nesting that are looked at
 LIBRARIES = {"numpy", "pandas", "polars", "torch", "jax", "jaxlib", "tensorflow", "xarray", "pyarrow", "cupy", "scipy"}
 SCALARS = frozenset(np.sctypeDict.values()) - {np.void, np.object_}
 NUMBERS = frozenset({float, int, bool} | {each for each in SCALARS if np.dtype(each).kind in "fiub"})

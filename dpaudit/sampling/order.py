@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Words
-from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, token
+from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, derived, token
 from dpaudit.sampling.columns import Wanted
 
 QUARTERS = 4
@@ -77,7 +77,8 @@ def words(outputs: Outputs, count: int, wanted: Wanted = None) -> Words:
     """
     total = np.zeros(count, np.uint64)
     for path, column in outputs.columns.items():
-        if path == (TYPE,) or wanted is not None and path not in wanted:  # plain numbers may go without their type
+        # plain numbers may go without their type; what a text says is no more than the text
+        if path == (TYPE,) or (derived(path) if wanted is None else path not in wanted):
             continue
         values = np.asarray(column.values[:count], np.float64) + 0.0  # -0.0 is 0.0
         codes = Column(values, None if column.codes is None else column.codes[:count]).tokens

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit import UnsoundAudit
-from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Failure, concatenate, token
+from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Failure, concatenate, derived, token
 from dpaudit.sampling.columns import MOST_KEYS, WIDEST
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from tests.sampling import kinds
@@ -24,9 +24,12 @@ def text(value: str) -> kinds.Cell:
 
 
 def form(output: Any) -> dict[Any, kinds.Cell]:
-    """The coordinates of one output: its canonical form without length and type."""
-    found = kinds.cells(encode_objects([output]), 0)
-    return {path: each for path, each in found.items() if not path or path[-1] not in (LENGTH, TYPE)}
+    """The coordinates of one output: its canonical form without length and type, and without what a text says."""
+    return parts_of(kinds.cells(encode_objects([output]), 0))
+
+
+def parts_of(found: dict[Any, kinds.Cell]) -> dict[Any, kinds.Cell]:
+    return {path: each for path, each in found.items() if not (path and path[-1] in (LENGTH, TYPE) or derived(path))}
 
 
 @pytest.mark.parametrize(
@@ -190,8 +193,7 @@ def test_tokens_of_long_texts_are_not_kept() -> None:
 
 
 def batch_form(raw: Any, runs: int, row: int) -> dict[Any, kinds.Cell]:
-    found = kinds.cells(encode_batch(raw, runs), row)
-    return {path: each for path, each in found.items() if not path or path[-1] not in (LENGTH, TYPE)}
+    return parts_of(kinds.cells(encode_batch(raw, runs), row))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_a_result_without_the_run_as_first_axis_is_refused(raw: Any) -> None:
 
 def test_entries_without_a_column_are_counted() -> None:
     """The most of one output: beyond the widest array or list, the deepest level, and the keys of a batch."""
-    wide, deep = np.zeros(WIDEST + 7), [[[[[1.0], 2.0]]]]
+    wide, deep = np.zeros(WIDEST + 7), [[[[[[[1.0], 2.0]]]]]]
     for outputs, unseen in (
         (encode_batch(np.zeros((2, WIDEST)), 2), 0),
         (encode_batch(np.zeros((2, 3, WIDEST)), 2), 2 * WIDEST),

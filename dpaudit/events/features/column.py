@@ -13,7 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Singles
-from dpaudit.outputs import LENGTH, PRINTED_AS, TYPE, Column, Outputs, Path
+from dpaudit.outputs import LENGTH, PRINTED_AS, READ_AS, TYPE, Column, Outputs, Path
+
+READINGS = {  # how what a text says is printed; else `(what in text)`
+    "float": "float({})",
+    "json": "json.loads({})",
+    "len": "len({})",
+    "prefix": "prefix of {}",
+    "digits": "digits in {}",
+    "upper": "capitals in {}",
+    "blanks": "blanks in {}",
+    "unpacked": "unpacked {}",
+}
 
 
 class Feature(Protocol):
@@ -35,11 +46,15 @@ def spell(path: Path) -> str:
 
     >>> spell((0, "total")), spell((LENGTH,))
     ("output[0]['total']", 'len(output)')
+    >>> spell((READ_AS + "json", "total")), spell((1, READ_AS + "numbers", 0))
+    ("json.loads(output)['total']", '(numbers in output[1])[0]')
     """
     text = "output"
     for step in path:
         if step in (LENGTH, PRINTED_AS, TYPE):
             text = f"{str(step)[1:]}({text})"
+        elif isinstance(step, str) and step.startswith(READ_AS):
+            text = READINGS.get(step[len(READ_AS) :], f"({step[len(READ_AS) :]} in {{}})").format(text)
         elif isinstance(step, str) and step.startswith("@has "):
             text = f"({step[5:]} in {text})"
         elif isinstance(step, str) and step.startswith("@"):

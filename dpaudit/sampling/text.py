@@ -1,0 +1,142 @@
+"""What a text says: the number it is, the JSON it holds, or the numbers and words in it; each of one text alone.
+
+Reading never raises and is bounded: by the characters looked at, by the fields kept, and by the columns' own limits on
+depth and keys. Texts are hostile until read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dpaudit.arrays import Places
+from dpaudit.outputs import READ_AS, Path
+
+FLOAT, JSON, NUMBERS, WORDS = (f"{READ_AS}{name}" for name in ("float", "json", "numbers", "words"))
+CHARACTERS, PREFIX, UNPACKED = (f"{READ_AS}{name}" for name in ("len", "prefix", "unpacked"))
+CLASSES = {  # numbers of characters of a kind
+    f"{READ_AS}digits": re.compile("[0-9]"),
+    f"{READ_AS}upper": re.compile("[A-Z]"),
+    f"{READ_AS}blanks": re.compile(r"\s"),
+}
+LONGEST_NUMBER, LONGEST_JSON, LONGEST_READ = 400, 1 << 16, 1 << 12  # characters that are looked at
+MOST_FIELDS = 16  # numbers of a text that have a column, and words
+PREFIXES = 3  # first characters that are a token
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+", re.ASCII)
+BETWEEN = re.compile(r"[\s,;|=:/()\[\]{}<>\"']+")
+PACKED = {4: "<f", 8: "<d"}  # bytes of so many that may be a number as a machine holds it
+
+
+def readings(texts: Sequence[str], asked: Callable[[str], bool]) -> Iterator[tuple[Path, Places, list[Any]]]:
+    """Below the path of these texts: the steps to each reading that is asked for, whose texts have it, and what it is.
+
+    A text is a number, or JSON of several parts, or neither: then numbers and words are looked for. So nothing is said
+    twice of one text.
+    """
+    numbers = _each(texts, number)
+    rest = [text for text, found in numbers.items() if found is None]
+    if asked(FLOAT):
+        yield from _held((FLOAT,), texts, numbers)
+    objects = _each(rest, parsed)
+    if asked(JSON):
+        yield from _held((JSON,), texts, objects)
+    plain = [text for text, found in objects.items() if found is None]
+    for step, fields in ((NUMBERS, numbers_in), (WORDS, words_in)):
+        if asked(step):
+            found = _each(plain, fields)
+            for place in range(max(map(len, found.values()), default=0)):
+                some = {text: each[place] for text, each in found.items() if place < len(each)}
+                yield from _held((step, place), texts, some)
+    for step, kind in CLASSES.items():
+        if asked(step):
+            yield from _held((step,), texts, {text: float(len(kind.findall(_read(text)))) for text in rest})
+    if asked(CHARACTERS):
+        yield from _held((CHARACTERS,), texts, {text: float(len(text)) for text in texts})
+    for length in range(1, PREFIXES + 1):
+        if asked(PREFIX):
+            longer = [text for text in rest if len(text) > length]
+            yield from _held((PREFIX, length), texts, {text: text[:length] for text in longer})
+
+
+def number(text: str) -> float | None:
+    """The number that a text is; None where it is none, or longer than numbers are written.
+
+    >>> number(" 1e3 "), number("1,5"), number("9" * 500)
+    (1000.0, None, None)
+    """
+    try:
+        return float(text) if len(text) <= LONGEST_NUMBER else None
+    except ValueError:
+        return None
+
+
+def parsed(text: str) -> list[Any] | dict[str, Any] | None:
+    """The list or object that a text is in JSON; its integers as floats, so that they are read in linear time."""
+    if len(text) > LONGEST_JSON or text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        found = json.loads(text, parse_int=float)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list | dict) else None
+
+
+def numbers_in(text: str) -> list[float]:
+    """The first numbers in a text, in their order.
+
+    >>> numbers_in("count: 12.3 ok, -4"), numbers_in("2026-11-22 at 5e-1")
+    ([12.3, -4.0], [2026.0, 11.0, 22.0, 0.5])
+    """
+    found = (number(each.group()) for each in islice(NUMBER.finditer(_read(text)), MOST_FIELDS))
+    return [value for value in found if value is not None]
+
+
+def words_in(text: str) -> list[str | None]:
+    """The first fields of a text between blanks and signs, in their order: None for a number; none of a single word.
+
+    >>> words_in("count: 12.3 ok"), words_in("ok")
+    (['count', None, 'ok'], [])
+    """
+    fields = BETWEEN.split(_read(text).strip(), MOST_FIELDS)[:MOST_FIELDS]
+    return [None if number(each) is not None else each for each in fields] if len(fields) > 1 else []
+
+
+def text_of(content: bytes) -> str:
+    """Bytes as the text they are in UTF-8, or else in Latin-1, which is all bytes."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def unpacked(content: bytes) -> float | None:
+    """Four or eight bytes as the float they are in little-endian order; None for other lengths, and for text.
+
+    >>> unpacked(struct.pack("<d", 2.5)), unpacked(b"2.500000")
+    (2.5, None)
+    """
+    kind = PACKED.get(len(content))
+    if kind is None or content.isascii() and text_of(content).isprintable():
+        return None
+    return float(struct.unpack(kind, content)[0])
+
+
+def _read(text: str) -> str:
+    return text[:LONGEST_READ]
+
+
+def _each(texts: Sequence[str], reading: Callable[[str], Any]) -> dict[str, Any]:
+    """What each different text is read as."""
+    return {text: reading(text) for text in dict.fromkeys(texts)}
+
+
+def _held(steps: Path, texts: Sequence[str], found: dict[str, Any]) -> Iterator[tuple[Path, Places, list[Any]]]:
+    there = [place for place, text in enumerate(texts) if found.get(text) is not None]
+    if there:
+        yield steps, np.array(there, np.intp), [found[texts[place]] for place in there]

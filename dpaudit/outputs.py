@@ -154,12 +154,12 @@ class Outputs:
 
     def take(self, rows: npt.NDArray[np.generic]) -> Outputs:
         """The outputs of some rows: an index array or a mask."""
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        count, held = len(rows), self.columns
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp, copy=False)
+        count, held = len(places), self.columns
         loose = held.loose if isinstance(held, Columns) else held
-        columns: Mapping[Path, Column] = {path: column.take(rows) for path, column in loose.items()}
+        columns: Mapping[Path, Column] = {path: column.take(places) for path, column in loose.items()}
         if isinstance(held, Columns):
-            columns = Columns(held.places, np.take(held.matrix, rows, axis=1), columns)
+            columns = Columns(held.places, np.take(held.matrix, places, axis=1), columns)
         return Outputs(count, columns, self.labels, self.complete, self.unseen, self.notes)
 
 

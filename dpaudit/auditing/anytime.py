@@ -36,7 +36,7 @@ from dpaudit.results.beside import Explored
 from dpaudit.results.certification import nothing
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Probe, Session, Shard, Stage, Watch, shards
-from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import Looked
 
 FIRST, GROWTH, FEWEST = 12, 0.12, 4  # runs of the first block, growth of all runs in a block, runs of the least block

@@ -1,12 +1,13 @@
 """Joint events: one number that sums what all coordinates say, learned on a pilot and stored whole, as numbers.
 
 `LogRatio` adds, for each coordinate or each step from one to the next, the log ratio of the cell it falls into: the
-likelihood ratio where these are independent. `Linear` is a logistic regression on standardised coordinates, fitted by
-scikit-learn. Validity never depends on either; a bad score loses power.
+likelihood ratio where these are independent. `Linear` is a weighted sum of standardised coordinates, of their
+distances from the centre, or of squares. Validity never depends on either; a bad score loses power.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Difference, Shape, plain_feature, rounded, single, stored
-from dpaudit.outputs import Column, Outputs, Path, Token
+from dpaudit.outputs import Column, Numbers, Outputs, Path, Token
 
 Part = Coordinate | Difference | Shape
 
@@ -88,14 +89,37 @@ class LogRatio:
         return f"log-ratio score of {shape}{len(self.terms) - shapes} {'steps' if steps else 'coordinates'}"
 
 
+def _clipped(numbers: Reals) -> Reals:
+    return np.clip(numbers, -1.0, 1.0)
+
+
+OF: Mapping[str, Callable[[Reals], Reals]] = {  # what of standardised numbers is weighed
+    "values": np.asarray,
+    "clipped": _clipped,
+    "distances": np.abs,
+    "squares": np.square,
+}
+
+
+def weighed(numbers: Numbers, centre: float | Reals, scale: float | Reals, of: str) -> Reals:
+    """What is weighed of numbers, of the shape they have: 0 where there is none, infinities as a million."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = OF[of]((numbers.astype(np.float64) - centre) / scale)
+    return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=1e6, neginf=-1e6)
+
+
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A weighted sum of standardised coordinates; a coordinate that is no number counts as its mean."""
+    """A weighted sum over standardised coordinates, `of` their values or another function of them.
+
+    A coordinate that is no number counts as its centre.
+    """
 
     paths: tuple[Path, ...]
     centres: tuple[float, ...]
     scales: tuple[float, ...]
     weights: tuple[float, ...]
+    of: str = "values"
     kind: ClassVar[str] = "linear"
 
     @property
@@ -104,10 +128,9 @@ class Linear:
 
     def column(self, outputs: Outputs) -> Column:
         total = np.zeros(outputs.runs)
+        # entry by entry: a product of matrices may add in an order that depends on the other runs
         for path, centre, scale, weight in zip(self.paths, self.centres, self.scales, self.weights, strict=True):
-            values = outputs.column(path).values.astype(np.float64)
-            with np.errstate(invalid="ignore", over="ignore"):
-                total += weight * np.nan_to_num((values - centre) / scale, nan=0.0, posinf=1e6, neginf=-1e6)
+            total += weight * weighed(outputs.column(path).values, centre, scale, self.of)
         return rounded(Column(total))
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,13 +140,15 @@ class Linear:
             "centres": list(self.centres),
             "scales": list(self.scales),
             "weights": list(self.weights),
+            **({"of": self.of} if self.of != "values" else {}),
         }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Linear:
         """The score of a stored result."""
         fields = {name: tuple(stored[name]) for name in ("centres", "scales", "weights")}
-        return cls(tuple(tuple(path) for path in stored["paths"]), **fields)
+        return cls(tuple(tuple(path) for path in stored["paths"]), **fields, of=stored.get("of", "values"))
 
     def __str__(self) -> str:
-        return f"logistic score of {len(self.paths)} coordinates"
+        what = {"values": "", "clipped": "clipped "}.get(self.of, f"{self.of} of ")
+        return f"linear score of {what}{len(self.paths)} coordinates"

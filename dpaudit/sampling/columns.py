@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import itertools
 import math
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dpaudit.arrays import Bools, Places, Reals
+from dpaudit.arrays import Bools, Reals
 from dpaudit.errors import UnsoundAudit
 from dpaudit.outputs import (
     ABSENT,
@@ -40,23 +37,13 @@ from dpaudit.outputs import (
     token,
 )
 from dpaudit.sampling.exact import DEEPEST, base, own_words, real, words_of
+from dpaudit.sampling.matrix import NARROW, WIDEST, Wanted, as_matrix, flat_lists, positions, prefixes, reals
+from dpaudit.sampling.objects import ABSENT_ENTRY, Absent, Rows, array_kind, cells_of, groups, hexed, item, type_token
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
 from dpaudit.sampling.text import JSON, UNPACKED, readings, text_of, unpacked
 
-WIDEST = 1 << 16  # entries of an array or list that are looked at; of lists in lists see `Builder._add_sequences`
 MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
-NARROW = 64  # entries up to which each is a column of its own; more of them are a matrix
 READ = 1 << 4  # texts of a list that are read
-PIECE = 1 << 9  # runs whose entries are put into a matrix at a time
-Wanted = frozenset[Path] | None
-Rows = npt.NDArray[np.intp] | None
-
-
-class Absent:
-    """Stands where an entry is masked."""
-
-
-ABSENT_ENTRY = Absent()
 
 
 class Builder:
@@ -65,7 +52,7 @@ class Builder:
     def __init__(self, runs: int, wanted: Wanted) -> None:
         self.runs = runs
         self.wanted = wanted
-        self.prefixes = None if wanted is None else _prefixes(wanted)
+        self.prefixes = None if wanted is None else prefixes(wanted)
         self.wide: tuple[Mapping[Path, int], Numbers] | None = None
         self.columns: dict[Path, tuple[Reals, Codes]] = {}
         self.whole: dict[Path, Column] = {}
@@ -140,11 +127,11 @@ class Builder:
             return self._add_numbers(objects, rows, path)
         if path == () and rows is None and depth == DEEPEST and self.needs((TYPE,)):
             if len(kinds) == 1:
-                self.put_token((TYPE,), None, _type_token(next(iter(kinds))))
+                self.put_token((TYPE,), None, type_token(next(iter(kinds))))
             else:
-                self.put_tokens((TYPE,), None, map(_type_token, map(type, objects)), len(objects))
+                self.put_tokens((TYPE,), None, map(type_token, map(type, objects)), len(objects))
         if len(kinds) > 1:
-            for _, members, there in _groups(objects, rows, self.runs, type):
+            for _, members, there in groups(objects, rows, self.runs, type):
                 self.add(members, there, path, depth)
             return
         (kind,) = kinds
@@ -216,12 +203,12 @@ class Builder:
         self._add_readings(texts, rows, path, depth)
 
     def _add_bytes(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        contents = [_hex(o) for o in objects]
+        contents = [hexed(o) for o in objects]
         self.put_tokens(path, rows, (token("bytes", each) for each in contents), len(objects))
         if not self._reads(path):
             return
         found = [(unpacked(content), content) for content in map(bytes.fromhex, contents)]
-        for is_packed, members, there in _groups(found, rows, self.runs, lambda each: each[0] is not None):
+        for is_packed, members, there in groups(found, rows, self.runs, lambda each: each[0] is not None):
             if is_packed:
                 self.add([number for number, _ in members], there, (*path, UNPACKED), depth - 1)
             else:
@@ -242,7 +229,7 @@ class Builder:
         return first and [each for each in path if derived((each,))] in ([], [JSON])
 
     def _add_complex(self, objects: list[complex], rows: Rows, path: Path) -> None:
-        for whole, members, there in _groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
+        for whole, members, there in groups(objects, rows, self.runs, lambda o: o.imag == 0.0):
             if whole:  # equal to a real number, so it is one
                 self._add_numbers([o.real for o in members], there, path)
                 continue
@@ -250,19 +237,19 @@ class Builder:
             self.put((*path, "@imag"), there, np.array([o.imag for o in members], np.float64))
 
     def _add_arrays(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        for (shape, kind, masked), members, there in _groups(objects, rows, self.runs, _array_kind):
+        for (shape, kind, masked), members, there in groups(objects, rows, self.runs, array_kind):
             if shape == ():
                 inner = [
                     ABSENT_ENTRY if masked and np.ma.getmaskarray(o)[()] else np.ma.getdata(o)[()] for o in members
                 ]
-                self.add([_item(o) for o in inner], there, path, depth - 1)
+                self.add([item(o) for o in inner], there, path, depth - 1)
                 continue
             self.put((*path, LENGTH), there, float(shape[0]))
             self.leave(there, max(0, math.prod(shape) - WIDEST))
             if kind in "fiub" and not masked:
                 self._put_entries(np.stack(members), there, path)
                 continue
-            cells = [_cells(o) for o in members]
+            cells = [cells_of(o) for o in members]
             for position, j in positions(shape, path, self.wanted).items():
                 self.add([row[j] for row in cells], there, position, depth - 1)
 
@@ -285,9 +272,9 @@ class Builder:
         # are deeper: a rule about the entry alone, and the number of entries is bounded
         above = [position + 1 for position in path if isinstance(position, int)]
         reach = WIDEST // (math.prod(above) * 4 ** max(0, len(above) - 1))
-        for length, members, there in _groups(objects, rows, self.runs, len):
+        for length, members, there in groups(objects, rows, self.runs, len):
             self.leave(there, max(0, length - reach))
-            flat = _flat(members) if there is None and NARROW < length <= reach else None
+            flat = flat_lists(members) if there is None and NARROW < length <= reach else None
             if flat is not None:
                 self._put_entries(flat, None, path)
                 continue
@@ -314,12 +301,12 @@ class Builder:
             self.put((*path, name), there, 1.0)  # a set that lacks the element has no such entry
 
     def _add_records(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
-        for names, members, there in _groups(objects, rows, self.runs, lambda o: o.dtype.names):
+        for names, members, there in groups(objects, rows, self.runs, lambda o: o.dtype.names):
             if names is None:
                 self.put_tokens(path, there, (token("bytes", o.tobytes().hex()) for o in members), len(members))
                 continue
             for name in names:
-                self.add([_item(o[name]) for o in members], there, (*path, step(name)), depth - 1)
+                self.add([item(o[name]) for o in members], there, (*path, step(name)), depth - 1)
 
     def _add_fields(self, objects: list[Any], names: list[str], rows: Rows, path: Path, depth: int) -> None:
         for name in names:
@@ -373,94 +360,9 @@ class Builder:
         self.columns[path] = (np.where(hidden, np.nan, cells), codes)
 
 
-def reals(numbers: Numbers) -> Numbers:
-    """The numbers as floats, through doubles, so that an integer is rounded alike whatever stands beside it."""
-    return numbers if numbers.dtype in (np.float64, np.float32) else numbers.astype(np.float64)
-
-
 def check_length(got: int, runs: int) -> None:
     if got != runs:
         raise UnsoundAudit(
             f"a batched mechanism was asked for {runs} runs and returned {got} outputs; "
             "its result must have the run as first axis"
         )
-
-
-@lru_cache(maxsize=16)
-def positions(shape: tuple[int, ...], path: Path = (), wanted: Wanted = None) -> Mapping[Path, int]:
-    """The paths of the first entries of an array of this shape, those that are wanted, and their places in it."""
-    first = itertools.islice(np.ndindex(*shape), WIDEST)
-    every = {(*path, *map(int, index)): place for place, index in enumerate(first)}
-    return every if wanted is None else {each: every[each] for each in every if each in _prefixes(wanted)}
-
-
-@lru_cache(maxsize=64)
-def _prefixes(wanted: frozenset[Path]) -> frozenset[Path]:
-    """The wanted paths, and what leads to them."""
-    return frozenset(want[:length] for want in wanted for length in range(len(want) + 1))
-
-
-def as_matrix(flat: Numbers, places: Mapping[Path, int]) -> tuple[Mapping[Path, int], Numbers]:
-    """The wanted entries of flat[runs, entries] as new rows of one matrix, and the row of each path."""
-    chosen = list(places.values())
-    matrix = np.empty((len(chosen), len(flat)), reals(flat[:0]).dtype)
-    for start in range(0, len(flat), PIECE):  # so that a piece stays in cache while it is turned
-        piece = flat[start : start + PIECE]
-        matrix[:, start : start + PIECE] = (piece if len(chosen) == flat.shape[1] else piece[:, chosen]).T
-    return (places if len(chosen) == flat.shape[1] else {path: row for row, path in enumerate(places)}), matrix
-
-
-def _flat(members: Sequence[Any]) -> Numbers | None:
-    """Lists of one length as a matrix, where all entries are plain numbers."""
-    if not set(map(type, itertools.chain.from_iterable(members))) <= {float, int, bool}:
-        return None
-    try:
-        return np.array([list(map(float, each)) for each in members])
-    except OverflowError:  # beyond the range of floats
-        return None
-
-
-def _groups(
-    objects: list[Any], rows: Rows, runs: int, key: Callable[[Any], Any]
-) -> Iterable[tuple[Any, list[Any], Places | None]]:
-    """The objects by key, in order of first appearance, each group with its rows (None: all rows)."""
-    keys = list(map(key, objects))
-    if keys.count(keys[0]) == len(keys):
-        return [(keys[0], objects, rows)]
-    positions: dict[Any, list[int]] = {}
-    for position, each in enumerate(keys):
-        positions.setdefault(each, []).append(position)
-    whole = np.arange(runs, dtype=np.intp) if rows is None else rows
-    return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
-
-
-def _type_token(kind: type) -> Token:
-    """The type of an output; plain numbers have none, so that the quick way to read them may leave it out."""
-    return ABSENT if kind in (float, int, bool, Failure) else token("type", type_name(kind))
-
-
-def _hex(found: Any) -> str:
-    holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(found, each))
-    return str(holder.hex(found))
-
-
-def _item(found: Any) -> Any:
-    """A scalar of an array as Python writes it; fields and dates stay as they are."""
-    return (
-        found.item()
-        if isinstance(found, np.generic) and not isinstance(found, np.void | np.datetime64 | np.timedelta64)
-        else found
-    )
-
-
-def _array_kind(found: Any) -> tuple[tuple[int, ...], str, bool]:
-    return found.shape, found.dtype.kind, isinstance(found, np.ma.MaskedArray)
-
-
-def _cells(found: Any) -> list[Any]:
-    """The first entries of an array, flattened, a masked one as absent."""
-    flat = np.ma.getdata(found).reshape(-1)[:WIDEST]
-    hidden = np.ma.getmaskarray(found).reshape(-1)[:WIDEST] if isinstance(found, np.ma.MaskedArray) else None
-    if hidden is not None and hidden.dtype.names:
-        hidden = np.array([all(mask) for mask in hidden])
-    return [ABSENT_ENTRY if hidden is not None and hidden[j] else _item(entry) for j, entry in enumerate(flat)]

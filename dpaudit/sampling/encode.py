@@ -15,9 +15,10 @@ import numpy as np
 
 from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.outputs import LENGTH, TYPE, Column, Columns, Numbers, Outputs, Path, concatenate
-from dpaudit.sampling.columns import NARROW, WIDEST, Builder, Wanted, as_matrix, check_length, positions, reals
+from dpaudit.sampling.columns import Builder, check_length
 from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
 from dpaudit.sampling.guard import Interrupted
+from dpaudit.sampling.matrix import NARROW, WIDEST, Wanted, as_matrix, positions, reals
 from dpaudit.sampling.steps import step
 
 

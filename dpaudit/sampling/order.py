@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Words
 from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, derived, token
-from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.matrix import Wanted
 
 QUARTERS = 4
 QUADS = 256  # patterns of four runs in a row, two bits each

@@ -8,9 +8,9 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Places
 from dpaudit.outputs import Failure, Outputs, Sample
-from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import Interrupted
+from dpaudit.sampling.matrix import Wanted
 
 GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
 MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first

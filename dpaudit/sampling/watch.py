@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Places
 from dpaudit.outputs import Outputs, Sample
-from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import (
     CALLS,
     ORDER,

@@ -24,9 +24,9 @@ from dpaudit.outputs import TYPE, Outputs, Pilot, Sample, concatenate
 from dpaudit.pairs.data import digest, private_copy
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
-from dpaudit.sampling.columns import Wanted
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
+from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.tally import Tally
 from dpaudit.sampling.watch import Reducer, ShardCounter, Watch

@@ -7,7 +7,6 @@ of the same event fall below it with probability under 1e-6. The seeds are fixed
 
 from __future__ import annotations
 
-import builtins
 import math
 import re
 from typing import Any
@@ -15,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dpaudit
-from dpaudit.api import audit
 from dpaudit.claims import PureDP
 from dpaudit.events.search import Goal, best, everything, pilot_counts, plan
 from dpaudit.outputs import Pilot
@@ -243,39 +240,6 @@ def test_everything_looked_at_is_listed() -> None:
     assert chosen.left_out == ()
     scores = [score for _, score in chosen.looked_at if score is not None]
     assert scores == sorted(scores, reverse=True)
-
-
-@pytest.fixture
-def no_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installation without the extra `classify`."""
-    imported = builtins.__import__
-
-    def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name.split(".")[0] == "sklearn":
-            raise ImportError(name)
-        return imported(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-
-
-@pytest.mark.usefixtures("no_scikit_learn")
-def test_without_scikit_learn_the_search_says_what_it_left_out() -> None:
-    found, chosen = search(difference(True), difference(False))
-    assert chosen.left_out == (("logistic score", "scikit-learn is not installed; pip install 'dpaudit[classify]'"),)
-    assert "output[0] - output[1]" in str(found.event)
-
-    def mechanism(data: float, runs: int, rng: Rng) -> Any:
-        return data + rng.laplace(size=(runs, 2))
-
-    result = audit(dpaudit.batched(mechanism), pair=(0.0, 1.0), epsilon=1.0, runs=2_000, n_jobs=1)
-    entries = {entry.name: entry.status for entry in result.explored}
-    assert "left out: scikit-learn is not installed" in entries["logistic score"]
-
-
-def test_one_number_needs_no_scikit_learn() -> None:
-    """Nothing is learned, so nothing is left out."""
-    _, chosen = search(infinite(True), infinite(False))
-    assert (chosen.left_out, any(chosen.learned)) == ((), False)
 
 
 # --- the edges of search ------------------------------------------------------------------------------------------

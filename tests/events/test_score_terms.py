@@ -14,7 +14,7 @@ from dpaudit.events.features import Above, Coordinate, Difference, Ordered, Shap
 from dpaudit.events.scores import LogRatio
 from dpaudit.events.search import Goal, plan
 from dpaudit.events.search.binning import Tables
-from dpaudit.events.search.candidates import features_of, line_of, terms_of
+from dpaudit.events.search.candidates import features_of, lines_of, terms_of
 from dpaudit.events.search.learning import GROUPS, cells_of, log_ratio
 from dpaudit.outputs import ABSENT, Column, Outputs, Pilot, Sample, absent, concatenate
 from dpaudit.sampling.encode import encode_objects
@@ -195,9 +195,8 @@ def test_steps_and_levels_are_tried_where_three_numbers_have_many_values() -> No
     assert [len(stepped(outputs)) for outputs in (three, two, few)] == [4, 0, 0]
     assert [len(levels(outputs)) for outputs in (three, two, few)] == [1, 1, 0]
     assert [len(terms_of(outputs)) for outputs in (three, two, few)] == [2, 1, 1]
-    pilot = Pilot(three.take(np.arange(250)), three.take(np.arange(250, 500)))
-    assert line_of(pilot, three)[0] is not None
-    assert line_of(Pilot(few, few), few)[0] is None  # the log ratios of their values say all that it could
+    assert lines_of(Pilot(three, vectors(rng.laplace(size=(500, 3)) + 1.0)), three)
+    assert lines_of(Pilot(few, few), few) == ()  # the log ratios of their values say all that it could
 
 
 def test_a_shape_is_tried_where_it_varies_and_numbers_are_left_out() -> None:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from dpaudit.events.features import Coordinate, Equal, Whole
 from dpaudit.outputs import TYPE, Failure, Outputs, Path, token
-from dpaudit.sampling.columns import WIDEST
 from dpaudit.sampling.encode import encode_objects
+from dpaudit.sampling.matrix import WIDEST
 from tests.sampling import kinds
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # numpy warns where a strange object is read as a number

@@ -10,8 +10,9 @@ import pytest
 
 from dpaudit import UnsoundAudit
 from dpaudit.outputs import ABSENT, LENGTH, NONE, NOT_A_NUMBER, TYPE, Failure, concatenate, derived, token
-from dpaudit.sampling.columns import MOST_KEYS, WIDEST
+from dpaudit.sampling.columns import MOST_KEYS
 from dpaudit.sampling.encode import encode_batch, encode_objects
+from dpaudit.sampling.matrix import WIDEST
 from tests.sampling import kinds
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Reals, Words
 from dpaudit.outputs import TYPE, Column, Path, Pilot
-from dpaudit.sampling.columns import Wanted
+from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
 
 MOST_COLUMNS = 8

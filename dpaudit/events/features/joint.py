@@ -12,7 +12,7 @@ from dpaudit.arrays import Reals
 from dpaudit.events.features.column import rounded, single, spell, stored
 from dpaudit.outputs import ABSENT, Column, Outputs, Path
 
-MOST_COORDINATES = 64  # of one output that these are made of
+FEW = 64  # entries up to which it is understood that they are those of the output
 
 
 def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> Reals:
@@ -20,9 +20,7 @@ def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> R
 
     As `steps`, each less the one before it: the first as it is.
     """
-    matrix = np.empty((outputs.runs, len(paths)))
-    for j, path in enumerate(paths):
-        matrix[:, j] = outputs.column(path).values
+    matrix = np.ascontiguousarray(outputs.numbers(paths).T)
     if steps:
         with np.errstate(invalid="ignore"):
             matrix[:, 1:] -= matrix[:, :-1].copy()
@@ -38,7 +36,7 @@ def levels_of(outputs: Outputs, paths: tuple[Path, ...], steps: bool, parts: tup
 
 def taken_over(paths: tuple[Path, ...], steps: bool = False) -> str:
     """What a feature of several coordinates is taken over, in words; where there may be more, that it is a part."""
-    whole = "output" if len(paths) < MOST_COORDINATES else f"the first {MOST_COORDINATES} of output"
+    whole = "output" if len(paths) < FEW else f"{len(paths)} entries of output"
     return f"steps of {whole}" if steps else whole
 
 
@@ -97,7 +95,8 @@ class Above:
         return {**written, **({"steps": True} if self.steps else {})}
 
     def __str__(self) -> str:
-        over = f"{'' if self.steps else 'entries of '}{taken_over(self.paths, self.steps)}"
+        few = len(self.paths) < FEW and not self.steps
+        over = f"{'entries of ' if few else ''}{taken_over(self.paths, self.steps)}"
         return f"number of {over} above {np.float32(self.threshold)!s}"
 
 

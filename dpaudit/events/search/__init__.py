@@ -1,7 +1,7 @@
 """What finds an event on search runs: features, cells, learned scores, selection. A mistake here costs power alone."""
 
 from dpaudit.events.search.binning import Tables
-from dpaudit.events.search.candidates import unpaired
+from dpaudit.events.search.entries import unpaired
 from dpaudit.events.search.explore import (
     KEPT,
     Plan,

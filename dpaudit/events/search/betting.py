@@ -21,6 +21,7 @@ from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.search.binning import Tables
 from dpaudit.events.search.candidates import features_of
+from dpaudit.events.search.entries import looked_at
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.selection import event_of
 from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
@@ -178,7 +179,7 @@ class Learner:
         first, second = _part(self.held.first), _part(self.held.second)
         look = concatenate([first, second])
         scored = []
-        for feature in features_of(look):
+        for feature in features_of(look, looked_at(self.held, both)):
             bins = binning_of(feature, look)
             tables = Tables(((feature, bins),))
             scored.append((self._promise(tables, tables(Sample(first), Sample(second))), feature))

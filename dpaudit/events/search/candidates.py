@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from dpaudit.events.features import (
     levels_of,
     single,
 )
-from dpaudit.events.features.joint import MOST_COORDINATES
 from dpaudit.events.scores import Part
 from dpaudit.events.search.binning import Tables, atoms_of
-from dpaudit.events.search.learning import cells_of, learn_linear
-from dpaudit.outputs import LENGTH, TYPE, Column, Outputs, Path, Pilot
+from dpaudit.events.search.dense import dense
+from dpaudit.events.search.entries import coordinates_of
+from dpaudit.events.search.learning import cells_of
+from dpaudit.outputs import Column, Outputs, Path, Pilot, derived
 
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
@@ -39,16 +40,21 @@ FAR = 1e4  # a centre so many spreads from 0 is taken off before rounding
 SHOWN_TOKENS = 4  # values that "position of the first" is tried for
 
 
-def features_of(both: Outputs) -> Iterator[Feature]:
-    """Every feature that outputs like these deserve, the simplest first."""
-    varying = [path for path in sorted(both.columns, key=repr) if _varies(both.column(path))]
+def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[Feature]:
+    """Every feature that outputs like these deserve, the simplest first; of these paths alone where there are some."""
+    paths = sorted(both.columns, key=repr) if paths is None else paths
+    varying = [path for path in paths if _varies(both.column(path))]
     for path in varying:
         yield Coordinate(path, _centre(both.column(path)))
-    places = coordinates_of(both)
+    every = coordinates_of(both)
+    places = _of_these(every, paths)
     if len(places) >= 2:
         yield from _vector_features(both, places)
+    if len(every) > len(places) and len(numeric := _numeric(both, every)) >= 2:
+        yield from (Sum(numeric), Ordered(numeric, 0), Ordered(numeric, -1))
     if len(places) >= 2 and (shape := _shape(both, places)) is not None:
         yield shape
+    varying = [path for path in varying if not derived(path)]
     if both.complete and (len(varying) != 1 or len(places) >= 2) and _recurs(both):
         yield Whole()
 
@@ -106,19 +112,9 @@ def _first_positions(both: Outputs, paths: tuple[Path, ...]) -> Iterator[Feature
             yield FirstOf(paths, number=float(number), label=f"{number:g}")
 
 
-def coordinates_of(both: Outputs) -> list[Path]:
-    """The paths that stand for entries of the output, in their own order."""
-    places = [path for path in both.columns if path and path[-1] not in (LENGTH, TYPE)]
-    places.sort(
-        key=lambda path: [(isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in path]
-    )
-    return places[:MOST_COORDINATES]
-
-
-def unpaired(both: Outputs) -> int:
-    """The entries that features of one entry look at, and none of several."""
-    places = sum(bool(path) and path[-1] not in (LENGTH, TYPE) for path in both.columns)
-    return max(0, places - MOST_COORDINATES)
+def _of_these(places: Sequence[Path], paths: Iterable[Path]) -> list[Path]:
+    chosen = frozenset(paths)
+    return [path for path in places if path in chosen]
 
 
 def _varies(column: Column) -> bool:
@@ -145,9 +141,9 @@ def _centre(column: Column) -> float:
     return float(middle) if 0.0 < spread < abs(float(middle)) / FAR else 0.0
 
 
-def terms_of(both: Outputs) -> tuple[Tables, ...]:
-    """The terms of log-ratio scores: of all coordinates that vary, and of the steps from each number to the next."""
-    places = [path for path in coordinates_of(both) if _varies(both.column(path))]
+def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables, ...]:
+    """The terms of log-ratio scores: of all entries at these paths that vary, and of the steps between numbers."""
+    places = [path for path in _of_these(coordinates_of(both), paths or both.columns) if _varies(both.column(path))]
     if len(places) < 2 or both.runs < 4:
         return ()
     coordinates: list[Part] = [Coordinate(path, _centre(both.column(path))) for path in places]
@@ -163,6 +159,7 @@ def terms_of(both: Outputs) -> tuple[Tables, ...]:
 
 def _shape(both: Outputs, places: Sequence[Path]) -> Shape | None:
     """The shape of the outputs, where it varies and there are numbers for it to leave out; None where it does not."""
+    places = [path for path in places if not derived(path)]
     atoms = set()
     for path in _numeric(both, places):
         column = both.column(path)
@@ -174,15 +171,12 @@ def _shape(both: Outputs, places: Sequence[Path]) -> Shape | None:
     return shape if 1 < len(np.unique(shape.column(both).tokens)) <= MOST_SHAPES else None
 
 
-def line_of(pilot: Pilot, both: Outputs) -> tuple[Feature | None, list[tuple[str, str]]]:
-    """The logistic score over all numbers that vary; what could not be fitted, and why."""
-    numeric = _numeric(both, [path for path in coordinates_of(both) if _varies(both.column(path))])
-    if len(numeric) < 2 or min(pilot.first.runs, pilot.second.runs) < 2 or not _spread_out(both, numeric):
-        return None, []  # where each coordinate has few values, their log ratios say all that a line could
-    try:
-        return learn_linear(pilot.first, pilot.second, numeric), []
-    except ImportError:
-        return None, [("logistic score", "scikit-learn is not installed; pip install 'dpaudit[classify]'")]
+def lines_of(pilot: Pilot, both: Outputs) -> tuple[Feature, ...]:
+    """Direction scores over all numbers that vary."""
+    numeric = _numeric(both, coordinates_of(both))
+    if len(numeric) < 2 or not _spread_out(both, numeric):
+        return ()  # where each coordinate has few values, their log ratios say all that a line could
+    return dense(pilot.first, pilot.second, numeric)
 
 
 def _numeric(both: Outputs, places: Sequence[Path]) -> tuple[Path, ...]:

@@ -13,7 +13,8 @@ from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.scores import LogRatio
 from dpaudit.events.search.binning import Tables, binning
-from dpaudit.events.search.candidates import features_of, line_of, terms_of
+from dpaudit.events.search.candidates import features_of, lines_of, terms_of
+from dpaudit.events.search.entries import looked_at
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import log_ratio
@@ -57,7 +58,8 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
     glance = _part_of(pilot, SCREENED)
     look = concatenate([glance.first, glance.second])
     scored: list[tuple[float, Feature]] = []
-    for feature in features_of(look):
+    paths = looked_at(pilot, both)
+    for feature in features_of(look, paths):
         found = _on_pilot(feature, binning_of(feature, look), glance, goal)
         scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
     scored.sort(key=lambda entry: -entry[0])
@@ -67,17 +69,16 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
         if _stays(feature, rank, keep) and (score > -np.inf or rank < KEPT)
     ]
     few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in kept)
-    terms = () if few else terms_of(both)  # sets of few outputs need no score
+    terms = () if few else terms_of(both, paths)  # sets of few outputs need no score
     learned: list[Feature] = [log_ratio(each, each(Sample(pilot.first), Sample(pilot.second))) for each in terms]
-    line, left_out = (None, []) if few else line_of(pilot, both)
-    learned += [] if line is None else [line]
+    learned += () if few else lines_of(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
-    looked_at = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
+    named = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
     return Plan(
         Tables((*kept, *extra)),
         (False,) * len(kept) + (True,) * len(extra),
-        (*looked_at, *((str(feature), None) for feature in learned)),
-        tuple(left_out),
+        (*named, *((str(feature), None) for feature in learned)),
+        (),
         terms,
     )
 

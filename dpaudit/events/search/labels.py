@@ -9,8 +9,8 @@ import numpy as np
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature, Shape, Whole, single
 from dpaudit.events.search.binning import binning
-from dpaudit.events.search.candidates import coordinates_of
-from dpaudit.outputs import Column, Outputs, Path
+from dpaudit.events.search.entries import MOST, coordinates_of
+from dpaudit.outputs import Column, Outputs, Path, derived
 
 LONGEST_VALUE = 120
 
@@ -25,7 +25,8 @@ def labels_of(feature: Feature, both: Outputs) -> dict[int, str]:
     if not isinstance(feature, Whole | Shape):
         return dict(both.labels)
     codes, rows = np.unique(feature.column(both).tokens, return_index=True)
-    columns = {path: both.column(path) for path in coordinates_of(both) or [()]}
+    places = [path for path in coordinates_of(both) if not derived(path)][:MOST]
+    columns = {path: both.column(path) for path in places or [()]}
     if () in both.columns:
         columns[()] = both.column(())
     kept = None if isinstance(feature, Whole) else frozenset(feature.values)

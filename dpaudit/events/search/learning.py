@@ -1,4 +1,4 @@
-"""Scores learned from search runs: the cells of their terms, the weights of these, and a logistic regression."""
+"""Scores learned from search runs: the cells of their terms, and the weights of these."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Integers, Reals, Singles
+from dpaudit.arrays import Bools, Integers, Singles
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Shape, single
-from dpaudit.events.scores import Linear, LogRatio, Part, Term
+from dpaudit.events.scores import LogRatio, Part, Term
 from dpaudit.events.search.binning import Tables, around, atoms_of, binning
 from dpaudit.events.search.weights import weights
-from dpaudit.outputs import Outputs, Path
+from dpaudit.outputs import Outputs
 
 GROUPS = 20  # cells of one coordinate's numbers
 FEWEST_IN_A_TAIL = 32  # outputs of the pilot beyond the last edge that they choose
@@ -93,28 +93,3 @@ def _given(table: Integers, line: Bools) -> Integers:
     kept = np.zeros_like(table)
     kept[: len(line)][line] = table[: len(line)][line]
     return kept
-
-
-def learn_linear(first: Outputs, second: Outputs, paths: Sequence[Path]) -> Linear:
-    """The logistic score from a pilot; needs scikit-learn (`ImportError` without it)."""
-    from sklearn.linear_model import LogisticRegression
-
-    matrix = np.concatenate([_numbers(side, paths) for side in (first, second)])
-    with np.errstate(invalid="ignore"):
-        finite = np.where(np.isfinite(matrix), matrix, np.nan)
-        centres = np.nan_to_num(np.nanmedian(finite, axis=0))
-        scales = np.nan_to_num(np.nanmedian(np.abs(finite - centres), axis=0)) * 1.4826
-    scales = np.where(scales > 0.0, scales, 1.0)
-    scaled = np.nan_to_num((finite - centres) / scales)
-    side = np.repeat([1, 0], [first.runs, second.runs])
-    weights = LogisticRegression(C=1.0, max_iter=50).fit(np.clip(scaled, -30.0, 30.0), side).coef_[0]
-    return Linear(
-        tuple(paths),
-        tuple(float(centre) for centre in centres),
-        tuple(float(scale) for scale in scales),
-        tuple(float(weight) for weight in weights),
-    )
-
-
-def _numbers(outputs: Outputs, paths: Sequence[Path]) -> Reals:
-    return np.column_stack([outputs.column(path).values.astype(np.float64) for path in paths])

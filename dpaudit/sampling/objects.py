@@ -1,0 +1,70 @@
+"""Outputs as objects: grouped by what they have in common, and single ones as they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.arrays import Places
+from dpaudit.outputs import ABSENT, Failure, Token, token
+from dpaudit.sampling.matrix import WIDEST
+from dpaudit.sampling.steps import type_name
+
+Rows = Places | None  # rows of a batch; None for all
+
+
+class Absent:
+    """Stands where an entry is masked."""
+
+
+ABSENT_ENTRY = Absent()
+
+
+def groups(
+    objects: list[Any], rows: Rows, runs: int, key: Callable[[Any], Any]
+) -> Iterable[tuple[Any, list[Any], Places | None]]:
+    """The objects by key, in order of first appearance, each group with its rows (None: all rows)."""
+    keys = list(map(key, objects))
+    if keys.count(keys[0]) == len(keys):
+        return [(keys[0], objects, rows)]
+    positions: dict[Any, list[int]] = {}
+    for position, each in enumerate(keys):
+        positions.setdefault(each, []).append(position)
+    whole = np.arange(runs, dtype=np.intp) if rows is None else rows
+    return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
+
+
+def type_token(kind: type) -> Token:
+    """The type of an output; plain numbers have none, so that the quick way to read them may leave it out."""
+    return ABSENT if kind in (float, int, bool, Failure) else token("type", type_name(kind))
+
+
+def hexed(found: Any) -> str:
+    """The content of bytes, a bytearray or a memoryview, in hexadecimal digits."""
+    holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(found, each))
+    return str(holder.hex(found))
+
+
+def item(found: Any) -> Any:
+    """A scalar of an array as Python writes it; fields and dates stay as they are."""
+    return (
+        found.item()
+        if isinstance(found, np.generic) and not isinstance(found, np.void | np.datetime64 | np.timedelta64)
+        else found
+    )
+
+
+def array_kind(found: Any) -> tuple[tuple[int, ...], str, bool]:
+    """What arrays that are read together have in common: shape, kind of entries, whether some may be masked."""
+    return found.shape, found.dtype.kind, isinstance(found, np.ma.MaskedArray)
+
+
+def cells_of(found: Any) -> list[Any]:
+    """The first entries of an array, flattened, a masked one as absent."""
+    flat = np.ma.getdata(found).reshape(-1)[:WIDEST]
+    hidden = np.ma.getmaskarray(found).reshape(-1)[:WIDEST] if isinstance(found, np.ma.MaskedArray) else None
+    if hidden is not None and hidden.dtype.names:
+        hidden = np.array([all(mask) for mask in hidden])
+    return [ABSENT_ENTRY if hidden is not None and hidden[j] else item(entry) for j, entry in enumerate(flat)]

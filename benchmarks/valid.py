@@ -46,15 +46,15 @@ def refutations(name: str, seeds: range) -> Count:
     return counted(entry, entry.default_pair, claim, seeds)
 
 
-def nasty_refutations(place: int, seeds: range) -> Count:
+def nasty_refutations(place: int, seeds: range, runs: int = RUNS) -> Count:
     """The audits of a mechanism of `benchmarks.classes.boundary` with these seeds."""
     from dpaudit import PureDP, batched
 
     case = sound()[place]
-    return counted(batched(case.sampler), (1, 0), PureDP(case.epsilon), seeds)
+    return counted(batched(case.sampler), (1, 0), PureDP(case.epsilon), seeds, runs)
 
 
-def counted(mechanism: Any, pair: tuple[Any, Any], claim: Any, seeds: range) -> Count:
+def counted(mechanism: Any, pair: tuple[Any, Any], claim: Any, seeds: range, runs: int = RUNS) -> Count:
     """How many of some audits refute; an audit that ends without a verdict refutes nothing."""
     from dpaudit import UnsoundAudit
     from dpaudit.api import audit
@@ -63,7 +63,7 @@ def counted(mechanism: Any, pair: tuple[Any, Any], claim: Any, seeds: range) -> 
     refuted, bounds, undecided = 0, [], 0
     for seed in seeds:
         try:
-            result = audit(mechanism, pair=pair, claim=claim, runs=RUNS, confidence=CONFIDENCE, seed=seed, n_jobs=1)
+            result = audit(mechanism, pair=pair, claim=claim, runs=runs, confidence=CONFIDENCE, seed=seed, n_jobs=1)
         except UnsoundAudit:
             undecided += 1
             continue

@@ -107,8 +107,8 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult) -> Ch
         found = noise(old, new)
         if found.threshold is not None and new.certificate.lower > found.threshold:
             kinds.append(Kind.ROSE)
-        upper = None if found.elsewhere or found.why_not else found.new_upper
-        if upper is not None and upper + found.margin < old.certificate.lower:
+        back = noise(new, old).threshold
+        if back is not None and old.certificate.lower > back:
             kinds.append(Kind.FELL)
     if not kinds:
         kinds.append(Kind.SAME if same else Kind.NOISE)

@@ -6,7 +6,6 @@ it is for an event that is known beforehand. Every control is a whole audit, wit
 
 from __future__ import annotations
 
-import ast
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -154,7 +153,7 @@ def glanced(spec: ResolvedSpec, engine: Engine) -> tuple[Entries, Entries, bool]
     words = {code: _text(label) for code, label in outputs.labels.items()}
 
     def entries(place: int) -> Entries:
-        texts = [words.get(code) or "" for code in outputs.column((place + 1,)).tokens.tolist()]
+        texts = [words.get(code, "") for code in outputs.column((place + 1,)).tokens.tolist()]
         return outputs.column((place,)).values.astype(np.float64), [text for text in texts if text]
 
     return entries(0), entries(3), bool(np.any(outputs.column((2,)).values == 1.0))
@@ -207,9 +206,6 @@ def _short(low: float, high: float) -> float:
     return math.ceil(low / step) * step
 
 
-def _text(label: str) -> str | None:
-    """The text of a token, by its label; None for what is no text, or too long to be shown whole."""
-    try:
-        return str(ast.literal_eval(label)) if label[:1] in "'\"" else None
-    except (SyntaxError, ValueError):
-        return None
+def _text(label: str) -> str:
+    """The text of a token, by its label; empty for what is no text, or not shown as it is."""
+    return label[1:-1] if label[:1] in "'\"" and label[-1:] == label[:1] and "\\" not in label else ""

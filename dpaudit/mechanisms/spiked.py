@@ -9,6 +9,7 @@ nothing changes: the event "marked" has the rates p and q, and no event leaks mo
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +63,41 @@ class SpikedPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Spiked:
+class _Changed(ABC):
+    """A mechanism whose outputs are changed; described as the one inside: a control is a measurement of its audit."""
+
+    mechanism: Mechanism
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism inside."""
+        return self.mechanism.name
+
+    def open(self) -> Opened:
+        """The mechanism, changed, as per-run or batched as it is without."""
+        inner = self.mechanism.open()
+        limited = inner.limited
+        return Opened(
+            self._per_run(inner.call) if inner.per_run else self._batched(inner.call),
+            per_run=inner.per_run,
+            takes_rng=inner.takes_rng,
+            smallest_batch=inner.smallest_batch,
+            limited=None if limited is None else lambda limit_s: self._batched(limited(limit_s)),
+        )
+
+    def describe(self) -> Description:
+        """The mechanism inside."""
+        return self.mechanism.describe()
+
+    @abstractmethod
+    def _per_run(self, call: Callable[..., Any]) -> Callable[..., Any]: ...
+
+    @abstractmethod
+    def _batched(self, call: Callable[..., Any]) -> Callable[..., Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spiked(_Changed):
     """A mechanism with a leak of known size, for the datasets of a `SpikedPair`.
 
     Where the mark stands is said by `mark`. One that lies far outside should lie beyond all outputs, or the event's
@@ -76,7 +111,6 @@ class Spiked:
     67
     """
 
-    mechanism: Mechanism
     p: float
     q: float
     mark: LeakMark
@@ -86,27 +120,6 @@ class Spiked:
             object.__setattr__(self, name, validate.probability(name, getattr(self, name)))
         if not (self.q <= self.p and self.p + self.q <= 1.0):
             raise InvalidSpec(f"a spike needs q <= p and p + q <= 1, got p = {self.p!r} and q = {self.q!r}")
-
-    @property
-    def name(self) -> str:
-        """The name of the mechanism inside."""
-        return self.mechanism.name
-
-    def open(self) -> Opened:
-        """The mechanism, spiked, as per-run or batched as it is without."""
-        inner = self.mechanism.open()
-        limited = inner.limited
-        return Opened(
-            self._per_run(inner.call) if inner.per_run else self._batched(inner.call),
-            per_run=inner.per_run,
-            takes_rng=inner.takes_rng,
-            smallest_batch=inner.smallest_batch,
-            limited=None if limited is None else lambda limit_s: self._batched(limited(limit_s)),
-        )
-
-    def describe(self) -> Description:
-        """The mechanism inside: a control is a measurement of its audit."""
-        return self.mechanism.describe()
 
     def _per_run(self, call: Callable[..., Any]) -> Callable[..., Any]:
         both = self.p + self.q
@@ -145,43 +158,17 @@ class Spiked:
 
 
 @dataclass(frozen=True, slots=True)
-class EntriesShown:
+class EntriesShown(_Changed):
     """A mechanism whose outputs are what stands where a mark would: number, text, whether it is one of many.
 
-    Twice: of the first entry and of the last.
+    Number and text twice: of the first entry and of the last.
     """
 
-    mechanism: Mechanism
+    def _per_run(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda data, rng: _looked_at(call(data, rng))
 
-    @property
-    def name(self) -> str:
-        """The name of the mechanism inside."""
-        return self.mechanism.name
-
-    def open(self) -> Opened:
-        """The mechanism, each output replaced by what is looked at of it."""
-        inner = self.mechanism.open()
-
-        def of_all(call: Callable[..., Any]) -> Callable[..., Any]:
-            def runs(data: Any, count: int, rng: np.random.Generator) -> Any:
-                found = call(data, count, rng)
-                rows = list(_each(found, count))
-                return [_looked_at(row) for row in rows] if len(rows) == count else found
-
-            return runs
-
-        limited = inner.limited
-        return Opened(
-            (lambda data, rng: _looked_at(inner.call(data, rng))) if inner.per_run else of_all(inner.call),
-            per_run=inner.per_run,
-            takes_rng=inner.takes_rng,
-            smallest_batch=inner.smallest_batch,
-            limited=None if limited is None else lambda limit_s: of_all(limited(limit_s)),
-        )
-
-    def describe(self) -> Description:
-        """The mechanism inside."""
-        return self.mechanism.describe()
+    def _batched(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda data, count, rng: [_looked_at(output) for output in _each(call(data, count, rng))]
 
 
 def _looked_at(output: Any) -> tuple[float, str, bool, float, str]:
@@ -189,14 +176,14 @@ def _looked_at(output: Any) -> tuple[float, str, bool, float, str]:
     return (number, text, several, *LeakMark(last=True).leaf(output)[:2])
 
 
-def _each(found: Any, count: int) -> Iterator[Any]:
+def _each(found: Any) -> Iterator[Any]:
     """The outputs of a batch, one by one."""
     if isinstance(found, np.ndarray) and found.dtype.names:
         found = {name: found[name] for name in found.dtype.names}
     if isinstance(found, tuple):
-        return zip(*(_each(part, count) for part in found), strict=True)
+        return zip(*(_each(part) for part in found), strict=True)
     if isinstance(found, dict):
-        return (dict(zip(found, row, strict=True)) for row in _each(tuple(found.values()), count))
+        return (dict(zip(found, row, strict=True)) for row in _each(tuple(found.values())))
     return iter(found.tolist() if isinstance(found, np.ndarray) and found.ndim == 1 else found)
 
 

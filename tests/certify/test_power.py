@@ -136,3 +136,37 @@ def test_the_unconditional_certifier_catches_no_less() -> None:
                 for certifier in ("coin-flip", "unconditional")
             )
             assert other <= one + 1e-3
+
+
+# --- the search counted in
+
+
+SEARCHED: list[tuple[Claim, str]] = [
+    (PureDP(1.0), "coin-flip"),
+    (ApproximateDP(1.0, 1e-4), "coin-flip"),
+    (PureDP(1.0), "unconditional"),
+    (GaussianDP(1.0), "unconditional"),
+    (RenyiDP(2.0, 0.1), "binned"),
+]
+
+
+def test_what_has_to_be_found_is_larger_than_what_is_known_and_falls_with_the_runs_of_the_search() -> None:
+    for claim, certifier in SEARCHED:
+        for mass in (0.5, 0.01):
+            known, *found = (
+                smallest_caught(claim, 150_000, mass, confidence=0.999, certifier=certifier, searching=runs) or math.inf
+                for runs in (None, 400_000, 50_000, 5_000, 5)
+            )
+            assert found == sorted(found), (claim, certifier, mass)
+            assert known <= found[0] * 1.01
+            assert found[-1] == math.inf
+    rare = smallest_caught(PureDP(1.0), 10**8, 1e-3, confidence=0.95, searching=5_000)
+    assert rare is None  # one or two hits in search are no event
+
+
+def test_search_and_certificate_must_both_see_it() -> None:
+    """Exact: what search must see leaves a part of the failures only to the certifying runs."""
+    least = smallest_caught(PureDP(1.0), 15_000, 0.1, confidence=0.999, searching=5_000)
+    assert least is not None
+    alone = level_reached(PureDP(1.0), 15_000, 0.1, 0.1 * math.exp(-least), error_probability(0.999))
+    assert alone > 0.975

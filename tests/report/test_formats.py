@@ -18,12 +18,13 @@ from statsmodels.stats.multitest import multipletests
 from dpaudit import report
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import html
+from dpaudit.results.beside import FAR, INSIDE, LATE, Control
 from dpaudit.results.stored import load, load_suite
 from dpaudit.results.suite import SuiteEntry, SuiteResult, holm
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import assertion
 from dpaudit.results.wording.officer import page_one
-from dpaudit.results.wording.power import could_see
+from dpaudit.results.wording.power import control_lines, could_see
 from dpaudit.results.wording.suites import suite_line
 from tests.cases import for_each
 from tests.golden import example
@@ -101,6 +102,45 @@ def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format
         assert "looked at one by one" not in text
         assert "refuted with power 0.95, search counted in, where one value, or one end of a range, shows it" in text
         assert "for an event that is known" in text
+
+
+def test_every_format_says_whose_power_it_is_and_where_controls_were_missed(tmp_path: Path) -> None:
+    caught = Control(0.01, 0.002, 1.7, 20, 20, 19)
+    lost = tuple(Control(mass, mass / 5.0, 1.7, 3, 5, 19, INSIDE) for mass in (0.01, 0.03))
+    late = Control(0.03, 0.006, 1.7, 19, 20, 19, LATE)
+    made = replace(example.kept(), controls=(caught, *lost, late), spec={**example.kept().spec, "controls": 20})
+    lines = {
+        f"{FAR}: caught, a leak of epsilon 1.7 on an event of probability 0.01, in 20 of 20 audits",
+        f"{INSIDE}: NOT CAUGHT at any probability, a leak of epsilon 1.7 missed at "
+        "0.01 (caught in 3 of 5 audits) or 0.03 (caught in 3 of 5 audits)",
+        f"{LATE}: caught, a leak of epsilon 1.7 on an event of probability 0.03, in 19 of 20 audits; "
+        "rarer ones were not tried",
+    }
+    assert set(control_lines(made)) >= lines
+    assert made.searching_runs == made.runs_used - made.evidence.runs > 0
+    for suffix in (".md", ".txt", ".html"):
+        text = report.write(made, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
+        assert all(line in text for line in lines), suffix
+        assert "0.95, search counted in, where one value, or one end of a range, shows it" in text
+        assert "for an event that is known" in text
+    officer = " ".join(line for part in page_one(made) for line in part.lines)
+    assert f"were caught here: {FAR}; {LATE}." in officer
+    assert f"They were not caught, at any size tried, here: {INSIDE}." in officer
+    assert "That is so, the search counted in, where a single output" in officer
+    assert load(made.save(tmp_path / "it.json")) == made
+    known = replace(made, runs_used=made.evidence.runs)  # a witness that was given: nothing had to be found
+    assert known.searching_runs == 0
+    assert known.least_found(0.01) == known.least_caught(0.01) < (made.least_found(0.01) or 0.0)
+    assert not any("search counted in" in line for line in could_see(known))
+
+
+def test_power_that_an_older_suite_had_for_a_known_event_alone_is_still_read(tmp_path: Path) -> None:
+    made = example.kept()
+    between = (made.least_caught(0.01) + made.least_found(0.01)) / 2.0  # type: ignore[operator]
+    older = replace(made, spec={**made.spec, "detect": {"epsilon": between, "mass": 0.01}})
+    assert (older.power_reached, older.power_once_found) == (False, True)
+    suite = SuiteResult((SuiteEntry(older.name, older.verdict, older, exit_code=0),), 0.999)
+    assert load_suite(report.write(suite, tmp_path / "suite.json")).entries[0].exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "report.json.gz", ".json", "a\nb.exe"])

@@ -72,12 +72,9 @@ class LeakMark:
             value = self._number(float(output), sign, draw)
             kept = isinstance(output, float | np.floating) or (self.spans is not None and value.is_integer())
             return output if value == output else kind(value) if kept else value
-        if kind in (tuple, list) and output:
-            place = len(output) - 1 if self.last else 0
-            return kind((*output[:place], self.of(output[place], sign, draw), *output[place + 1 :]))
-        if kind is dict and output:
-            key = list(output)[-1 if self.last else 0]
-            return {**output, key: self.of(output[key], sign, draw)}
+        if kind in (tuple, list, dict) and output:
+            key = self._key(output)
+            return _with_entry(kind, output, key, self.of(output[key], sign, draw))
         if isinstance(output, np.ndarray) and output.dtype.kind in "fiu" and output.size and output.ndim:
             return self.of_all(output[None], np.array([sign]), np.array([draw]))[0]
         if isinstance(output, str):
@@ -86,12 +83,9 @@ class LeakMark:
 
     def of_all(self, found: Any, signs: Integers, draws: Reals) -> Any:
         """The outputs of many runs at once, with a sign and a draw each."""
-        if isinstance(found, tuple) and found:
-            place = len(found) - 1 if self.last else 0
-            return (*found[:place], self.of_all(found[place], signs, draws), *found[place + 1 :])
-        if isinstance(found, dict) and found:
-            key = list(found)[-1 if self.last else 0]
-            return {**found, key: self.of_all(found[key], signs, draws)}
+        if isinstance(found, tuple | dict) and found:
+            key, kind = self._key(found), dict if isinstance(found, dict) else tuple
+            return _with_entry(kind, found, key, self.of_all(found[key], signs, draws))
         if isinstance(found, list) and len(found) == len(signs):
             given = zip(found, signs.tolist(), draws.tolist(), strict=True)
             return [self.of(output, sign, draw) for output, sign, draw in given]
@@ -110,22 +104,22 @@ class LeakMark:
 
     def leaf(self, output: Any) -> tuple[float, str, bool]:
         """What stands where the mark would: its number, or NaN; its text, or none; whether it is one of many."""
-        kind, several = type(output), False
-        if kind in (tuple, list) and output:
-            several, output = len(output) > 1, output[-1 if self.last else 0]
-        elif kind is dict and output:
-            several, output = len(output) > 1, output[list(output)[-1 if self.last else 0]]
-        elif isinstance(output, np.ndarray) and output.size and output.ndim:
-            several, output = output.size > 1, output.ravel()[-1 if self.last else 0].item()
-        elif kind in (int, float) or isinstance(output, np.floating | np.integer):
+        kind = type(output)
+        if kind in (int, float) or isinstance(output, np.floating | np.integer):
             return float(output), "", False
-        elif isinstance(output, str):
+        if isinstance(output, str):
             inside = NUMBER.search(output)
             return (math.nan if inside is None else float(inside[0])), output, False
-        else:
+        if isinstance(output, np.ndarray) and output.ndim:
+            kind, output = list, output.ravel().tolist()
+        if kind not in (tuple, list, dict) or not output:
             return math.nan, "", False
-        number, text, more = self.leaf(output)
-        return number, text, several or more
+        number, text, several = self.leaf(output[self._key(output)])
+        return number, text, several or len(output) > 1
+
+    def _key(self, output: Any) -> Any:
+        """Where in a tuple, list or mapping the mark stands."""
+        return list(output)[-1 if self.last else 0] if isinstance(output, dict) else len(output) - 1 if self.last else 0
 
     def _number(self, number: float, sign: int, draw: float) -> float:
         return float(self._placed(np.array([number]), np.array([sign]), np.array([draw]))[0])
@@ -172,6 +166,10 @@ class LeakMark:
             return text
         decimals = len(inside[0].partition(".")[2])
         return f"{text[: inside.start()]}{value:.{decimals}f}{text[inside.end() :]}"
+
+
+def _with_entry(kind: type, output: Any, key: Any, entry: Any) -> Any:
+    return {**output, key: entry} if kind is dict else kind((*output[:key], entry, *output[key + 1 :]))
 
 
 def word(sign: int) -> str:

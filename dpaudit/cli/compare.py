@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from dpaudit.cli.options import chosen_ledger
+
+if TYPE_CHECKING:
+    from dpaudit.results.result import AuditResult
 
 
 @click.command("compare")
@@ -18,19 +23,28 @@ from dpaudit.cli.options import chosen_ledger
     help="What ends with 1: a regression, or any change beyond noise.",
 )
 @click.option("--ledger", metavar="FILE", help="Where commits are looked up; otherwise as for dpaudit history.")
-def command(old: str, new: str, fail_on: str, ledger: str | None) -> int:
+@click.option("--rerun", is_flag=True, help="Run the old events again, on fresh runs of the code that is here.")
+@click.option("--jobs", type=int, default=-1, metavar="N", help="Workers for --rerun; -1 for all processors.")
+def command(old: str, new: str, fail_on: str, ledger: str | None, rerun: bool, jobs: int) -> int:
     """Say what changed from OLD to NEW: each a result, a suite, a report folder, a ledger, or a commit in a ledger.
 
     A regression is a claim that became refuted, a bound that rose beyond noise, or a verdict that is not there any
-    more. Ends with 5 where the two have no audit in common, unless nothing is to fail.
+    more. With --rerun, an old event whose spec file is here is counted on fresh runs, and rose where they show that it
+    loses more than it did: that needs no margin for what search may miss. Ends with 5 where the two have no audit in
+    common, unless nothing is to fail.
     """
+    from dpaudit.cli.recheck import fresh_result
     from dpaudit.ledger.comparison import compare
     from dpaudit.ledger.sources import read_side
     from dpaudit.results.wording.comparisons import comparison_lines
 
+    def again(result: AuditResult) -> AuditResult:
+        return fresh_result(result, result.name, None, jobs, silent=True)
+
     where = chosen_ledger(ledger)
     (old_label, before), (new_label, after) = read_side(old, where), read_side(new, where)
-    comparison = compare(before, after, old_label=old_label, new_label=new_label)
+    held = again if rerun else None
+    comparison = compare(before, after, old_label=old_label, new_label=new_label, again=held)
     for line in comparison_lines(comparison, fail_on):
         click.echo(line)
     return comparison.exit_code(fail_on)

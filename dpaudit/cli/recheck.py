@@ -37,7 +37,7 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
             raise click.UsageError("--seed is for --fresh: stored counts have no randomness left")
         click.echo(f"{headline(stored)}\nthe stored counts give this verdict, bound and p-value")
         return 0
-    again = _again(stored, result, seed, jobs, no_progress)
+    again = fresh_result(stored, result, seed, jobs, silent=no_progress)
     click.echo(f"stored  {headline(stored)}")
     click.echo(f"fresh   {headline(again)}")
     for line in evidence_lines(again):
@@ -46,7 +46,7 @@ def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: 
     return 0 if again.verdict is stored.verdict else 1
 
 
-def _again(stored: AuditResult, path: str, seed: int | None, jobs: int, silent: bool) -> AuditResult:
+def fresh_result(stored: AuditResult, path: str, seed: int | None, jobs: int, *, silent: bool) -> AuditResult:
     """The result that the same witness has on fresh runs of what its spec file names today."""
     from dpaudit import validate
     from dpaudit.auditing import repeat_witness

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from dpaudit.errors import DpAuditError
 from dpaudit.ledger.noise import noise
 from dpaudit.ledger.results import subject_text
 from dpaudit.results.change import ORDER, Change, Comparison, Half, Kind, RunNoise
@@ -19,13 +21,21 @@ from dpaudit.results.verdict import Verdict
 MECHANISM = ("reference", "parameters", "kind", "takes_rng")  # of the question; its digest is its source
 NAME, SUBJECT, REFERENCE, DATASETS, SETTINGS = range(5)  # what an audit is known by
 Parts = tuple[str | None, ...]
+Again = Callable[[AuditResult], AuditResult]  # what the witness of a result has on fresh runs of today's code
 BOTH = (True, False)  # audits with a verdict, and those without
 NOT_ASKED = frozenset({"name", "mechanism", "pairs", "seed"})
 
 
-def compare(old: Sequence[Half], new: Sequence[Half], *, old_label: str = "old", new_label: str = "new") -> Comparison:
-    """What became of every audit, the gravest changes first."""
-    changes = [change_of(before, after) for before, after in matched(old, new)]
+def compare(
+    old: Sequence[Half],
+    new: Sequence[Half],
+    *,
+    old_label: str = "old",
+    new_label: str = "new",
+    again: Again | None = None,
+) -> Comparison:
+    """What became of every audit, the gravest changes first; `again` gives an old event fresh runs of today's code."""
+    changes = [change_of(before, after, again) for before, after in matched(old, new)]
     changes.sort(key=lambda change: ORDER.index(change.kind))
     return Comparison(old_label, new_label, tuple(changes))
 
@@ -59,7 +69,7 @@ def matched(old: Sequence[Half], new: Sequence[Half]) -> list[tuple[Half | None,
     return [*found, *((half, None) for half, _ in left.values()), *((None, half) for half, _ in right.values())]
 
 
-def change_of(old: Half | None, new: Half | None) -> Change:
+def change_of(old: Half | None, new: Half | None, again: Again | None = None) -> Change:
     """What became of one audit."""
     if old is None or new is None:
         return Change(old, new, (Kind.NEW if old is None else Kind.GONE,))
@@ -70,7 +80,7 @@ def change_of(old: Half | None, new: Half | None) -> Change:
             return Change(old, new, (Kind.NEITHER,))
         became = new.result.verdict is Verdict.REFUTED
         return Change(old, new, (Kind.REFUTED, Kind.FOUND) if became else (Kind.FOUND,))
-    return _judged(old, new, old.result, new.result)
+    return _judged(old, new, old.result, new.result, again)
 
 
 def question(old: AuditResult, new: AuditResult) -> tuple[str, ...]:
@@ -88,7 +98,7 @@ def source_changed(old: AuditResult, new: AuditResult) -> bool | None:
     return None if first is None or second is None else bool(first != second)
 
 
-def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult) -> Change:
+def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult, again: Again | None) -> Change:
     kinds: list[Kind] = []
     asked = question(old, new)
     if (old.verdict, new.verdict) == (Verdict.NOT_REFUTED, Verdict.REFUTED):
@@ -105,7 +115,10 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult) -> Ch
     found: RunNoise | None = None
     if not asked and not same:
         found = noise(old, new)
-        if found.threshold is not None and new.certificate.lower > found.threshold:
+        if again is not None:
+            found = _run_again(old, found, again)
+        above = found.by_bound and found.threshold is not None and new.certificate.lower > found.threshold
+        if above or found.grew:
             kinds.append(Kind.ROSE)
         back = noise(new, old).threshold
         if back is not None and old.certificate.lower > back:
@@ -116,6 +129,18 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult) -> Ch
     repeats = all(each.reproducible and not each.cut_short for each in (old, new))
     hidden = not same and repeats and spec_hash(old.spec) == spec_hash(new.spec)
     return Change(before, after, tuple(sorted(kinds, key=ORDER.index)), asked, found, hidden)
+
+
+def _run_again(old: AuditResult, found: RunNoise, again: Again) -> RunNoise:
+    """The old event counted on fresh runs is the same event, frozen before them: its bound needs no margin."""
+    try:
+        fresh = again(old)
+    except DpAuditError as error:
+        return replace(found, not_again=str(error))
+    held = noise(old, fresh)
+    if held.threshold is None:
+        return replace(found, not_again=held.why_not)
+    return replace(found, again=fresh.certificate.lower, limit=held.threshold)
 
 
 def _counts(result: AuditResult) -> Any:

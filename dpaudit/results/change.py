@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -39,6 +40,8 @@ class RunNoise:
     `old_upper` is the upper limit of what the old event loses, at error probability `error`, in the claim's parameter;
     `margin` what the search may have missed, where the new event is not the old one; `new_upper` as `old_upper`, of
     the new counts. None where the counts give no limit. `why_not` says why the bounds are not held against each other.
+    `again` is the bound that the old event has on fresh runs of the code of today, `limit` what it lost at the most;
+    `not_again` says why it was not run.
     """
 
     error: float
@@ -47,6 +50,25 @@ class RunNoise:
     new_upper: float | None = None
     elsewhere: str = ""
     why_not: str = ""
+    again: float | None = None
+    limit: float = math.inf
+    not_again: str = ""
+
+    @property
+    def grew(self) -> bool:
+        """Whether the old event loses more than it did, by fresh runs of its own."""
+        return self.again is not None and self.again > self.limit
+
+    @property
+    def chance(self) -> float:
+        """Of a rise where no event loses more: each limit and each bound that is held against it may stray."""
+        bounds = (self.again is not None) + self.by_bound
+        return 2.0 * self.error * bounds
+
+    @property
+    def by_bound(self) -> bool:
+        """Whether the new bound is held against the old limit: not where the old event was run again at its place."""
+        return self.threshold is not None and (self.again is None or bool(self.elsewhere))
 
     @property
     def threshold(self) -> float | None:
@@ -114,7 +136,7 @@ class Comparison:
     @property
     def held(self) -> int:
         """The bounds that were held against each other."""
-        return sum(change.noise is not None and change.noise.threshold is not None for change in self.changes)
+        return sum(change.noise is not None and change.noise.chance > 0.0 for change in self.changes)
 
     @property
     def false_alarm(self) -> float:
@@ -122,8 +144,7 @@ class Comparison:
 
         Each side of a pair strays with its error probability; of a suite they add up.
         """
-        noises = (change.noise for change in self.changes)
-        return min(1.0, sum(2.0 * noise.error for noise in noises if noise is not None and noise.threshold is not None))
+        return min(1.0, sum(change.noise.chance for change in self.changes if change.noise is not None))
 
     def exit_code(self, fail_on: str) -> int:
         """1 where the build is to fail, 5 where nothing could be compared, otherwise 0; "never" gives 0 always."""

@@ -91,6 +91,30 @@ def test_recheck_fresh_tells_when_the_mechanism_has_been_mended(dpaudit: Run, st
     assert "fresh   not refuted  it: epsilon >= 0 " in ended.out
 
 
+NOISY = "\n\ndef noisy(data, rng):\n    return data + rng.laplace(scale=2.0)\n"
+
+
+@pytest.mark.long
+def test_compare_runs_old_events_again(dpaudit: Run, write: Write, folder: Path) -> None:
+    """Nothing is refuted: that the event loses more than it did is told by its own fresh runs."""
+    text = spec(mechanism='"mechs:noisy"', claim="{ epsilon = 3.0 }", runs="20_000")
+    (folder / "mechs.py").write_text((folder / "mechs.py").read_text() + NOISY)
+    path = write(text)
+    for name, seed in (("old", "1"), ("new", "2")):
+        assert dpaudit("run", path, "--report", name, "--seed", seed, "--no-ledger", "--quiet").code == 0
+    same = dpaudit("compare", "old", "new", "--rerun", "--jobs", "1")
+    assert (same.code, same.out.splitlines()[0]) == (0, "1 audit compared: 0 regressions; 1 within noise; exit code 0")
+    louder = NOISY.replace("scale=2.0", "scale=1.2")
+    (folder / "mechs.py").write_text((folder / "mechs.py").read_text().replace(NOISY, louder))
+    rose = dpaudit("compare", "old", "new", "--rerun", "--jobs", "1")
+    assert rose.code == 1
+    assert "rose beyond noise: on fresh runs of the code here the old event loses at least 0.7" in rose.out
+    Path(path).unlink()
+    gone = dpaudit("compare", "old", "new", "--rerun")
+    assert gone.code == 0
+    assert "the old event was not run again (it: its spec spec.toml is not here; run this where" in gone.out
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

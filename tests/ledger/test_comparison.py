@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpaudit.auditing.clock import cut
+from dpaudit.errors import InvalidSpec
+from dpaudit.events import event_from_dict
 from dpaudit.ledger.comparison import change_of, compare, matched, question
 from dpaudit.results.change import REGRESSIONS, UNCHANGED, Half, Kind
 from dpaudit.results.result import AuditResult
@@ -183,3 +185,34 @@ def test_counts_that_the_clock_cut_are_no_hint_of_a_change() -> None:
     other = made.counted(100_100, 50_100)
     timed = replace(other, explored=(*other.explored, cut("900,000 certifying runs", 1_000_000)))
     assert [change_of(made.half(SOUND), made.half(each)).hidden for each in (other, timed)] == [True, False]
+
+
+def test_an_old_event_that_was_run_again_needs_no_margin() -> None:
+    """Its fresh bound alone tells at its own place; a new event elsewhere is held against it with a margin besides."""
+    old, new = made.half(SOUND), made.half(LOUDER)
+    event = {"feature": {"kind": "coordinate", "path": []}, "intervals": [["-inf", 7.0]], "tokens": []}
+    away = made.half(replace(LOUDER, witness=replace(LOUDER.witness, event=event_from_dict(event))))
+    for after, fresh, rose, chance in (
+        (new, SOUND, False, 0.002),
+        (new, LOUDER, True, 0.002),
+        (away, SOUND, False, 0.004),
+        (away, LOUDER, True, 0.004),
+        (made.half(made.counted(100_100, 50_100)), LOUDER, True, 0.002),
+    ):
+        seen = compare([old], [after], again=lambda result, fresh=fresh: fresh)
+        assert (Kind.ROSE in seen.changes[0].kinds) is rose
+        assert seen.false_alarm == chance
+        assert ("rose beyond noise: on fresh runs" in change_line(seen.changes[0])) is rose
+        assert "of the code here the old event loses at least 0." in change_line(seen.changes[0])
+
+
+def test_where_an_old_event_cannot_be_run_again_the_bounds_are_compared() -> None:
+    def again(result: AuditResult) -> AuditResult:
+        raise InvalidSpec("its spec is gone")
+
+    change = change_of(made.half(SOUND), made.half(LOUDER), again)
+    assert Kind.ROSE in change.kinds
+    line = change_line(change)
+    assert "the old event was not run again (its spec is gone); rose beyond noise: the old event loses at most" in line
+    within = compare([made.half(SOUND)], [made.half(made.counted(100_100, 50_100))], again=again)
+    assert any("was not run again" in line for line in comparison_lines(within, "regression"))

@@ -6,7 +6,7 @@ import math
 
 from dpaudit.results.change import Change, Comparison, Half, Kind, RunNoise
 from dpaudit.results.result import AuditResult
-from dpaudit.results.wording.numerals import counted, p_text, up
+from dpaudit.results.wording.numerals import counted, down, p_text, up
 from dpaudit.results.wording.quoting import LONGEST_DATA, clean
 from dpaudit.results.wording.statements import certified, statement, verdict_text
 
@@ -22,7 +22,7 @@ FEW = 3  # of the parts of a question that a line names
 def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
     """The whole comparison, the gravest changes first; what did not change is only counted."""
     lines = [comparison_headline(comparison, fail_on), f"old  {comparison.old}", f"new  {comparison.new}", ""]
-    lines += [change_line(change) for change in comparison.changes if not change.unchanged or change.hidden]
+    lines += [change_line(change) for change in comparison.changes if _worth_a_line(change)]
     if len(lines) > 4:
         lines.append("")
     if comparison.compared:
@@ -33,6 +33,10 @@ def comparison_lines(comparison: Comparison, fail_on: str) -> tuple[str, ...]:
     else:
         lines.append("No audit with a verdict is in both: there was nothing to compare.")
     return tuple(lines)
+
+
+def _worth_a_line(change: Change) -> bool:
+    return not change.unchanged or change.hidden or (change.noise is not None and bool(change.noise.not_again))
 
 
 def comparison_headline(comparison: Comparison, fail_on: str) -> str:
@@ -91,10 +95,21 @@ def _notes(change: Change) -> list[str]:
 
 
 def _noise(change: Change, noise: RunNoise) -> list[str]:
+    if noise.not_again:
+        return [f"the old event was not run again ({clean(noise.not_again, LONGEST_DATA)})", *_of_bounds(change, noise)]
+    if noise.again is None:
+        return _of_bounds(change, noise)
+    fresh = f"on fresh runs of the code here the old event loses at least {down(noise.again, 4)}"
+    error = f"(error probability {p_text(noise.error)})"
+    grew = f"rose beyond noise: {fresh}, and lost at most {up(noise.limit, 4)} {error}"
+    return [grew if noise.grew else fresh, *_of_bounds(change, noise)]
+
+
+def _of_bounds(change: Change, noise: RunNoise) -> list[str]:
     if noise.why_not:
         return [f"{noise.why_not}, so {NO_PROOF}"]
     error = p_text(noise.error)
-    if Kind.ROSE in change.kinds:
+    if Kind.ROSE in change.kinds and not noise.grew:
         most = f"the old event loses at most {up(math.inf if noise.old_upper is None else noise.old_upper, 4)}"
         return [f"rose beyond noise: {most} (error probability {error}){_margin(noise)}"]
     if Kind.FELL in change.kinds and noise.new_upper is not None:

@@ -1,11 +1,10 @@
 """How often `dpaudit compare` calls chance a rise: pairs of audits of one unchanged mechanism with different seeds.
 
-The upper limit of the old loss was chosen before this was run: it has the error probability of the old certificate.
-The margin for another event was not: half an interval was taken over a whole one after both had been tried on audits
-of a Gaussian, Laplace noise and others, and then measured with other seeds. Where the new event loses no more than the
-old one, a rise is then said with probability at most twice that; two audits of one mechanism need not find equally good
+The upper limit of the old loss has the error probability of the old certificate. Where the new event loses no more than
+the old one, a rise is said with probability at most twice that; two audits of one mechanism need not find equally good
 events, so the rate is measured, with mechanisms that make this hard among them: two coordinates, and several pairs,
-whose losses are close; a loss that grows with the tail.
+whose losses are close; a loss that grows with the tail; a rare token, or an atom, that every other search finds. The
+old event on fresh runs (`--rerun`) needs no margin for that: its rises are counted beside.
 """
 
 from __future__ import annotations
@@ -13,9 +12,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.tables import print_table
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PAIRS = 60  # of audits, each of the lines: 600 at either confidence
 RUNS = 20_000
@@ -32,6 +34,7 @@ class Count:
     """What became of some pairs of audits."""
 
     rose: int
+    again: int
     fell: int
     refuted: int
     elsewhere: int
@@ -48,7 +51,6 @@ def from_catalogue(name: str) -> Question:
 
 def gaussian(_: str) -> Question:
     """A claim about a curve: the delta at which it is certified changes from audit to audit."""
-    import numpy as np
 
     import dpaudit
 
@@ -101,7 +103,6 @@ def close_coordinates(_: str) -> Question:
 
 def close_pairs(_: str) -> Question:
     """Six pairs whose losses differ by up to a tenth."""
-    import numpy as np
 
     import dpaudit
 
@@ -112,9 +113,103 @@ def close_pairs(_: str) -> Question:
     return dpaudit.batched(released), {"pairs": pairs, "epsilon": 1.1}
 
 
+def many_tokens(_: str) -> Question:
+    """A rare token that loses most, beside a frequent one that loses little: about every other search finds it."""
+    import numpy as np
+
+    import dpaudit
+
+    names, big = np.array([f"token {k}" for k in range(102)]), 0.7 / (1.0 + np.exp(0.3))
+
+    def released(data: float, runs: int, rng: np.random.Generator) -> Any:
+        rare = 0.004 if data else 0.004 * np.exp(-1.7)
+        share = [0.7 - big, big] if data else [big, 0.7 - big]
+        return names[rng.choice(102, size=runs, p=[*share, rare, *[(0.3 - rare) / 99] * 99])]
+
+    return dpaudit.batched(released), {"pair": (0.0, 1.0), "epsilon": 2.5, "runs": 100_000}
+
+
+def many_tokens_bets(_: str) -> Question:
+    """The same by bets, which learn from the runs that they were made on."""
+    mechanism, asked = many_tokens("")
+    return mechanism, {**asked, "stopping": "anytime"}
+
+
+def atoms(_: str) -> Question:
+    """Two values inside the range of noise that lose more than it does."""
+    import numpy as np
+
+    import dpaudit
+
+    def released(data: float, runs: int, rng: np.random.Generator) -> Any:
+        value = np.where(rng.random(runs) < (0.85 if data else 0.15), 1.0, 2.0)
+        return np.where(rng.random(runs) < 0.02, value, data / 2.0 + 3.0 * rng.normal(size=runs))
+
+    return dpaudit.batched(released), {"pair": (0.0, 1.0), "epsilon": 3.0}
+
+
+def learned(_: str) -> Question:
+    """Six coordinates that lose a little each: the event is a score that every search learns anew."""
+    import dpaudit
+
+    def released(data: float, runs: int, rng: np.random.Generator) -> Any:
+        return rng.laplace(size=(runs, 6)) + 0.2 * data
+
+    return dpaudit.batched(released), {"pair": (0.0, 1.0), "epsilon": 3.0}
+
+
+def walk(_: str) -> Question:
+    """A vector whose entries depend on each other, and shift alike."""
+    import numpy as np
+
+    import dpaudit
+
+    def released(data: float, runs: int, rng: np.random.Generator) -> Any:
+        return np.cumsum(rng.laplace(size=(runs, 5)), axis=1) + 0.7 * data
+
+    return dpaudit.batched(released), {"pair": (0.0, 1.0), "epsilon": 3.0}
+
+
+def mixture(_: str) -> Question:
+    """A branch with little noise that is seldom taken."""
+    import numpy as np
+
+    import dpaudit
+
+    def released(data: float, runs: int, rng: np.random.Generator) -> Any:
+        return data + rng.laplace(size=runs) * np.where(rng.random(runs) < 0.02, 0.1, 5.0)
+
+    return dpaudit.batched(released), {"pair": (0.0, 1.0), "epsilon": 6.0, "runs": 40_000}
+
+
+def ties(_: str) -> Question:
+    """Few integers, whose losses grow with the tail."""
+    import numpy as np
+
+    import dpaudit
+
+    def released(data: float, runs: int, rng: np.random.Generator) -> Any:
+        return np.round(1.5 * rng.normal(size=runs) + 0.7 * data)
+
+    return dpaudit.batched(released), {"pair": (0.0, 1.0), "epsilon": 4.0}
+
+
+def raising(_: str) -> Question:
+    """Two exceptions that tell the data, both rare."""
+
+    def released(data: float, rng: np.random.Generator) -> float:
+        place = rng.random()
+        if place < (0.02 if data else 0.005):
+            raise ValueError
+        if place > (0.99 if data else 0.996):
+            raise KeyError
+        return float(rng.laplace() + 0.3 * data)
+
+    return released, {"pair": (0.0, 1.0), "epsilon": 3.0}
+
+
 def louder(grown: float) -> Question:
     """Laplace noise of scale 1 over `grown`, claimed so that nothing is refuted."""
-    import numpy as np
 
     import dpaudit
 
@@ -135,6 +230,14 @@ LINES: dict[str, Callable[[str], Question]] = {
     "rare output": rare_output,
     "close coordinates": close_coordinates,
     "close pairs": close_pairs,
+    "many tokens": many_tokens,
+    "many tokens, bets": many_tokens_bets,
+    "atoms": atoms,
+    "learned score": learned,
+    "walk": walk,
+    "mixture": mixture,
+    "ties": ties,
+    "exceptions": raising,
 }
 
 
@@ -146,19 +249,26 @@ def compared(name: str, seeds: range, confidence: float) -> Count:
     start = time.process_time()
 
     def once(seed: int) -> Any:
-        return audit(mechanism, **asked, runs=RUNS, confidence=confidence, seed=seed, n_jobs=1)
+        return audit(mechanism, **{"runs": RUNS, **asked}, confidence=confidence, seed=seed, n_jobs=1)
 
-    return tally([(once(2 * seed), once(2 * seed + 1)) for seed in seeds], start)
+    return tally([(once(2 * seed), once(2 * seed + 1), mechanism) for seed in seeds], start)
 
 
-def tally(pairs: list[tuple[Any, Any]], start: float) -> Count:
-    """What the comparison says of pairs of results; a rise is one of the bound, whether or not the claim fell."""
+def tally(pairs: list[tuple[Any, Any, Any]], start: float) -> Count:
+    """What the comparison says of pairs of results; a rise is one of the bound, whether or not the claim fell.
+
+    The third of each is the new mechanism, on which the old event is run again.
+    """
+    from dpaudit.api import recheck
     from dpaudit.ledger.comparison import change_of
+    from dpaudit.ledger.noise import noise
     from dpaudit.results.change import Half, Kind
 
-    changes = [change_of(Half(old.name, old), Half(new.name, new)) for old, new in pairs]
+    changes = [change_of(Half(old.name, old), Half(new.name, new)) for old, new, _ in pairs]
+    again = [(old, recheck(old, mechanism, fresh=True)) for old, _, mechanism in pairs]
     return Count(
         sum(Kind.ROSE in change.kinds for change in changes),
+        sum(noise(old, fresh).old_upper < fresh.certificate.lower for old, fresh in again),
         sum(Kind.FELL in change.kinds for change in changes),
         sum(Kind.REFUTED in change.kinds for change in changes),
         sum(bool(change.noise and (change.noise.elsewhere or change.noise.why_not)) for change in changes),
@@ -175,7 +285,8 @@ def grown(factor: float, seeds: range) -> Count:
         return audit(mechanism, **asked, runs=POWER_RUNS, confidence=0.999, seed=seed, n_jobs=1)
 
     start = time.process_time()
-    return tally([(once(1.0, 2 * seed), once(factor, 2 * seed + 1)) for seed in seeds], start)
+    new = louder(factor)[0]
+    return tally([(once(1.0, 2 * seed), once(factor, 2 * seed + 1), new) for seed in seeds], start)
 
 
 def run(quick: bool) -> None:
@@ -192,8 +303,9 @@ def run(quick: bool) -> None:
         for name in LINES:
             parts = [range(first, min(first + BATCH, pairs)) for first in range(0, pairs, BATCH)]
             counts = Parallel(n_jobs=2)(delayed(compared)(name, part, confidence) for part in parts)
-            rose, fell, became, elsewhere = (
-                sum(getattr(count, key) for count in counts) for key in ("rose", "fell", "refuted", "elsewhere")
+            rose, again, fell, became, elsewhere = (
+                sum(getattr(count, key) for count in counts)
+                for key in ("rose", "again", "fell", "refuted", "elsewhere")
             )
             spent = sum(count.cpu_s for count in counts) / pairs
             whole += rose
@@ -202,8 +314,9 @@ def run(quick: bool) -> None:
                     name,
                     f"{confidence:g}",
                     f"{rose}",
+                    f"{again}",
                     f"{allowed}",
-                    "yes" if rose <= allowed else "NO",
+                    "yes" if max(rose, again) <= allowed else "NO",
                     f"{fell}",
                     f"{became}",
                     f"{elsewhere}",
@@ -215,6 +328,7 @@ def run(quick: bool) -> None:
         "mechanism, unchanged",
         "confidence",
         "rose",
+        "by fresh runs",
         "allowed",
         "met",
         "fell",
@@ -226,6 +340,8 @@ def run(quick: bool) -> None:
     print_table("Compare: all of them", ("confidence", "rose", "allowed rate"), everything)
     few = POWER_PAIRS // 10 if quick else POWER_PAIRS
     told = Parallel(n_jobs=2)(delayed(grown)(factor, range(few)) for factor in GROWN)
-    power = [(f"{factor:g}", f"{count.rose} of {few}") for factor, count in zip(GROWN, told, strict=True)]
+    power = [
+        (f"{factor:g}", f"{count.rose} of {few}", f"{count.again}") for factor, count in zip(GROWN, told, strict=True)
+    ]
     title = f"Compare: epsilon 1 grew, {POWER_RUNS:,} runs at confidence 0.999"
-    print_table(title, ("epsilon times", "seen to rise"), power)
+    print_table(title, ("epsilon times", "seen to rise", "by fresh runs"), power)

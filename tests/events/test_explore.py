@@ -156,7 +156,7 @@ LEAKS = [
     (order, r"max\(output\)|sorted\(output\)|sum\(output\)", 2.5),
     (difference, r"output\[0\] - output\[1\]", 1.4),
     (total, r"sum\(output\)", 1.4),
-    (position, r"position of the first|output\[\d\]|score|output is", 1.7),
+    (position, r"position of the first|output\[\d\]|score|output is|sum\(output\) > 4", 1.7),
     (kind, r"type\(output\)|output is a plain number|output is a number|output is '1'", 1.9),
     (container, r"type\(output\)", 1.9),
     (exception, r"raised ValueError|is a number", 1.7),

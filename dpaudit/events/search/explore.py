@@ -19,12 +19,9 @@ from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import log_ratio
 from dpaudit.events.search.selection import (
-    FEW_CELLS,
-    FEW_Z,
     MANY_CELLS,
     RIVALS_Z,
     SMOOTHED_Z,
-    SOME_Z,
     Proposal,
     event_of,
     propose,
@@ -32,6 +29,7 @@ from dpaudit.events.search.selection import (
 from dpaudit.outputs import Pilot, Sample, concatenate
 
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
+SOME_Z = 1.0  # deviations of luck by which a score learned again may be worse
 KEPT = 6  # features that the longer search counts, learned scores apart
 SCREENED = 1 << 13  # outputs on which every feature is tried
 
@@ -59,8 +57,9 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
     look = concatenate([glance.first, glance.second])
     scored: list[tuple[float, Feature]] = []
     paths = looked_at(pilot, both)
-    for feature in features_of(look, paths):
-        found = _on_pilot(feature, binning_of(feature, look), glance, goal)
+    features = list(features_of(look, paths))
+    for feature in features:
+        found = _on_pilot(feature, binning_of(feature, look), glance, goal, len(features))
         scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
     scored.sort(key=lambda entry: -entry[0])
     kept = [
@@ -97,7 +96,7 @@ def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) ->
     scores = [
         -np.inf if found is None else _worth(feature, found, goal)
         for (feature, bins), table in zip(chosen.tables.features, tables, strict=True)
-        for found in [propose(feature, bins, table, goal, least_z=SOME_Z, smoothed_z=RIVALS_Z)]
+        for found in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=len(tables))]
     ]
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     plain.sort(key=lambda place: -scores[place])
@@ -125,7 +124,7 @@ def relearned(
         for (feature, bins), table, score in zip(
             chosen.tables.features, chosen.tables.split(counts), of_score, strict=True
         )
-        for found in [propose(feature, bins, table, goal, thresholds_only=True, least_z=SOME_Z) if score else None]
+        for found in [propose(feature, bins, table, goal, thresholds_only=True) if score else None]
     ]
     top = max(judged, default=-np.inf)
     chosen, counts = _kept(
@@ -211,7 +210,6 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> Integers:
 def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
-    least_z = FEW_Z if _choices(chosen, tables) <= FEW_CELLS else SOME_Z
     # features were kept for these counts, luck included; log-ratio scores are judged on runs that did not make them
     lucky_z = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z
     found = [
@@ -224,20 +222,13 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
                 table,
                 goal,
                 thresholds_only=learned,
-                least_z=least_z,
                 smoothed_z=SMOOTHED_Z if _is_score(feature) else lucky_z,
+                rivals=len(tables),
             )
         )
         is not None
     ]
     return max(found, key=lambda each: each[0], default=(0.0, None))[1]
-
-
-def _choices(chosen: Plan, tables: list[Integers]) -> int:
-    """The cells there are to choose among: of all features, or the different outputs where these are counted."""
-    filled = [int(np.count_nonzero(table.any(axis=1))) for table in tables]
-    whole = [cells for cells, (feature, _) in zip(filled, chosen.tables.features, strict=True) if feature == Whole()]
-    return min([sum(filled), *whole])
 
 
 def _worth(feature: Feature, found: Proposal, goal: Goal, *, learned: bool = False) -> float:
@@ -268,6 +259,6 @@ def _part_of(pilot: Pilot, runs: int) -> Pilot:
     return Pilot(first, second)
 
 
-def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal) -> Proposal | None:
+def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal, rivals: int) -> Proposal | None:
     counts = np.stack([bins.counts(feature.column(side)) for side in (pilot.first, pilot.second)], axis=1)
-    return propose(feature, bins, counts, goal, closely=False, least_z=SOME_Z)
+    return propose(feature, bins, counts, goal, closely=False, rivals=rivals)

@@ -25,7 +25,8 @@ from dpaudit.events.features import Feature
 from dpaudit.events.partition import Partition
 from dpaudit.events.search.explore import Plan, price
 from dpaudit.events.search.goal import Goal, luck_down, luck_up
-from dpaudit.events.search.selection import MANY_CELLS, Proposal, event_of, falling
+from dpaudit.events.search.prior import believed
+from dpaudit.events.search.selection import MANY_CELLS, Proposal, event_of
 
 ORDERS = (2.0, 4.0, 8.0)  # tried for a claim about all orders
 FEWEST_BINS, MOST_BINS = 2, 16
@@ -120,20 +121,14 @@ def _rankings(bins: Binning, counts: Integers) -> list[_Ranking]:
     cells += [np.array([cell]) for cell in (filled if few else tokens)]
     sums = np.array([counts[part].sum(axis=0) for part in cells]).reshape(-1, 2)
     found = [_Ranking(family, cells[::way], np.cumsum(sums[::way], axis=0)[:-1].astype(float)) for way, family in lines]
-    order = falling(sums.T)
-    ends = _ends(sums[order].sum(axis=1))
+    belief, hits = believed(*sums.T.astype(float)), sums.sum(axis=1)
+    order = np.argsort(-belief.share, kind="stable")
+    ends = _ends(hits[order])
     together = [np.concatenate([cells[j] for j in order[low:high]]) for low, high in itertools.pairwise([0, *ends])]
-    found.append(_Ranking("bins in order of their ratio", together, _judged(sums)[ends[:-1] - 1]))
+    judged = np.cumsum(np.stack([hits * belief.share, hits * (1.0 - belief.share)], axis=1)[order], axis=0)
+    judged = np.minimum(judged, sums.sum(axis=0))
+    found.append(_Ranking("bins in order of their ratio", together, judged[ends[:-1] - 1]))
     return [each for each in found if len(each.cells) >= FEWEST_BINS]
-
-
-def _judged(sums: Integers) -> Reals:
-    """Hits of the first cells by ratio, on runs that did not order them: each random half in the other's order."""
-    half = np.random.default_rng(len(sums)).binomial(sums, 0.5)
-    judged = np.zeros(sums.shape)
-    for one, other in ((half, sums - half), (sums - half, half)):
-        judged += np.cumsum(other[falling(one.T)], axis=0)
-    return judged
 
 
 def _ends(hits: Reals) -> Places:

@@ -65,7 +65,7 @@ def test_the_runs_made_are_those_asked_for(draw: Any, counts: tuple[int, ...]) -
 
 def test_plain_features_count_every_run_once_and_learned_scores_only_what_they_have_not_seen() -> None:
     """A pilot; then every feature, learning, judging, and the end that settles the score of the best event."""
-    look, session, (made,) = looked(shifted, RUNS, times=10)
+    look, session, (made,) = looked(shifted, RUNS, times=1)
     wide, learn, settle = (int(part * RUNS) for part in (WIDE_PART, LEARN_PART, SETTLE_PART))
     judged = made - wide - learn - settle
     assert look._settled is not None

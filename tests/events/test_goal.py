@@ -65,7 +65,18 @@ def test_a_line_loses_its_deviations_one_by_one() -> None:
     goal = Goal(PureDP(1.0), 100_000, 0.05)
     score = float(goal.predicted(of(0.2), of(0.1), Spread(of(0.03), of(0.01)))[0])
     final = 1.6448536 * math.sqrt(2.0 / 100_000 * (1.0 / 0.2 + 1.0 / 0.1))
-    assert score == pytest.approx(math.log(2.0) - 0.2 - final)
+    assert score == pytest.approx(math.log(2.0) - 0.2 - final, abs=2e-4)
+
+
+def test_an_event_is_no_better_for_more_hits_of_the_other_side() -> None:
+    """Also where it will hardly have any: its limit is that of so many."""
+    for coins in (True, False):
+        goal = Goal(PureDP(1.0), 100_000, 0.05, coins=coins)
+        q = np.geomspace(1e-9, 0.1, 200)
+        none = np.zeros(len(q))
+        scores = goal.predicted(np.full(len(q), 0.2), q, Spread(none, none))
+        assert np.all(np.diff(scores) <= 1e-9)
+        assert scores[0] == pytest.approx(math.log(0.2 * 50_000 / 3.0), abs=0.1)
 
 
 def test_hits_that_change_sides_cost_more_than_hits_that_come_together() -> None:

@@ -17,8 +17,7 @@ def test_equal_ratios_do_not_exchange_a_common_set_for_a_rare_one() -> None:
     """Forty values with one ratio e^0.69 on either side, their masses from 0.2 to 1e-5.
 
     The order of equal ratios is luck, and a rare set that was lucky must not be taken for more. At 450,000 runs a side
-    every set chosen shows at its true rates 0.5 of 0.69 or more (a set of mass 0.004; the least seen is 0.52), and on
-    average 0.64 (0.66 is what the best can).
+    every set chosen shows at its true rates 0.6 of 0.69 or more (as a set of mass 0.02 does), and 0.67 on average.
     """
     values = np.arange(-20, 20)
     mass = 0.6 ** np.abs(values + 0.5)
@@ -36,5 +35,5 @@ def test_equal_ratios_do_not_exchange_a_common_set_for_a_rare_one() -> None:
         likelier, rarer = (p, q) if proposal.p_side == "first" else (q, p)
         rates, none = (likelier[held].sum(), rarer[held].sum()), np.zeros(1)
         shown.append(float(goal.predicted(*(np.array([rate]) for rate in rates), Spread(none, none))[0]))
-        assert shown[-1] > 0.5, (seed, str(proposal.event))
-    assert np.mean(shown) > 0.64
+        assert shown[-1] > 0.6, (seed, str(proposal.event))
+    assert np.mean(shown) > 0.66

@@ -145,11 +145,11 @@ class Goal:
         """What the certificate loses, as variances of ln p and ln q with its quantile in them."""
         from scipy.special import ndtri
 
-        z = float(ndtri(self.alpha / 2.0 if self.bins else self.alpha))
-        rest_p, rest_q = (1.0, 1.0) if self.coins else (1.0 - p, 1.0 - q)
-        scale = 2.0 * z**2 / self.runs
-        with np.errstate(divide="ignore"):
-            return Spread(np.asarray(scale * rest_p / p), np.asarray(scale * rest_q / q))
+        z, side = -float(ndtri(self.alpha / 2.0 if self.bins else self.alpha)), self.runs / 2.0
+        rates = (np.zeros_like(p), np.zeros_like(q)) if self.coins else (p, q)
+        with np.errstate(divide="ignore"):  # of the rarest events: their limit stays where it is for none
+            rarer = np.log1p(0.5 / (side * q))
+        return Spread(luck_down(side * p, rates[0], z) ** 2, (luck_up(side * q, rates[1], z) + rarer) ** 2)
 
     def _given_away(self) -> float:
         """The rate of P's hits that the delta part may explain; in the coin-flip design its quantile."""

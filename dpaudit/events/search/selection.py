@@ -18,14 +18,14 @@ from dpaudit.events.search.prior import Believed, believed
 from dpaudit.events.search.tails import Tails, smoothed
 
 MANY_CELLS = 64
-BELIEVED_Z, CHOSEN_Z = 0.25, 1.0  # deviations of luck taken off what is believed of hits: of one feature, of several
+BELIEVED_Z, CHOSEN_Z = 0.5, 1.0  # deviations of luck taken off what is believed of hits: of one feature, of several
 SMOOTHED_Z, RIVALS_Z = 0.8, 2.0  # and where neighbours have said what they know: of one feature, of several
 FEWEST_SMOOTHED = 40  # hits of a tail
 ALONE = 0.3  # cells of its own kind that a feature is expected to show beyond what its other cells say
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS, LEAST = 256, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
 FEWEST_IN_A_GROUP, ENDS = 10.0, 12  # hits at either end, where parts are smaller, and so many of these
-IN_ORDER_PRICE, UNREAD = 0.05, 16  # of the bound, at most, for a set of so many values: a threshold is easier to read
+IN_ORDER_PRICE = 0.05  # of the bound, at most: a threshold or a single value is easier to read than a set
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
 
 
@@ -50,7 +50,7 @@ class _Candidates:
     tails: Tails
     smoothed: bool = False  # by their neighbours, who cannot say how few hits there will be where there is none
     nested: bool = True
-    priced: bool = False  # for being hard to read, the more values the more
+    price: float = 0.0  # of the bound, at most, for being harder to read than the first of them
 
     def mirrored(self) -> _Candidates:
         """The same for the other side as the likelier one."""
@@ -61,7 +61,7 @@ class _Candidates:
         """Which were seen often enough to be an event."""
         hits = self.tails.x + self.tails.y
         if self.smoothed:
-            return (hits >= FEWEST_SMOOTHED) & (self.sides[1, self.tails.at] > 0.0)
+            return np.asarray((hits >= FEWEST_SMOOTHED) & (self.sides[1, self.tails.at] > 0.0))
         return np.asarray(self.sides[:, self.tails.at].sum(axis=0) >= FEWEST_HITS)
 
 
@@ -91,7 +91,7 @@ def propose(
     if values is None:
         return None
     families = [
-        *_thresholds(bins, sides, values, smooth=closely and np.count_nonzero(sides.any(axis=0)) > MANY_CELLS),
+        *_thresholds(bins, sides, values, smooth=closely and int(np.count_nonzero(sides.any(axis=0))) > MANY_CELLS),
         *((values.single(),) if not thresholds_only else ()),
     ]
     best: tuple[float, int, _Candidates, int, Point] | None = None
@@ -120,11 +120,10 @@ def _tops(
     """The best candidate of each family: its score, the family, its index, and its point."""
     for family in families:
         tails = family.tails
-        p, q = tails.x / (runs[0] + 1.0), tails.y / (runs[1] + 1.0)
+        p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in zip((tails.x, tails.y), runs, strict=True))
         luck = tails.spread(smoothed_z if family.smoothed else believed_z)
         scores = np.where(family.seen, goal.predicted(p, q, luck), -np.inf)
-        if family.priced:
-            scores -= IN_ORDER_PRICE * np.clip(np.arange(len(scores)) / UNREAD, 0.0, 1.0) * np.clip(scores, 0.0, 1.0)
+        scores[1:] -= family.price * np.clip(scores[1:], 0.0, 1.0)
         top = int(np.argmax(scores))
         yield float(scores[top]), family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top))
 
@@ -190,7 +189,7 @@ class _Values:
             lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
             self.nested(self.hits[:, order].sum(axis=0), order, np.arange(len(order))),
             nested=False,
-            priced=True,
+            price=IN_ORDER_PRICE,
         )
 
     def nested(self, both: Reals, group: Places, at: Places) -> Tails:
@@ -214,8 +213,8 @@ def _values(bins: Binning, sides: Reals, alone: float) -> _Values | None:
     used = np.flatnonzero(group >= 0)
     if len(used) == 0:
         return None
-    hits = np.stack([np.bincount(group[used], weights=side[used]) for side in sides])
-    return _Values(group, hits, believed(*hits, alone))
+    hits = np.stack([np.bincount(group[used], weights=side[used]) for side in sides]).astype(np.float64)
+    return _Values(group, hits, believed(hits[0], hits[1], alone))
 
 
 def groups_of(bins: Binning, both: Reals) -> Places:

@@ -24,7 +24,7 @@ LEFT_OUT = (0.0, 1.5, 3.0)  # differences below so many standard errors weigh no
 MOST_TOGETHER = 256  # entries whose covariance is taken into account
 FEWEST = 32  # runs of a side in a fold
 SURE_Z = 2.0  # standard errors from 0 that the best is on runs that did not make it
-NEARLY = 0.8  # of the best one's distance: then a score of another kind is tried too
+SMALL = 16  # entries whose covariance takes no threads
 PIECE = 1 << 20  # cells at a time
 GLANCE = 1 << 10  # runs that centre and scale are read off
 
@@ -39,7 +39,7 @@ class _Rule:
 
 
 def dense(first: Outputs, second: Outputs, paths: Sequence[Path]) -> tuple[Linear, ...]:
-    """The best direction score over the numbers at these paths, and one of another kind that is nearly as good.
+    """The best direction score over the numbers at these paths, and one of another kind where it may be better.
 
     None where no rule parts the sides on runs that it was not learned on.
     """
@@ -55,12 +55,12 @@ def dense(first: Outputs, second: Outputs, paths: Sequence[Path]) -> tuple[Linea
     rules += [_Rule("values", 0.0, True)] if 1 < len(paths) <= MOST_TOGETHER else []
     apart = data.held_out(rules)
     order = np.argsort(-apart, kind="stable")
-    top = int(order[0])
-    if apart[top] * np.sqrt(data.runs) / 2.0 < SURE_Z:
+    top, error = int(order[0]), 2.0 / np.sqrt(data.runs)
+    if apart[top] < SURE_Z * error:
         return ()
-    other = next((int(each) for each in order if rules[each].of != rules[top].of), top)
-    chosen = [top, other] if other != top and apart[other] >= NEARLY * apart[top] else [top]
-    return tuple(data.learned(rules[each], paths) for each in chosen)
+    # what is within a standard error may be better (Breiman et al. 1984), if it weighs something else
+    other = [int(each) for each in order if rules[each].of != rules[top].of and apart[each] >= apart[top] - error]
+    return tuple(data.learned(rules[each], paths) for each in (top, *other[:1]))
 
 
 def _standard(glance: Reals) -> tuple[Reals, Reals]:
@@ -76,7 +76,7 @@ def _standard(glance: Reals) -> tuple[Reals, Reals]:
 
 
 class _Data:
-    """The outputs of both sides, standardised piece by piece, and in two folds: every other run."""
+    """The outputs of both sides, standardised piece by piece, and in two folds: half of the runs each."""
 
     def __init__(self, sides: Sequence[Reals], centres: Reals, scales: Reals, there: Bools) -> None:
         self.sides, self.centres, self.scales, self.there = sides, centres, scales, there
@@ -92,13 +92,19 @@ class _Data:
             rows = slice(start, start + step)
             yield rows, weighed(numbers[rows], self.centres[rows, None], self.scales[rows, None], of)
 
+    @staticmethod
+    def fold(piece: Reals, fold: int) -> slice:
+        """The runs of a fold, of these."""
+        half = piece.shape[1] // 2
+        return slice(half, None) if fold else slice(half)
+
     def _moments(self, of: str) -> Reals:
         """Number, sum and sum of squares: float64[3, folds, sides, entries]."""
         found = np.zeros((3, 2, 2, self.entries))
         for side in (0, 1):
             for rows, piece in self.pieces(side, of):
                 for fold in (0, 1):
-                    part = piece[:, fold::2]
+                    part = piece[:, self.fold(piece, fold)]
                     found[:, fold, side, rows] = (
                         np.full(len(part), part.shape[1]),
                         part.sum(axis=1),
@@ -126,14 +132,14 @@ class _Data:
         parts = []
         for side in (0, 1):
             whole = np.concatenate([piece for _, piece in self.pieces(side, "values")]) - means[side][:, None]
-            parts.append(whole[kept][:, folds[0] :: 2] if len(folds) == 1 else whole[kept])
+            parts.append(whole[kept][:, self.fold(whole, folds[0])] if len(folds) == 1 else whole[kept])
         away = np.concatenate(parts, axis=1)
         runs = away.shape[1]
         spread = np.sqrt((away**2).mean(axis=1))
         away /= spread[:, None]
-        found = away @ away.T / runs
+        found = _inner(away) / runs
         far = float(((found - np.eye(size)) ** 2).sum())
-        luck = float(((away**2) @ (away**2).T / runs - found**2).sum()) / runs
+        luck = float((_inner(away**2) / runs - found**2).sum()) / runs
         part = min(1.0, luck / far) if far > 0.0 else 1.0
         weights = np.zeros(self.entries)
         shrunk = part * np.eye(size) + (1.0 - part) * found + 1e-9 * np.eye(size)
@@ -152,7 +158,9 @@ class _Data:
         weights = np.array([self.weights(rules[place], [1 - fold]) for place in places])
         means, spreads = np.zeros((2, len(places))), np.zeros((2, len(places)))
         for side in (0, 1):
-            scores = sum(weights[:, rows] @ piece[:, fold::2] for rows, piece in self.pieces(side, of))
+            scores = np.zeros((len(places), self.sides[side][:1, self.fold(self.sides[side], fold)].shape[1]))
+            for rows, piece in self.pieces(side, of):  # einsum: small products are not worth threads
+                scores += np.einsum("rj,jk->rk", weights[:, rows], piece[:, self.fold(piece, fold)])
             means[side], spreads[side] = np.mean(scores, axis=1), np.var(scores, axis=1)
         deviation = np.sqrt(spreads.mean(axis=0))
         return np.where(deviation > 0.0, (means[0] - means[1]) / np.where(deviation > 0.0, deviation, 1.0), 0.0)
@@ -163,3 +171,8 @@ class _Data:
         kept = np.flatnonzero(weights).tolist()
         centres, scales, weights = (each[kept].tolist() for each in (self.centres, self.scales, weights))
         return Linear(tuple(paths[place] for place in kept), tuple(centres), tuple(scales), tuple(weights), rule.of)
+
+
+def _inner(rows: Reals) -> Reals:
+    """The products of all rows with each other; small ones in this thread, which is quicker than to share them out."""
+    return np.asarray(np.einsum("ik,jk->ij", rows, rows) if len(rows) <= SMALL else rows @ rows.T)

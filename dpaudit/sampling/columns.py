@@ -85,9 +85,13 @@ class Builder:
         """Whether the path, or one that leads through it, will be looked at."""
         return self.prefixes is None or path in self.prefixes
 
+    def shows(self, path: Path) -> bool:
+        """Whether the path itself will be looked at."""
+        return self.wanted is None or path in self.wanted
+
     def put(self, path: Path, rows: Rows, values: Any, codes: Any = 0) -> None:
         """Fills cells: all rows of a batch at once where `rows` is None."""
-        if not self.needs(path):
+        if not self.shows(path):
             return
         if path not in self.columns:
             if rows is None and isinstance(codes, int) and codes == 0 and path not in self.whole:
@@ -108,6 +112,8 @@ class Builder:
         self.put(path, rows, np.nan, np.uint64(found.code))
 
     def put_tokens(self, path: Path, rows: Rows, found: Iterable[Token], count: int) -> None:
+        if not self.shows(path):
+            return
         tokens = list(found)
         for each in set(tokens):
             self.labels[each.code] = each.label
@@ -255,7 +261,7 @@ class Builder:
 
     def _put_entries(self, found: Numbers, rows: Rows, path: Path) -> None:
         """The entries of arrays of numbers that have one shape, the run first."""
-        flat = found.reshape(len(found), -1)
+        flat = found.reshape(len(found), math.prod(found.shape[1:]))
         places = positions(found.shape[1:], path, self.wanted)
         if rows is not None or self.wide is not None or len(places) <= NARROW:
             for position, j in places.items():
@@ -342,8 +348,8 @@ class Builder:
         self.leave(None, max(0, math.prod(values.shape[1:]) - WIDEST))
         if values.dtype.kind in "fiub" and mask is None:
             return self._put_entries(values, None, path)
-        flat = values.reshape(self.runs, -1)
-        hidden = None if mask is None else mask.reshape(self.runs, -1)
+        flat = values.reshape(self.runs, math.prod(values.shape[1:]))
+        hidden = None if mask is None else mask.reshape(flat.shape)
         for position, j in positions(values.shape[1:], path, self.wanted).items():
             self._add_cells(flat[:, j], None if hidden is None else hidden[:, j], position)
 

@@ -5,19 +5,20 @@ A bound never looks at them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Words
-from dpaudit.outputs import ABSENT, TYPE, Column, Outputs, derived, token
+from dpaudit.outputs import ABSENT, NOT_A_NUMBER, TYPE, Codes, Columns, Numbers, Outputs, Path, derived, token
 from dpaudit.sampling.matrix import Wanted
 
 QUARTERS = 4
 QUADS = 256  # patterns of four runs in a row, two bits each
 PAIRINGS = 16  # patterns of two runs
+AT_ONCE = 256  # entries of wide outputs whose words are made together
 PRINTED = 256  # first runs of a shard whose outputs are kept as a word each
 SIZES = (2 * QUARTERS, 2 * QUARTERS, QUADS, 2 * PAIRINGS, PRINTED)  # integers of the order, as they are packed
 ORDER = sum(SIZES)
@@ -76,16 +77,30 @@ def words(outputs: Outputs, count: int, wanted: Wanted = None) -> Words:
     Equal outputs give equal words, in every process; their types alone make no difference.
     """
     total = np.zeros(count, np.uint64)
-    for path, column in outputs.columns.items():
-        # plain numbers may go without their type; what a text says is no more than the text
-        if path == (TYPE,) or (derived(path) if wanted is None else path not in wanted):
-            continue
-        values = np.asarray(column.values[:count], np.float64) + 0.0  # -0.0 is 0.0
-        codes = Column(values, None if column.codes is None else column.codes[:count]).tokens
-        cell = np.where(codes == 0, values, 0.0).view(np.uint64) ^ codes
-        salted = _mixed(cell ^ np.uint64(token("path", repr(path)).code))
-        total += np.where(codes == np.uint64(ABSENT.code), np.uint64(0), salted)  # no column is a column of absences
+    held = outputs.columns
+    # plain numbers may go without their type; what a text says is no more than the text
+    paths = [path for path in held if path != (TYPE,) and (not derived(path) if wanted is None else path in wanted)]
+    if isinstance(held, Columns):
+        wide, paths = [each for each in paths if each in held.places], [each for each in paths if each in held.loose]
+        for part in (wide[start : start + AT_ONCE] for start in range(0, len(wide), AT_ONCE)):
+            numbers = Outputs(count, Columns(held.places, held.matrix[:, :count], {})).numbers(part)
+            total += _salted(numbers, None, part).sum(axis=0, dtype=np.uint64)
+    for path in paths:
+        column = held[path]
+        total += _salted(column.values[:count], None if column.codes is None else column.codes[:count], [path])[0]
     return total
+
+
+def _salted(values: Numbers, codes: Codes | None, paths: Sequence[Path]) -> Words:
+    """The words of cells, uint64[paths, runs]: those that are absent have none."""
+    numbers = np.atleast_2d(np.asarray(values, np.float64)) + 0.0  # -0.0 is 0.0
+    tokens = np.where(np.isnan(numbers), np.uint64(NOT_A_NUMBER.code), np.uint64(0))
+    if codes is not None:
+        tokens = np.where(codes != 0, codes, tokens)
+    cell = np.where(tokens == 0, numbers, 0.0).view(np.uint64) ^ tokens
+    salts = np.array([token("path", repr(path)).code for path in paths], np.uint64)
+    found = _mixed(cell ^ salts[:, None])
+    return np.where(tokens == np.uint64(ABSENT.code), np.uint64(0), found)  # no column is a column of absences
 
 
 def packed(

@@ -26,6 +26,7 @@ FEWEST = 32  # runs of a side in a fold
 SURE_Z = 2.0  # standard errors from 0 that the best is on runs that did not make it
 SMALL = 16  # entries whose covariance takes no threads
 PIECE = 1 << 20  # cells at a time
+LARGEST = 1e6  # that a number may count when weights are learned
 GLANCE = 1 << 10  # runs that centre and scale are read off
 
 
@@ -90,7 +91,8 @@ class _Data:
         step = max(1, PIECE // max(1, numbers.shape[1]))
         for start in range(0, self.entries, step):
             rows = slice(start, start + step)
-            yield rows, weighed(numbers[rows], self.centres[rows, None], self.scales[rows, None], of)
+            found = weighed(numbers[rows], self.centres[rows, None], self.scales[rows, None], of)
+            yield rows, np.clip(found, -LARGEST, LARGEST)
 
     @staticmethod
     def fold(piece: Reals, fold: int) -> slice:

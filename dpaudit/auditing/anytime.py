@@ -19,10 +19,9 @@ from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.health.pilot import constants
-from dpaudit.auditing.searching.look import PILOT_RUNS, PILOT_SHARD, looked_at
+from dpaudit.auditing.searching.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, looked_at
 from dpaudit.auditing.searching.screening import budget, goal, screen
-from dpaudit.auditing.searching.search import PILOT_PART
-from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.auditing.spec import SEARCH_SHARE, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
@@ -131,8 +130,8 @@ class _Bets:
         self.alpha = spec.sequential_share * error_probability(spec.confidence)
 
     def run(self, runs: int, clock: Clock | None = None) -> Sequential:
-        learning, betting = block_sizes(runs, int(self.spec.search_share * runs))
-        room, self.ends = min(PILOT_RUNS, int(PILOT_PART * sum(learning))), len(learning) + len(betting)
+        learning, betting = block_sizes(runs, int((self.spec.search_share or SEARCH_SHARE) * runs))
+        room, self.ends = min(PILOT_RUNS, int(FIRST_PART * sum(learning))), len(learning) + len(betting)
         for size in learning:
             room -= size
             if clock is not None:

@@ -19,7 +19,7 @@ from dpaudit.results.question import spec_hash
 Pair = AdjacentPair | SealedPair
 
 SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64
-SEARCH_SHARE = 0.25
+SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
 LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
 STOPPING = ("fixed", "anytime")
@@ -64,7 +64,8 @@ class AuditSpec:
 
     `runs` caps all executions, both datasets, probing, search and certification together. `shard_runs` is the
     size of the parts that have a random stream each; `search_share` the part of the runs that looks for the
-    event. `run_timeout_s` (seconds) bounds one run.
+    event (None: as much as is worth the certifying runs it costs, of bets a quarter or less). `run_timeout_s`
+    (seconds) bounds one run.
 
     `stopping` "anytime" bets block by block and stops when the claim is refuted: `sequential_share` of the error
     probability is the e-process's, the rest is for the fixed bound on the runs that are left. `certifier` None
@@ -129,11 +130,12 @@ class AuditSpec:
 
     def resolved(self) -> ResolvedSpec:
         """The same question with nothing left open."""
-        large = self.stopping == "anytime" and self.runs >= LARGE_AUDIT
+        anytime = self.stopping == "anytime"
+        large = anytime and self.runs >= LARGE_AUDIT
         size = 1 << max(0, (self.runs // SHARDS).bit_length() - 1)
         filled = {
             "certifier": certifier_named(self.certifier) if self.certifier else suited(self.claim, self.stopping),
-            "search_share": self.search_share or (LEARNING_SHARE if large else SEARCH_SHARE),
+            "search_share": self.search_share or (LEARNING_SHARE if large else SEARCH_SHARE if anytime else None),
             "shard_runs": self.shard_runs or min(LARGEST_SHARD, max(SMALLEST_SHARD, size)),
             "description": self.description or self.mechanism.describe(),
             "name": self.name or self.mechanism.name,
@@ -186,7 +188,6 @@ class ResolvedSpec(AuditSpec):
 
     name: str
     certifier: Certifier
-    search_share: float
     shard_runs: int
     description: Description
 
@@ -224,7 +225,7 @@ class ResolvedSpec(AuditSpec):
         claim = self.claim.at_distance(min(pair.distance for pair in self.pairs))
 
         def enough(runs: int) -> bool:
-            half = int(runs * (1.0 - self.search_share) / self.certify_pairs) // 2
+            half = int(runs * (1.0 - (self.search_share or SEARCH_SHARE)) / self.certify_pairs) // 2
             return self.certifier.at(claim).refutable(half, half, claim, self.fixed_level)
 
         if enough(self.runs):

@@ -1,8 +1,9 @@
 """Joint events: one number that sums what all coordinates say, learned on a pilot and stored whole, as numbers.
 
-`LogRatio` adds, for each coordinate or each step from one to the next, the log ratio of the cell it falls into: the
-likelihood ratio where these are independent. `Linear` is a weighted sum of standardised coordinates, of their
-distances from the centre, or of squares. Validity never depends on either; a bad score loses power.
+`LogRatio` adds, for each coordinate, each step from one to the next or each pair of neighbours, the log ratio of the
+cell it falls into: the likelihood ratio where these are independent, or form a chain. `Linear` is a weighted sum of
+standardised coordinates, of their distances from the centre, or of squares. Validity never depends on either; a bad
+score loses power.
 """
 
 from __future__ import annotations
@@ -13,17 +14,46 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Places, Reals
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Difference, Shape, plain_feature, rounded, single, stored
 from dpaudit.outputs import Column, Numbers, Outputs, Path, Token
 
-Part = Coordinate | Difference | Shape
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Which cells two coordinates fall into, as one number: that of the left one times all there are, plus the right's.
+
+    A chain of them is what a process without a longer memory says (Markov 1913).
+    """
+
+    left: Coordinate
+    right: Coordinate
+    bins: Binning
+    kind: ClassVar[str] = "neighbours"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return self.left.wanted | self.right.wanted
+
+    def column(self, outputs: Outputs) -> Column:
+        left, right = (cells_in(self.bins, each.column(outputs)) for each in (self.left, self.right))
+        return rounded(Column(left * self.bins.cells + right))
+
+    def to_dict(self) -> dict[str, Any]:
+        sides = {"left": self.left.to_dict(), "right": self.right.to_dict()}
+        return {"kind": self.kind, **sides, **_written(self.bins)}
+
+    def __str__(self) -> str:
+        return f"{self.left} beside {self.right}"
+
+
+Part = Coordinate | Difference | Shape | Neighbours
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What one coordinate, or the difference of two, adds to the score: a weight for each cell of its binning."""
+    """What one coordinate, the difference of two or a pair of neighbours adds to the score: a weight for each cell."""
 
     coordinate: Part
     bins: Binning
@@ -31,38 +61,55 @@ class Term:
 
     def values(self, outputs: Outputs) -> Reals:
         """The weight of each run, in nats: float64[runs]."""
-        column = self.coordinate.column(outputs)
-        cell = np.searchsorted(self.bins.edges, single(column.values), side="left")
-        codes = column.tokens
-        rows = np.flatnonzero(codes)
-        cell[rows] = self.bins.token_cells(codes[rows])
-        return np.asarray(self.weights)[cell]
+        return np.asarray(self.weights)[cells_in(self.bins, self.coordinate.column(outputs))]
 
     def to_dict(self) -> dict[str, Any]:
         """The term as results store it."""
-        return {
-            "coordinate": self.coordinate.to_dict(),
-            "edges": [stored(float(edge)) for edge in self.bins.edges],
-            "tokens": [{"label": token.label, "code": token.code} for token in self.bins.tokens],
-            "weights": list(self.weights),
-        }
+        return {"coordinate": self.coordinate.to_dict(), **_written(self.bins), "weights": list(self.weights)}
 
     @classmethod
     def from_dict(cls, written: dict[str, Any]) -> Term:
         """The term of a stored result."""
-        tokens = tuple(Token(token["label"], token["code"]) for token in written["tokens"])
-        return cls(
-            plain_feature(written["coordinate"]),  # type: ignore[arg-type]
-            Binning(np.array([float(edge) for edge in written["edges"]], np.float32), tokens),
-            tuple(written["weights"]),
-        )
+        return cls(_part(written["coordinate"]), _bins(written), tuple(written["weights"]))
+
+
+def cells_in(bins: Binning, column: Column) -> Places:
+    """The cell that each entry of a column falls into."""
+    cell = np.searchsorted(bins.edges, single(column.values), side="left")
+    codes = column.tokens
+    rows = np.flatnonzero(codes)
+    cell[rows] = bins.token_cells(codes[rows])
+    return cell
+
+
+def _written(bins: Binning) -> dict[str, Any]:
+    return {
+        "edges": [stored(float(edge)) for edge in bins.edges],
+        "tokens": [{"label": token.label, "code": token.code} for token in bins.tokens],
+    }
+
+
+def _bins(written: dict[str, Any]) -> Binning:
+    tokens = tuple(Token(token["label"], token["code"]) for token in written["tokens"])
+    return Binning(np.array([float(edge) for edge in written["edges"]], np.float32), tokens)
+
+
+def _part(written: dict[str, Any]) -> Part:
+    if written["kind"] != Neighbours.kind:
+        return plain_feature(written)  # type: ignore[return-value]
+    left, right = (plain_feature(written[side]) for side in ("left", "right"))
+    return Neighbours(left, right, _bins(written))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class LogRatio:
-    """The sum over coordinates of the log ratio of the cell each falls into."""
+    """The sum over coordinates of the log ratio of the cell each falls into.
+
+    `pooled`: coordinates of the same cells have the same weights, learned from all of them together.
+    """
 
     terms: tuple[Term, ...]
+    pooled: bool = False
     kind: ClassVar[str] = "log-ratio"
 
     @property
@@ -76,17 +123,20 @@ class LogRatio:
         return rounded(Column(total))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "terms": [term.to_dict() for term in self.terms]}
+        pooled = {"pooled": True} if self.pooled else {}
+        return {"kind": self.kind, **pooled, "terms": [term.to_dict() for term in self.terms]}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> LogRatio:
         """The score of a stored result."""
-        return cls(tuple(Term.from_dict(term) for term in stored["terms"]))
+        return cls(tuple(Term.from_dict(term) for term in stored["terms"]), stored.get("pooled", False))
 
     def __str__(self) -> str:
-        shapes, steps = (sum(isinstance(term.coordinate, kind) for term in self.terms) for kind in (Shape, Difference))
-        shape = "the shape and " if shapes else ""
-        return f"log-ratio score of {shape}{len(self.terms) - shapes} {'steps' if steps else 'coordinates'}"
+        kinds = {type(term.coordinate) for term in self.terms}
+        shape = "the shape and " if Shape in kinds else ""
+        what = "neighbours" if Neighbours in kinds else "steps" if Difference in kinds else "coordinates"
+        alike = ", all alike" if self.pooled else ""
+        return f"log-ratio score of {shape}{len(self.terms) - (Shape in kinds)} {what}{alike}"
 
 
 def _clipped(numbers: Reals) -> Reals:

@@ -134,7 +134,8 @@ def searched(result: AuditResult, pair: int) -> int:
     kept = spec["certify_pairs"]
     if pair == result.witness.pair:
         screened = screening_share(len(spec["pairs"]), kept)
-        planned = int(spec["search_share"] * (1.0 - screened) * spec["runs"])
+        share = spec["search_share"] or 1.0  # open: what was made
+        planned = int(share * (1.0 - screened) * spec["runs"])
         certified = sum(finding.evidence.runs for finding in _findings(result))
         made = result.runs_used - certified - int(screened * spec["runs"])  # fewer than planned where that is enough
         return max(0, min(planned, made)) // max(1, int(kept))

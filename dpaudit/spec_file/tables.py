@@ -92,7 +92,7 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Annotated[int | None, Meta(description="of all randomness")] = None
     search_share: Annotated[
         float | None,
-        Meta(description="part of the runs that looks for the event; left out: 0.25, of a large anytime audit 0.1"),
+        Meta(description="part of the runs that looks for the event; left out: as much as is worth it (anytime: 0.25)"),
     ] = None
     stopping: Annotated[
         Literal["fixed", "anytime"], Meta(description="anytime: stop as soon as the claim is refuted")

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.auditing.searching.look import LEARN_FROM, LEARN_PART, PLAIN_PART, SETTLE_PART, WIDE_PART, Look
+from dpaudit.auditing.searching.look import GROWTH, LEARN_FROM, SETTLE_PART, SHARES, Look
+from dpaudit.claims import PureDP
 from dpaudit.events import Event
 from dpaudit.events.scores import Linear, LogRatio
-from dpaudit.outputs import Outputs
+from dpaudit.events.search import Coded, Goal, cross_fitted, plan
+from dpaudit.outputs import Outputs, Pilot
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import failure
 from tests.auditing.looks import Drawn, look_at, vectors
@@ -36,91 +38,114 @@ def coin(first: bool, runs: int, rng: Rng) -> Outputs:
 
 
 @cache
-def looked(draw: Any, *counts: int, last: bool = True, times: int = 1) -> tuple[Look, Drawn, list[int]]:
+def closed(
+    draw: Any, pool: int, share: float | None = None, *, times: int = 1, fits: int = 1
+) -> tuple[Look, Drawn, int]:
     session = Drawn(draw, times)
     look = look_at(session)
-    look.hold(PILOT)
-    made = [look.count(runs, last=last and place == len(counts) - 1) for place, runs in enumerate(counts)]
-    return look, session, made
+    return look, session, look.close(pool, share, lambda wanted: wanted // fits)
 
 
-def counted(look: Look) -> list[tuple[Any, int]]:
-    """Each feature of the plan and the runs that are counted of it."""
-    assert look.plan is not None
-    tables = look.plan.tables.split(look._counts)
-    return [(each, int(table.sum())) for (each, _), table in zip(look.plan.tables.features, tables, strict=True)]
+def is_score(feature: Any) -> bool:
+    return isinstance(feature, LogRatio)
 
 
 @pytest.mark.parametrize("draw", [shifted, coin])
-@pytest.mark.parametrize("counts", [(1_000,), (RUNS, 500), (900, RUNS)])
-def test_the_runs_made_are_those_asked_for(draw: Any, counts: tuple[int, ...]) -> None:
-    """Unless the last are many and nothing is to be learned: then they are fewer. No stream is used twice."""
-    look, session, made = looked(draw, *counts, times=200)
-    fewer = [*counts[:-1], max(int(PLAIN_PART * counts[-1]), LEARN_FROM)] if counts[-1] >= LEARN_FROM else [*counts]
-    assert made == (fewer if draw is coin else [*counts])
-    assert look.runs == PILOT + sum(made) == sum(shard.runs for shard in session.work)
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.6, 0.99])
+@pytest.mark.parametrize("pool", [1_000, 20_000])
+def test_a_share_that_is_given_is_obeyed(draw: Any, share: float, pool: int) -> None:
+    """But for the runs that would have settled a score, where the event is on none. No stream is used twice."""
+    look, session, made = closed(draw, pool, share)
+    assert (1.0 - SETTLE_PART) * int(share * pool) - 2 <= made <= share * pool or made == 2
+    assert look.runs == made == sum(shard.runs for shard in session.work)
     keys = [(shard.stage, shard.pair, shard.index) for shard in session.work]
     assert len(set(keys)) == len(keys)
 
 
-def test_plain_features_count_every_run_once_and_learned_scores_only_what_they_have_not_seen() -> None:
-    """A pilot; then every feature, learning, judging, and the end that settles the score of the best event."""
-    look, session, (made,) = looked(shifted, RUNS, times=1)
-    wide, learn, settle = (int(part * RUNS) for part in (WIDE_PART, LEARN_PART, SETTLE_PART))
-    judged = made - wide - learn - settle
+@pytest.mark.parametrize("draw", [shifted, coin])
+@pytest.mark.parametrize("fits", [1, 4])
+def test_an_open_share_ends_at_one_of_those_there_are(draw: Any, fits: int) -> None:
+    look, _, made = closed(draw, 40_000, fits=fits)
+    first = int(SHARES[0] * 40_000)
+    pool = first + (40_000 - first) // fits
+    ends = [first, *(each * pool for each in SHARES)]
+    assert any(0.0 <= made - int(end) <= SETTLE_PART * end + 1 for end in ends)
+    assert look.goal.runs >= pool - made, "it certifies with the rest"
+    assert draw is not coin or made < 0.3 * pool, "what is plain to see needs no more"
+
+
+def test_scores_of_outputs_held_are_judged_by_the_half_that_did_not_teach_them() -> None:
+    """Other outputs in the second half leave the first score as it is; and what is counted is plain to count again."""
+    pilots = [
+        Pilot(*(shifted(first, 3_000, np.random.default_rng([7, first])) for first in (True, False))),
+        Pilot(*(shifted(first, 3_000, np.random.default_rng([7, first])) for first in (True, False))),
+    ]
+    for side in (pilots[1].first, pilots[1].second):
+        for column in side.columns.values():
+            np.asarray(column.values)[1::2] += 0.25
+    terms = plan(pilots[0], Goal(PureDP(1.0), 10_000, 0.05)).terms
+    assert len(terms) == 3
+    for group in terms:
+        plain, other = (cross_fitted(Coded.of(group, pilot)) for pilot in pilots)
+        assert [each.halves[0] for each in plain] == [each.halves[0] for each in other]
+        assert all(one.halves[1] != two.halves[1] for one, two in zip(plain, other, strict=True))
+        for each in plain:
+            sides = []
+            for side in (pilots[0].first, pilots[0].second):
+                rows = np.arange(side.runs) % 2
+                parts = [each.halves[half].column(side.take(rows != half)) for half in (0, 1)]
+                sides.append(sum(each.bins.counts(part) for part in parts))
+            assert each.counts.tolist() == np.stack(sides, axis=1).tolist()
+
+
+def test_what_is_counted_judges_scores_that_were_learned_before() -> None:
+    """Every lot of runs counts scores that were there before it, all streams differ, and the last lot settles."""
+    look, session, made = closed(shifted, 10 * RUNS, 0.9, times=50)
     assert look._settled is not None
-    for feature, runs in counted(look):
-        if isinstance(feature, LogRatio):
-            assert runs == judged
-        elif isinstance(feature, Linear):  # learned on the pilot
-            assert runs == made - settle
-        else:
-            assert runs == PILOT + made - settle
-    # what the settled score was learned from: all runs but those that settle it
+    scores = [{str(each.to_dict()) for each, _ in tables.features if is_score(each)} for tables in session.tables]
+    assert all(scores)
+    lots = [shard.runs for shard in session.work]
+    assert sum(lots) == made == look.runs
+    assert len({(shard.stage, shard.pair, shard.index) for shard in session.work}) == len(lots)
+    again, own = (feature for feature, _ in session.tables[-1].features)
+    assert is_score(again)
+    assert look._settled.event.feature in (again, own)
+    before = [each for tables in session.tables[:-1] for each, _ in tables.features]
+    assert own in before
+    assert again not in before, "learned from all runs, it is judged by the last alone"
+    # the score learned last has seen all runs but those that settle it
     assert [int(table.sum()) for table in look._terms] == [
-        len(each.features) * (PILOT + made - settle)
+        len(each.features) * (made - int(0.9 * 10 * RUNS) + int(0.9 * (1.0 - SETTLE_PART) * 10 * RUNS))
         for each in look.plan.terms  # type: ignore[union-attr]
     ]
-    again, own = (feature for feature, _ in session.tables[-1].features)
-    assert look._settled.event.feature in (again, own)
-    assert own in look.plan.tables.features[-1] + look.plan.tables.features[-2]  # type: ignore[union-attr]
-    # none of the scores that judge were counted before they were learned
-    scores = [[each for each, _ in tables.features if isinstance(each, LogRatio)] for tables in session.tables]
-    assert [len(each) > 0 for each in scores] == [False, False, True, True]
-    assert not set(map(str, scores[2])) - {str(each) for each, _ in look.plan.tables.features}  # type: ignore[union-attr]
 
 
-def test_a_second_count_of_many_learns_anew_beside_the_best_score_so_far() -> None:
-    look, _, made = looked(shifted, RUNS, RUNS, last=False, times=200)
-    judged = made[1] - int(LEARN_PART * RUNS)
-    first = made[0] - int(WIDE_PART * RUNS) - int(LEARN_PART * RUNS)
-    kept, *anew = [runs for feature, runs in counted(look) if isinstance(feature, LogRatio)]
-    assert kept == first + made[1]
-    assert set(anew) == {judged}
-    assert {runs for feature, runs in counted(look) if not isinstance(feature, LogRatio | Linear)} == {
-        PILOT + sum(made)
-    }
-
-
-def test_scores_of_a_small_look_are_judged_on_what_the_pilot_did_not_show() -> None:
-    look, _, _ = looked(shifted, 5_000)
-    assert {runs for feature, runs in counted(look) if isinstance(feature, LogRatio | Linear)} == {5_000}
+def test_plain_features_count_every_run_once() -> None:
+    look, _, _ = closed(shifted, 10 * RUNS, 0.9, times=50)
+    assert look.plan is not None
+    taught = int(0.9 * (1.0 - SETTLE_PART) * 10 * RUNS)
+    tables = look.plan.tables.split(look._counts)
+    for (feature, _), table in zip(look.plan.tables.features, tables, strict=True):
+        if not isinstance(feature, LogRatio | Linear):
+            assert int(table.sum()) == taught
 
 
 def test_equal_looks_find_equal_events() -> None:
-    found = [each(shifted, RUNS, times=10)[0].proposal() for each in (looked, looked.__wrapped__)]
+    found = [each(shifted, RUNS, times=10)[0].proposal() for each in (closed, closed.__wrapped__)]
     assert found[0] == found[1]
     assert found[0] is not None
     assert isinstance(found[0].event, Event)
     assert isinstance(found[0].event.feature, LogRatio)
 
 
-@pytest.mark.parametrize("runs", [-5, 0, 1])
+@pytest.mark.parametrize("runs", [-5, 0, 1, GROWTH])
 def test_hardly_a_run_is_no_error(runs: int) -> None:
-    look, session, made = looked(shifted, runs)
-    assert made == [max(runs, 0)]
+    session = Drawn(shifted)
+    look = look_at(session)
+    look.hold(PILOT)
+    assert look.count(runs) == max(runs, 0)
     assert look.runs == PILOT + max(runs, 0) == sum(shard.runs for shard in session.work)
-    assert look.hold(100) == 0  # features are chosen
+    assert (look.hold(100) == 0) == (runs > 0)  # once others were counted
 
 
 # --- outputs of every kind --------------------------------------------------------------------------------------------
@@ -185,9 +210,8 @@ def test_outputs_of_every_kind_go_through_all_phases(kind: str) -> None:
     session = Drawn(KINDS[kind], times=2_000)
     look = look_at(session, shard_runs=RUNS)
     look.hold(400)
-    runs = 5_000 if kind == "64 numbers" else RUNS  # as 70, which are looked at as 64, but without learning anew
-    made = look.count(runs, last=True)
-    assert made in (runs, max(int(PLAIN_PART * RUNS), LEARN_FROM))
+    look.count(5_000 if kind == "64 numbers" else RUNS)  # as 70, which are looked at as 64
+    look.close(4_000, 0.5, lambda wanted: wanted)
     found = look.proposal() or look.last_resort()
     assert isinstance(found.event, Event)
     pilot = look.pilot.first

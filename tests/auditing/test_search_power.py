@@ -125,8 +125,7 @@ def part_reached(law: Law, seed: int = 0) -> float:
     """The chosen event's bound, as a part of the best one's."""
     draw, ratio = law
     look = look_at(Drawn(draw, seed=seed), certifying=CERTIFYING)
-    look.hold(8_000)
-    look.count(SEARCHED, last=True)
+    look.close(2 * SEARCHED, 0.5, lambda wanted: wanted)
     found = look.proposal()
     assert found is not None
     rng = np.random.default_rng(61)

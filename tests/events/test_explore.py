@@ -153,7 +153,7 @@ LEAKS = [
         1.3,
     ),
     (presence, r"'[de]'|position of the first|arg(min|max)\(output\)", 1.7),
-    (order, r"max\(output\)|sorted\(output\)|sum\(output\)", 2.5),
+    (order, r"max\(output\)|sorted\(output\)|sum\(output\)|score", 2.5),
     (difference, r"output\[0\] - output\[1\]", 1.4),
     (total, r"sum\(output\)", 1.4),
     (position, r"position of the first|output\[\d\]|score|output is|sum\(output\) > 4", 1.7),

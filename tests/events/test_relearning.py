@@ -22,9 +22,9 @@ from dpaudit.events.search import (
     pilot_counts,
     plan,
     relearned,
-    unlearned,
+    with_scores,
 )
-from dpaudit.events.search.learning import log_ratio
+from dpaudit.events.search.learning import scores_of
 from dpaudit.outputs import Column, Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
 
@@ -81,12 +81,14 @@ def test_whole_outputs_always_stay() -> None:
 
 
 def test_scores_left_out_and_learned_anew() -> None:
-    chosen, counts = unlearned(CHOSEN, COUNTS)
+    chosen, counts = with_scores(CHOSEN, COUNTS, [])
     before, after = by_feature(CHOSEN, COUNTS), by_feature(chosen, counts)
     assert after == {feature: table for feature, table in before.items() if not is_score(feature)}
     anew, fresh = relearned(CHOSEN, COUNTS, TERMS, GOAL, PILOT)
     scores = [each for each, _ in anew.tables.features if is_score(each)]
-    assert scores[1:] == [log_ratio(each, table) for each, table in zip(CHOSEN.terms, TERMS, strict=True)]
+    assert scores[1:] == [
+        score for each, table in zip(CHOSEN.terms, TERMS, strict=True) for score in scores_of(each, table)
+    ]
     now = by_feature(anew, fresh)
     assert {feature: table for feature, table in now.items() if not is_score(feature)} == after
     assert now[scores[0]] == before[scores[0]], "the best score so far stays, with what was counted of it"
@@ -109,8 +111,8 @@ def test_the_moved_event_is_passed_by_as_many_runs(swapped: bool) -> None:
     chosen = replace(
         chosen,
         tables=Tables(tuple(each for each in chosen.tables.features if is_score(each[0]))),
-        learned=(True,) * len(chosen.terms),
     )
+    chosen = replace(chosen, learned=(True,) * len(chosen.tables.features))
     counts = chosen.tables(*(Sample(side) for side in sides))
     found = best(chosen, counts, GOAL)
     assert found is not None
@@ -138,7 +140,7 @@ def test_a_score_that_is_worse_on_runs_that_made_neither_replaces_nothing() -> N
     """Weights that became 0 but for the entry that says nothing; and runs too few to tell."""
     sides = [Sample(side) for side in MORE]
     chosen = replace(CHOSEN, tables=Tables(tuple(each for each in CHOSEN.tables.features if is_score(each[0]))))
-    chosen = replace(chosen, learned=(True,) * len(chosen.terms))
+    chosen = replace(chosen, learned=(True,) * len(chosen.tables.features))
     counts = chosen.tables(*sides)
     found = best(chosen, counts, GOAL)
     assert found is not None
@@ -156,7 +158,7 @@ def test_a_score_that_is_worse_on_runs_that_made_neither_replaces_nothing() -> N
 
 
 def test_events_on_other_features_are_not_learned_again() -> None:
-    plain, counts = unlearned(CHOSEN, COUNTS)
+    plain, counts = with_scores(CHOSEN, COUNTS, [])
     found = best(plain, counts, GOAL)
     assert found is not None
     assert learned_again(found, CHOSEN, TERMS, PILOT) is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from dpaudit.arrays import Integers
 from dpaudit.claims import Claim
 from dpaudit.events.search import (
     KEPT,
+    Coded,
+    Folds,
     Goal,
     PartitionProposal,
     Plan,
@@ -18,27 +22,33 @@ from dpaudit.events.search import (
     as_partition,
     best,
     best_partition,
+    cross_fitted,
     everything,
     learned_again,
+    made_alike,
     moved,
     narrowed,
     pilot_counts,
     plan,
     relearned,
-    unlearned,
+    with_scores,
+    worth,
 )
-from dpaudit.outputs import Pilot, Sample
+from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, Sample, room_for
 from dpaudit.results.beside import Explored
 from dpaudit.sampling import Session, Stage, shards
 from dpaudit.sampling.streams import Shard
 
-PILOT_RUNS = 1 << 15  # outputs held at a time, whatever the number of runs
+PILOT_RUNS = 1 << 15  # outputs of a pair that screening holds, and that others than search look at
 PILOT_SHARD = 1 << 12
 EVERY = 1 << 10  # more features than there are
-LEARN_FROM = 1 << 17  # runs to count from which a part chooses among all features, and learns the scores anew
-WIDE_PART, LEARN_PART, SETTLE_PART = 0.1, 0.35, 0.06  # of them: to count every feature, to learn, to settle
-PLAIN_PART = 0.4  # of the last runs are enough where every feature has few cells
+LEARN_FROM = 1 << 17  # runs to come, from which all features are counted first
+GROWTH = 3  # times as many runs as there were: the next that are counted, which judge what those before taught
 WIDE = 16  # features that are left after the first of these
+SHARES = (0.05, 0.1, 0.2, 0.4, 0.6)  # of the runs of a pair, after which a search may end
+FEWEST_FIRST = 1 << 13  # runs in the first of these; else it is the second
+FIRST_PART = 0.5  # of a search whose share is given: chooses the features
+SETTLE_PART = 0.06  # of a search: judges the score learned last
 SHOWN = 12  # features of a pair that the result lists
 FEWEST_RUNS = 2  # of one look: each side is likely to have an output at all
 
@@ -52,6 +62,9 @@ class Look:
     `pair` is the index of the pair in the session, whose runs come in shards of `shard_runs` at the most; `goal` says
     what the event is for, and may change. Shards are numbered from `start`, so that two looks at pairs of the same
     index need not share a stream.
+
+    Outputs are held, as far as there is room; the first of them choose the features. Learned scores are judged on runs
+    that did not teach them, whether these are held or counted as they come (`crossfit`).
     """
 
     def __init__(self, session: Session, pair: int, goal: Goal, *, shard_runs: int, start: int = 0) -> None:
@@ -61,8 +74,17 @@ class Look:
         self._pilot: Pilot | None = None
         self._counts: Integers = np.zeros(0, np.int64)
         self._terms: list[Integers] = []
+        self._folds: list[Folds] = []
+        self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
         self._next = start
+        self._shown: Pilot | None = None
+
+    @property
+    def shown(self) -> Pilot:
+        """The first of the outputs held, for others than search."""
+        assert self._shown is not None, "a look begins with outputs"
+        return self._shown
 
     @property
     def pilot(self) -> Pilot:
@@ -73,87 +95,136 @@ class Look:
     def hold(self, runs: int, *, room: int = PILOT_RUNS) -> int:
         """Up to `runs` more outputs, until so many are held as there is `room` for; returns the runs made.
 
-        None once features are chosen. The first time, at least a few whatever was asked for.
+        None once others were counted. The first time, at least a few whatever was asked for.
         """
-        runs = 0 if self.plan is not None else max(0, min(runs, room - self.runs))
-        if self._pilot is None:
-            runs = max(runs, FEWEST_RUNS)
-        if runs:
-            fresh = self.session.pilot(self._work(runs, PILOT_SHARD))
+        runs, made = max(runs, 0 if self._pilot is not None else FEWEST_RUNS), 0
+        while made < runs and (some := min(runs - made, self._free(room))) > 0:
+            fresh = self.session.pilot(self._work(some, min(PILOT_SHARD, self._free(room))))
+            few = self._pilot is None or held(self.pilot) < PILOT_RUNS
             self._pilot = fresh if self._pilot is None else Pilot.joined([self._pilot, fresh])
-        return runs
+            self._shown = self._pilot if few else self._shown
+            made += some
+            if self.plan is not None:
+                self.plan, self._counts = with_scores(self.plan, self._counts, [])
+                self._counts = self._counts + self.plan.tables(Sample(fresh.first), Sample(fresh.second))
+        return made
 
-    def count(self, runs: int, *, last: bool = False) -> int:
-        """Chooses the features, for good, and counts them on so many more runs; returns the runs made.
+    def _free(self, room: int) -> int:
+        """How many outputs more are held at once: a few to see how large they are, then those that others look at."""
+        if self._pilot is None:
+            return min(room, FEWEST_HELD)
+        already = held(self._pilot)
+        if already != self.runs:
+            return 0
+        room = min(room, room_for(self._pilot.first))
+        return (PILOT_RUNS if already < PILOT_RUNS < room else room) - already
 
-        Of many runs, the first choose among all features, more of them learn the scores, and the rest judges these.
-        The `last` ones are fewer where all features have few cells; else the end of them learns the best event's score
-        once more, from all runs.
-        """
-        runs = max(runs, 0)
-        many = runs >= LEARN_FROM
-        fresh = self.plan is None
-        chosen = self._choose(everything_counts=many)
-        if last and many and chosen.plain:
-            runs = max(int(PLAIN_PART * runs), LEARN_FROM)
-        left = runs
-        if many and fresh:
-            left -= self._count(int(WIDE_PART * runs), learning=True)
-            self._narrow(WIDE)
-        if many and chosen.terms:
-            left -= self._count(int(LEARN_PART * runs), learning=True)
-            self.plan, self._counts = relearned(self._choose(), self._counts, self._terms, self.goal, self.pilot)
-        if many:
-            self._narrow(KEPT)
-        settling = int(SETTLE_PART * runs) if many and last and chosen.terms else 0
-        self._count(left - settling, learning=settling > 0)
-        self._settle(settling)
-        return runs
-
-    def _choose(self, *, everything_counts: bool = False) -> Plan:
-        """The plan, made the first time; with every feature, and no score yet, where many runs will come."""
+    def choose(self, *, every: bool = False) -> Plan:
+        """The features, chosen for good on the outputs held; all of them to be counted where `every`."""
         if self.plan is None:
-            self.plan = plan(self.pilot, self.goal, keep=EVERY if everything_counts else KEPT)
+            self.plan = plan(self.pilot, self.goal, keep=EVERY if every else KEPT, scores=False)
             self._counts = pilot_counts(self.plan, self.pilot)
-            if everything_counts:
-                self.plan, self._counts = unlearned(self.plan, self._counts)
-            self._terms = [each(Sample(self.pilot.first), Sample(self.pilot.second)) for each in self.plan.terms]
         return self.plan
 
+    def count(self, runs: int) -> int:
+        """Counts so many more runs, which teach scores, and judge those that the runs before taught; the runs made."""
+        left = runs = max(runs, 0)
+        self.choose(every=runs >= LEARN_FROM)
+        if runs >= LEARN_FROM:
+            self._narrow(WIDE)
+        if left:
+            self._cross_fit(self.choose())
+        while left > 0:
+            some = left if left <= 2 * GROWTH * self.runs else GROWTH * self.runs
+            self._relearn()
+            self._count(some)
+            left -= some
+            if left >= LEARN_FROM:
+                self._narrow(KEPT)
+        return runs
+
+    def close(self, pool: int, share: float | None, fitting: Callable[[int], int]) -> int:
+        """The close look, with `pool` runs to search and then to certify with; returns the runs made.
+
+        A part `share` of them searches; where it is None, as much as is worth the certifying runs (`worth`). `fitting`
+        says how many of the runs that are left there is time for.
+        """
+        before, made = self.runs, self.hold(int((share * FIRST_PART if share else SHARES[0]) * pool))
+        pool = made + fitting(pool - made)
+        if share is None:
+            ends = [int(each * pool) for each in SHARES if each * pool >= FEWEST_FIRST or each > SHARES[0]]
+        else:
+            ends = [int(each * share * (1.0 - SETTLE_PART) * pool) for each in (FIRST_PART, 1.0)]
+        for end, after in zip(ends, [*ends[1:], None], strict=True):
+            made += self.hold(end - made, room=MOST_HELD)
+            fresh = self.plan is None
+            chosen = self.choose(every=ends[-1] - made >= LEARN_FROM)
+            made += self.count(end - made)
+            if share is None:
+                self.goal = replace(self.goal, runs=max(1, pool - made))
+                unjudged = fresh and made == held(self.pilot) and (chosen.terms or any(chosen.learned))
+                if after is not None and not unjudged and not self._worth(after - made):
+                    break
+        self._settle(int(share * pool) - made if share else int(SETTLE_PART * made))
+        return self.runs - before
+
+    def _worth(self, more: int) -> bool:
+        found, chosen = self._best()
+        own = None if found is None else found.event.feature
+        folds = next((each for each in self._folds if made_alike(own, each.halves[0])), None)
+        return worth(found, chosen, self._counts, folds, self.goal, self.runs, more)
+
+    def _best(self) -> tuple[Proposal | None, Plan]:
+        """The best event, and the plan with the scores that there are now."""
+        chosen = self._cross_fit(self.choose())
+        return best(chosen, self._counts, self.goal), chosen
+
+    def _cross_fit(self, chosen: Plan) -> Plan:
+        """Scores learned and judged on the outputs held, where these are all and some of them have not been."""
+        if held(self.pilot) == self.runs != self._fitted:
+            coded = [Coded.of(each, self.pilot) for each in chosen.terms]
+            self._terms = [each.counts(np.ones(each.runs, np.bool_)) for each in coded]
+            self._folds = [folds for each in coded for folds in cross_fitted(each)]
+            judged = [(each.halves[0], each.bins, each.counts) for each in self._folds]
+            self.plan, self._counts = with_scores(chosen, self._counts, judged)
+            self._fitted = self.runs
+        assert self.plan is not None
+        return self.plan
+
+    def _relearn(self) -> None:
+        assert self.plan is not None
+        self.plan, self._counts = relearned(self.plan, self._counts, self._terms, self.goal, self.pilot)
+
     def _narrow(self, keep: int) -> None:
-        self.plan, self._counts = narrowed(self._choose(), self._counts, self.goal, keep=keep)
+        assert self.plan is not None
+        self.plan, self._counts = narrowed(self.plan, self._counts, self.goal, keep=keep)
 
     def _settle(self, runs: int) -> None:
         """Where the best event is on a log-ratio score: if these runs agree, the same on the score learned from all."""
-        if runs <= 0:
-            return
-        assert self.plan is not None
-        found = best(self.plan, self._counts, self.goal)
-        again = None if found is None else learned_again(found, self.plan, self._terms, self.pilot)
-        if found is None or again is None or self.goal.bins:
-            self._count(runs)
+        found, chosen = self._best()
+        again = None if found is None else learned_again(found, chosen, self._terms, self.pilot)
+        if found is None or again is None or self.goal.bins or runs <= 0:
             return
         table = self.session.counts(self._work(runs, self.shard_runs), again)
-        self._settled = moved(found, self.plan, self._counts, again, table, self.goal)
+        self._settled = moved(found, chosen, self._counts, again, table, self.goal)
 
-    def _count(self, runs: int, *, learning: bool = False) -> int:
-        """Counts the plan's features on so many more runs, when `learning` the terms of its scores too; the runs."""
+    def _count(self, runs: int) -> None:
+        """Counts the plan's features on so many more runs, and the terms of its scores."""
         assert self.plan is not None
-        if runs <= 0:
-            return 0
         own = self.plan.tables
-        more = [feature for each in self.plan.terms for feature in each.features] if learning else []
+        more = [feature for each in self.plan.terms for feature in each.features]
         counts = self.session.counts(self._work(runs, self.shard_runs), Tables((*own.features, *more)))
         cells = own.cells
         self._counts = self._counts + counts[:cells]
-        for number, each in enumerate(self.plan.terms if learning else ()):
+        for number, each in enumerate(self.plan.terms):
             self._terms[number] = self._terms[number] + counts[cells : cells + each.cells]
             cells += each.cells
-        return runs
 
     def proposal(self) -> Candidate | None:
         """The best event or partition so far; None where too little was seen of any."""
-        chosen = self.plan or plan(self.pilot, self.goal)
+        if self.plan is not None:
+            self._cross_fit(self.plan)
+        chosen = self.plan or plan(self.pilot, self.goal, scores=False, lines=False)
         counts = self._counts if self.plan is not None else pilot_counts(chosen, self.pilot)
         if self.goal.bins and (found := best_partition(chosen, counts, self.goal)) is not None:
             return found
@@ -170,6 +241,11 @@ class Look:
         self._next += len(work)
         self.runs += runs
         return work
+
+
+def held(pilot: Pilot) -> int:
+    """The outputs in it."""
+    return pilot.first.runs + pilot.second.runs
 
 
 def looked_at(chosen: Plan, prefix: str = "") -> list[Explored]:

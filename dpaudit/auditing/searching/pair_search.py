@@ -19,7 +19,7 @@ from dpaudit.auditing.probing import probe
 from dpaudit.auditing.searching.look import Look, excess
 from dpaudit.auditing.searching.pair_moves import Bounds, Parameters, Spent, check_bounds, move
 from dpaudit.auditing.searching.screening import cautious, goal_at
-from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
+from dpaudit.auditing.spec import SEARCH_SHARE, AuditSpec, ResolvedSpec
 from dpaudit.claims import Claim, check_claim
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Mechanism, wrap
@@ -257,7 +257,7 @@ class _Search:
 
     def _look(self, asked: ResolvedSpec, pair: AdjacentPair, session: Session, number: int) -> Look:
         found = probe(asked, session, PROBE_RUNS)
-        certifying = self.end - int(asked.search_share * self.end)
+        certifying = self.end - int((asked.search_share or SEARCH_SHARE) * self.end)
         end = goal_at(asked, pair.distance, certifying)
         look = Look(session, 0, end, shard_runs=asked.shard_runs, start=(number + 1) * SHARDS)
         self.runs += found.runs + look.hold(self.each - found.runs)

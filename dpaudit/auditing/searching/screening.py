@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dpaudit.auditing.searching.look import PILOT_RUNS, Look, excess
-from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.auditing.spec import SEARCH_SHARE, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.events.search import Goal
 from dpaudit.results.beside import Explored
@@ -31,12 +31,12 @@ class Budget:
 def budget(spec: ResolvedSpec, *, spent: int = 0) -> Budget:
     """How an audit with fixed stopping divides its runs; `spent` of them are gone already, on the probe.
 
-    `search_share` is a part of what screening leaves, the most that a close look takes: where every feature has few
-    cells it needs less, and the rest certifies.
+    `search_share` is a part of what screening leaves; where it is open, about as much as searches: how
+    much is found on the way.
     """
     kept = spec.certify_pairs
     screening = int(screening_share(len(spec.pairs), kept) * spec.runs)
-    searching = int(spec.search_share * (spec.runs - screening))
+    searching = int((spec.search_share or SEARCH_SHARE) * (spec.runs - screening))
     return Budget(screening, searching, max(0, spec.runs - spent - screening - searching) // kept)
 
 

@@ -8,13 +8,11 @@ from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.searching.look import SHOWN, Look, excess, looked_at
 from dpaudit.auditing.searching.screening import budget, screen
-from dpaudit.auditing.spec import SELECTOR, ResolvedSpec
+from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec
 from dpaudit.outputs import Pilot
 from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session
-
-PILOT_PART = 0.5  # of a close look at the most, so that learned scores are judged on outputs they have not seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +36,52 @@ class FoundWitness:
 def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clock | None = None) -> FoundWitness:
     """The witnesses of the best `certify_pairs` pairs; `spent` runs are gone already, on the probe.
 
-    Each has a close look of its own, an equal part of the runs for searching (a pilot to choose features on, then
-    counts of the best of them; fewer where the clock says so), and is chosen for an equal part of the
-    certifying runs and of the error probability. Events are looked for with either dataset as the likelier one; the
-    witness names it, and only that direction is certified.
+    Each has a close look of its own, on an equal part of the runs (`Look.close`; fewer where the clock says so), and is
+    chosen for what that leaves to certify and an equal part of the error probability. Events are looked for with either
+    dataset as the likelier one; the witness names it, and only that direction is certified.
     """
     plan = budget(spec, spent=spent)
     screened = screen(spec, session, runs=plan.screening, certifying=plan.certifying)
-    each, made, explored = plan.searching // len(screened.looks), 0, screened.explored
-    short = False
+    made, explored = 0, screened.explored
+    pool = plan.searching // len(screened.looks) + plan.certifying
     with session.stage("search", plan.searching):
         for place, look in enumerate(screened.looks):
-            held = look.hold(int(PILOT_PART * each))
-            left = each - held
-            if clock is not None:  # what does not fit is taken off search and certification alike
-                wanted = left + plan.certifying + (len(screened.looks) - place - 1) * (each + plan.certifying)
-                left = left * clock.fitting(wanted, session) // max(1, wanted)
-            made += held + look.count(left, last=True)
-            short = short or left < each - held
-    if short:
-        explored = (*explored, cut(f"{made:,} search runs", plan.searching))
+            others = (len(screened.looks) - place - 1) * pool
+            fitted = _Fitted(clock, session, others)
+            share = SEARCH_SHARE if look.goal.bins else None  # what bins are worth is not told by one event
+            made += look.close(pool, spec.search_share or share, fitted)
+            if fitted.short:
+                explored = (*explored, cut(f"{fitted.fits:,} runs to search and to certify with", fitted.wanted))
     found = [(look, look.proposal() or look.last_resort()) for look in screened.looks]
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
     for look, _ in found:
         explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))
     return FoundWitness(
         tuple(frozen(spec, look.pair, proposal, SELECTOR) for look, proposal in found),
-        tuple(look.pilot for look, _ in found),
+        tuple(look.shown for look, _ in found),
         screened.runs + made,
         explored,
     )
+
+
+class _Fitted:
+    """How many of the runs of a pair there is time for, where those of others come after."""
+
+    def __init__(self, clock: Clock | None, session: Session, others: int) -> None:
+        self.clock, self.session, self.others = clock, session, others
+        self.wanted = self.fits = 0
+
+    def __call__(self, wanted: int) -> int:
+        self.wanted = self.fits = wanted
+        if self.clock is not None:
+            both = wanted + self.others
+            self.fits = wanted * self.clock.fitting(both, self.session) // max(1, both)
+        return self.fits
+
+    @property
+    def short(self) -> bool:
+        """Whether not all of them fit."""
+        return self.fits < self.wanted
 
 
 def _features(look: Look, prefix: str) -> list[Explored]:

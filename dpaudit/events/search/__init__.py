@@ -1,26 +1,18 @@
 """What finds an event on search runs: features, cells, learned scores, selection. A mistake here costs power alone."""
 
 from dpaudit.events.search.binning import Tables
+from dpaudit.events.search.crossfit import Coded, Folds, cross_fitted, learned_again, made_alike, moved, relearned
 from dpaudit.events.search.entries import unpaired
-from dpaudit.events.search.explore import (
-    KEPT,
-    Plan,
-    best,
-    everything,
-    learned_again,
-    moved,
-    narrowed,
-    pilot_counts,
-    plan,
-    relearned,
-    unlearned,
-)
+from dpaudit.events.search.explore import KEPT, Plan, best, everything, narrowed, pilot_counts, plan, with_scores
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.grouping import PartitionProposal, as_partition, best_partition
 from dpaudit.events.search.selection import Proposal
+from dpaudit.events.search.worth import worth
 
 __all__ = [
     "KEPT",
+    "Coded",
+    "Folds",
     "Goal",
     "PartitionProposal",
     "Plan",
@@ -29,13 +21,16 @@ __all__ = [
     "as_partition",
     "best",
     "best_partition",
+    "cross_fitted",
     "everything",
     "learned_again",
+    "made_alike",
     "moved",
     "narrowed",
     "pilot_counts",
     "plan",
     "relearned",
-    "unlearned",
     "unpaired",
+    "with_scores",
+    "worth",
 ]

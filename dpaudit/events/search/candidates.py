@@ -27,7 +27,7 @@ from dpaudit.events.scores import Part
 from dpaudit.events.search.binning import Tables, atoms_of
 from dpaudit.events.search.dense import dense
 from dpaudit.events.search.entries import coordinates_of
-from dpaudit.events.search.learning import cells_of
+from dpaudit.events.search.learning import alike, cells_of, chain_of
 from dpaudit.outputs import Column, Outputs, Path, Pilot, derived
 
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
@@ -146,15 +146,19 @@ def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables
     places = [path for path in _of_these(coordinates_of(both), paths or both.columns) if _varies(both.column(path))]
     if len(places) < 2 or both.runs < 4:
         return ()
-    coordinates: list[Part] = [Coordinate(path, _centre(both.column(path))) for path in places]
-    groups = [coordinates]
+    coordinates = [Coordinate(path, _centre(both.column(path))) for path in places]
+    groups: list[Sequence[Part]] = [coordinates]
     numeric = _numeric(both, places)
     if len(numeric) == len(places) >= FEWEST_STEPS and _spread_out(both, numeric):
         groups.append([coordinates[0], *(Difference(right, left) for left, right in itertools.pairwise(numeric))])
     spread = [each for each in coordinates if _many_valued(each.column(both))]
     if (shape := _shape(both, places)) is not None:
         groups.append([shape, *spread])
-    return tuple(cells_of(group, both) for group in groups)
+    found = [cells_of(group, both) for group in groups]
+    if len({bins for _, bins in found[0].features}) > 1 and len(coordinates) >= FEWEST_STEPS:
+        found.append(alike(coordinates, both))
+    chain = chain_of(coordinates, both)
+    return (*found, *(() if chain is None else (chain,)))
 
 
 def _shape(both: Outputs, places: Sequence[Path]) -> Shape | None:

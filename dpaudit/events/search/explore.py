@@ -17,19 +17,17 @@ from dpaudit.events.search.candidates import features_of, lines_of, terms_of
 from dpaudit.events.search.entries import looked_at
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.labels import binning_of
-from dpaudit.events.search.learning import log_ratio
+from dpaudit.events.search.learning import scores_of
 from dpaudit.events.search.selection import (
     MANY_CELLS,
     RIVALS_Z,
     SMOOTHED_Z,
     Proposal,
-    event_of,
     propose,
 )
 from dpaudit.outputs import Pilot, Sample, concatenate
 
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
-SOME_Z = 1.0  # deviations of luck by which a score learned again may be worse
 KEPT = 6  # features that the longer search counts, learned scores apart
 SCREENED = 1 << 13  # outputs on which every feature is tried
 
@@ -50,8 +48,12 @@ class Plan:
         return not self.terms and all(bins.cells <= MANY_CELLS for _, bins in self.tables.features)
 
 
-def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
-    """Every feature scored on the pilot, and the best few kept; learned scores are kept unscored."""
+def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lines: bool = True) -> Plan:
+    """Every feature scored on the pilot, and the best few kept; learned scores are kept unscored.
+
+    Without `scores` the log-ratio scores are left to be learned, from the terms that the plan has for them; without
+    `lines` weighted sums are not learned either.
+    """
     both = concatenate([pilot.first, pilot.second])
     glance = _part_of(pilot, SCREENED)
     look = concatenate([glance.first, glance.second])
@@ -69,8 +71,10 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT) -> Plan:
     ]
     few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in kept)
     terms = () if few else terms_of(both, paths)  # sets of few outputs need no score
-    learned: list[Feature] = [log_ratio(each, each(Sample(pilot.first), Sample(pilot.second))) for each in terms]
-    learned += () if few else lines_of(pilot, both)
+    learned: list[Feature] = [
+        score for each in terms if scores for score in scores_of(each, each(Sample(pilot.first), Sample(pilot.second)))
+    ]
+    learned += () if few or not lines else lines_of(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
     named = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
     return Plan(
@@ -106,84 +110,19 @@ def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) ->
     return _kept(chosen, counts, places)
 
 
-def unlearned(chosen: Plan, counts: Integers) -> tuple[Plan, Integers]:
-    """The plan without its log-ratio scores, where they will be learned from more runs."""
-    return _kept(chosen, counts, [j for j, (each, _) in enumerate(chosen.tables.features) if not _is_score(each)])
-
-
-def relearned(
-    chosen: Plan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
+def with_scores(
+    chosen: Plan, counts: Integers, scores: Sequence[tuple[Feature, Binning, Integers]]
 ) -> tuple[Plan, Integers]:
-    """The plan with log-ratio scores learned anew from counts of their terms; nothing of these is counted yet.
-
-    The best score so far stays: what is learned last need not be better, and only later runs can say.
-    """
-    of_score = [_is_score(feature) for feature, _ in chosen.tables.features]
-    judged = [
-        -np.inf if found is None or not score else _worth(feature, found, goal)
-        for (feature, bins), table, score in zip(
-            chosen.tables.features, chosen.tables.split(counts), of_score, strict=True
-        )
-        for found in [propose(feature, bins, table, goal, thresholds_only=True) if score else None]
-    ]
-    top = max(judged, default=-np.inf)
-    chosen, counts = _kept(
-        chosen, counts, [j for j, score in enumerate(of_score) if not score or judged[j] == top > -np.inf]
-    )
-    fresh = [_counted(log_ratio(each, table), pilot) for each, table in zip(chosen.terms, terms, strict=True)]
-    return (
-        replace(
-            chosen,
-            tables=Tables((*chosen.tables.features, *fresh)),
-            learned=(*chosen.learned, *(True for _ in fresh)),
-        ),
-        np.concatenate([counts, *(np.zeros((bins.cells, 2), np.int64) for _, bins in fresh)]),
-    )
+    """The plan with these log-ratio scores in place of its own, and their counts."""
+    others = [j for j, (each, _) in enumerate(chosen.tables.features) if not is_score(each)]
+    chosen, counts = _kept(chosen, counts, others)
+    tables = Tables((*chosen.tables.features, *((feature, bins) for feature, bins, _ in scores)))
+    learned = (*chosen.learned, *(True for _ in scores))
+    return replace(chosen, tables=tables, learned=learned), np.concatenate([counts, *(table for *_, table in scores)])
 
 
-def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
-    """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score."""
-    own = found.event.feature
-    if not isinstance(own, LogRatio):
-        return None
-    parts = tuple(term.coordinate for term in own.terms)
-    which = [tuple(dict(each.features)) for each in chosen.terms].index(parts)
-    return Tables(
-        (_counted(log_ratio(chosen.terms[which], terms[which]), pilot), (own, dict(chosen.tables.features)[own]))
-    )
-
-
-def moved(found: Proposal, chosen: Plan, counts: Integers, again: Tables, table: Integers, goal: Goal) -> Proposal:
-    """The event on its score learned again: beyond a threshold that as large a part of the runs passes as before.
-
-    `table` counts both scores on runs that made neither: where the new event has less there than the old one has with
-    a deviation of luck taken off, or too few hits to tell, the old one stays.
-    """
-    place = [feature for feature, _ in chosen.tables.features].index(found.event.feature)
-    bins, old = chosen.tables.features[place][1], chosen.tables.split(counts)[place].sum(axis=1)
-    low, high = found.event.intervals[0]
-    inside = np.array([low <= bins.interval(j, j)[0] and bins.interval(j, j)[1] <= high for j in range(bins.bins)])
-    share = float(old[: bins.bins][inside].sum()) / max(float(old.sum()), 1.0)
-    new, was = again.split(table if found.p_side == "first" else table[:, ::-1])
-    mass = new.sum(axis=1)[: again.features[0][1].bins] / max(float(new.sum()), 1.0)
-    up = high == np.inf
-    beyond = np.cumsum(mass[::-1] if up else mass)
-    last = int(np.argmin(np.abs(beyond - share)))
-    cells = np.arange(len(mass) - 1 - last, len(mass)) if up else np.arange(last + 1)
-    x, y = np.stack([new[cells].sum(axis=0), was[: bins.bins][inside].sum(axis=0)], axis=1).astype(np.float64)
-    runs_p, runs_q = (int(runs) for runs in new.sum(axis=0))
-    lowered, plain = (goal.scores(x, y, runs_p, runs_q, z).tolist() for z in (SOME_Z, 0.0))
-    if plain[0] < lowered[1] or plain[0] == -np.inf:
-        return found
-    return replace(found, event=event_of(*again.features[0], cells), score=goal.score(lowered[0], found.delta))
-
-
-def _counted(score: LogRatio, pilot: Pilot) -> tuple[Feature, Binning]:
-    both = concatenate([pilot.first, pilot.second])
-    return score, binning(score.column(both), {})
-
-
-def _is_score(feature: Feature) -> bool:
+def is_score(feature: Feature) -> bool:
+    """Whether it is a score that is learned from counts of terms."""
     return isinstance(feature, LogRatio)
 
 
@@ -222,7 +161,7 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
                 table,
                 goal,
                 thresholds_only=learned,
-                smoothed_z=SMOOTHED_Z if _is_score(feature) else lucky_z,
+                smoothed_z=SMOOTHED_Z if is_score(feature) else lucky_z,
                 rivals=len(tables),
             )
         )

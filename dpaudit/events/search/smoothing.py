@@ -11,9 +11,12 @@ import numpy as np
 from dpaudit.arrays import Reals
 
 BENDS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])  # the change of slope, in log ratio a cell
-STEPS, MOST = 8, 30.0  # of Newton's method, and log ratio that they may reach
+STEPS, MOST = 8, 30.0  # of Newton's method at the most, and log ratio that they may reach
+SETTLED = 1e-6  # a step of Newton's method after which there need be no other
 FLAT = 1e-9  # eigenvalues of a difference that count as 0
 FREE = 1e-8  # precision that a cell has without anything seen, so that there always is a solution
+
+Place = tuple[int, int]  # of two bends in their grid
 
 
 def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
@@ -46,37 +49,50 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
 
     All four arrays are float64[lines, cells]; cells without hits are filled in. At least three lines of three cells.
     """
-    from scipy.linalg import cho_solve_banded, cholesky_banded
+    from scipy.linalg.lapack import dpbtrf, dpbtrs, dtbtrs
 
     lines, cells = x.shape
     across, along = (_second(count) for count in (lines, cells))
     bent = np.linalg.eigvalsh(along)[:, None], np.linalg.eigvalsh(across)[None, :]
     mine, hits = x.T.ravel(), (x + y).T.ravel()  # cell by cell, so that the band is narrow
     start = np.where(hits > 0.0, np.log((mine + 0.5) / (hits - mine + 0.5)), 0.0)
-    best: tuple[float, Reals, Reals] | None = None
-    for bend in BENDS:
-        for other in BENDS:
-            band = _band(along / bend**2, across / other**2)
-            centre = start
-            for _ in range(STEPS):
-                share = 1.0 / (1.0 + np.exp(-centre))
-                weight = hits * share * (1.0 - share) + FREE
-                whole = band.copy()
-                whole[0] += weight
-                factor = cholesky_banded(whole, lower=True, check_finite=False)
-                pull = weight * centre + mine - hits * share
-                centre = np.clip(cho_solve_banded((factor, True), pull, check_finite=False), -MOST, MOST)
-            known = bent[0] / bend**2 + bent[1] / other**2
-            free = np.log(known[known > FLAT * known.max()]).sum()
-            # at the mode the penalty's force balances that of the hits, so it need not be multiplied out
-            force = mine - hits / (1.0 + np.exp(-centre))
-            fit = float((mine * centre - hits * np.logaddexp(0.0, centre)).sum() - centre @ force / 2.0)
-            likelihood = fit - float(np.log(factor[0]).sum()) + float(free) / 2.0
-            if best is None or likelihood > best[0]:
-                best = likelihood, centre, factor
-    assert best is not None
-    variance = cho_solve_banded((best[2], True), np.eye(lines * cells), check_finite=False).diagonal()
-    return best[1].reshape(cells, lines).T, variance.reshape(cells, lines).T
+
+    def at(place: Place, centre: Reals) -> tuple[float, Reals, Reals]:
+        """Log evidence, mode and factor of the precision with the bends at this place of their grid."""
+        bend, other = BENDS[place[0]], BENDS[place[1]]
+        band = _band(along / bend**2, across / other**2)
+        for _ in range(STEPS):
+            share = 1.0 / (1.0 + np.exp(-centre))
+            weight = hits * share * (1.0 - share) + FREE
+            whole = band.copy()
+            whole[0] += weight
+            factor, _ = dpbtrf(whole, lower=1, overwrite_ab=1)
+            step, _ = dpbtrs(factor, weight * centre + mine - hits * share, lower=1)
+            step = np.clip(step, -MOST, MOST)
+            settled, centre = float(np.abs(step - centre).max()) < SETTLED, step
+            if settled:
+                break
+        known = bent[0] / bend**2 + bent[1] / other**2
+        free = np.log(known[known > FLAT * known.max()]).sum()
+        # at the mode the penalty's force balances that of the hits, so it need not be multiplied out
+        force = mine - hits / (1.0 + np.exp(-centre))
+        fit = float((mine * centre - hits * np.logaddexp(0.0, centre)).sum() - centre @ force / 2.0)
+        return fit - float(np.log(factor[0]).sum()) + float(free) / 2.0, centre, factor
+
+    # uphill on the grid of bends, from one place to the best beside it: the evidence has one summit as far as was seen
+    middle = (len(BENDS) // 2, len(BENDS) // 2)
+    found = {middle: at(middle, start)}
+    top: Place | None = None
+    here = middle
+    while top != here:
+        top = here
+        for place in ((top[0] - 1, top[1]), (top[0] + 1, top[1]), (top[0], top[1] - 1), (top[0], top[1] + 1)):
+            if place not in found and min(place) >= 0 and max(place) < len(BENDS):
+                found[place] = at(place, found[top][1])
+        here = max(found, key=lambda place: found[place][0])
+    root, _ = dtbtrs(found[here][2], np.eye(lines * cells), uplo="L")  # the precision is factor times its transpose
+    variance = np.einsum("ij,ij->j", root, root)
+    return found[here][1].reshape(cells, lines).T, variance.reshape(cells, lines).T
 
 
 def _second(count: int) -> Reals:

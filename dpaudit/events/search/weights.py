@@ -7,6 +7,7 @@ signal is kept that is 1 less the part of its energy which luck alone would have
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,6 +45,25 @@ def weights(tables: Sequence[Integers], ordered: Sequence[Bools]) -> list[Reals]
         fit[line], luck[line] = centre, variance * weight[line]
         found.append(fit * _kept(fit, weight, float(luck.sum())))
     return found
+
+
+def following(table: Integers) -> Reals:
+    """What the second of two neighbours adds to the first: log ratios of the joint cells less those of the first's.
+
+    `table` has a row for each joint cell, the first neighbour's cells one after the other. A sum of them along a chain
+    is its log likelihood ratio, where each depends on the one before it alone.
+    """
+    size = math.isqrt(len(table))
+    x, y = np.moveaxis(table[: size * size].reshape(size, size, 2).astype(np.float64), 2, 0)
+    of_first = [side.sum(axis=1, keepdims=True) for side in (x, y)]
+    hit, seen = x + y > 0.0, of_first[0] + of_first[1] > 0.0
+    # 1 / size of a hit in each cell, so that a cell as rare as the luck of its row says has 0
+    cell, row = ((a + part) / (b + part) for (a, b), part in (((x, y), 0.5), (of_first, 0.5 * size)))
+    signal = np.where(hit, np.log(cell) - np.log(row), 0.0)
+    weight = np.where(hit, 1.0 / (1.0 / (x + 0.5) + 1.0 / (y + 0.5)), 0.0)
+    luck = float(hit.sum() - seen.sum())
+    found = (signal * _kept(signal, weight, luck)).ravel()
+    return np.append(found, np.zeros(len(table) - size * size))
 
 
 def _row(table: Integers) -> tuple[Reals, Reals, float]:

@@ -158,7 +158,7 @@ class StoredSpec(Stored):
     representation: bool
     detect: dict[str, float] | None
     controls: Count
-    search_share: OpenProbability
+    search_share: OpenProbability | None
     shard_runs: AtLeastOne
     run_timeout_s: float | None
     hash: str

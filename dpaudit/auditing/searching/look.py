@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from dpaudit.arrays import Integers
+from dpaudit.auditing.spec import SEARCH_SHARE
 from dpaudit.claims import Claim
 from dpaudit.events.search import (
     KEPT,
@@ -45,8 +46,8 @@ EVERY = 1 << 10  # more features than there are
 LEARN_FROM = 1 << 17  # runs to come, from which all features are counted first
 GROWTH = 3  # times as many runs as there were: the next that are counted, which judge what those before taught
 WIDE = 16  # features that are left after the first of these
-SHARES = (0.05, 0.1, 0.2, 0.4, 0.6)  # of the runs of a pair, after which a search may end
-FEWEST_FIRST = 1 << 13  # runs in the first of these; else it is the second
+SHARES = (0.05, 0.1, 0.25, 0.5)  # of the runs of a pair, after which a search may end
+PLENTY = 1 << 12  # runs of which the first of these may be enough; else it takes a quarter
 FIRST_PART = 0.5  # of a search whose share is given: chooses the features
 SETTLE_PART = 0.06  # of a search: judges the score learned last
 SHOWN = 12  # features of a pair that the result lists
@@ -149,21 +150,17 @@ class Look:
         A part `share` of them searches; where it is None, as much as is worth the certifying runs (`worth`). `fitting`
         says how many of the runs that are left there is time for.
         """
-        before, made = self.runs, self.hold(int((share * FIRST_PART if share else SHARES[0]) * pool))
+        before = self.runs
+        parts = [share * (1.0 - SETTLE_PART)] if share else [*_ends(pool)]
+        made = self.hold(int(FIRST_PART * parts[0] * pool), room=MOST_HELD)
         pool = made + fitting(pool - made)
-        if share is None:
-            ends = [int(each * pool) for each in SHARES if each * pool >= FEWEST_FIRST or each > SHARES[0]]
-        else:
-            ends = [int(each * share * (1.0 - SETTLE_PART) * pool) for each in (FIRST_PART, 1.0)]
-        for end, after in zip(ends, [*ends[1:], None], strict=True):
-            made += self.hold(end - made, room=MOST_HELD)
-            fresh = self.plan is None
-            chosen = self.choose(every=ends[-1] - made >= LEARN_FROM)
-            made += self.count(end - made)
+        self.choose(every=parts[-1] * pool - made >= LEARN_FROM)
+        for end, after in zip(parts, [*parts[1:], None], strict=True):
+            made += self.hold(int(end * pool) - made, room=MOST_HELD)
+            made += self.count(int(end * pool) - made)
             if share is None:
                 self.goal = replace(self.goal, runs=max(1, pool - made))
-                unjudged = fresh and made == held(self.pilot) and (chosen.terms or any(chosen.learned))
-                if after is not None and not unjudged and not self._worth(after - made):
+                if after is not None and not self._worth(int(after * pool) - made):
                     break
         self._settle(int(share * pool) - made if share else int(SETTLE_PART * made))
         return self.runs - before
@@ -241,6 +238,11 @@ class Look:
         self._next += len(work)
         self.runs += runs
         return work
+
+
+def _ends(pool: int) -> Iterator[float]:
+    """The parts of so many runs after which a search may end."""
+    return (each for each in SHARES if each * pool >= PLENTY or each >= SEARCH_SHARE)
 
 
 def held(pilot: Pilot) -> int:

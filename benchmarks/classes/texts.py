@@ -22,12 +22,13 @@ from benchmarks.classes.leak import (
     rates,
 )
 
+LETTERS = "".join(chr(97 + j) for j in np.random.default_rng(0).integers(0, 26, 65_536))
+
 
 def _length(data: int, runs: int, rng: Rng) -> list[str]:
     """Letters of no use, padded to a length that says it."""
-    letters = "".join(chr(97 + j) for j in rng.integers(0, 26, 4_096))
-    lengths, starts = data + discrete_laplace_noise(rng, 0.5, runs), rng.integers(0, 3_900, runs)
-    return [letters[a : a + n] for a, n in zip(starts.tolist(), lengths.tolist(), strict=True)]
+    lengths, starts = data + discrete_laplace_noise(rng, 0.5, runs), rng.integers(0, 65_000, runs)
+    return [LETTERS[a : a + n] for a, n in zip(starts.tolist(), lengths.tolist(), strict=True)]
 
 
 def _key_order(data: int, runs: int, rng: Rng) -> list[str]:

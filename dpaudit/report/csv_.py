@@ -63,7 +63,7 @@ COLUMNS = {
     "error": "why there is no verdict, or what went wrong beside it",
     "adjacency": "records, rows, entries, answers or any two: what shows that the datasets are neighbours; or on trust",
     "unseen": "entries of one output that were not looked at, at the most",
-    "unpaired": "entries of one output that were looked at one by one and never together, at the most",
+    "unpaired": "entries of one output that were looked at alone and in sums only, at the most",
 }
 
 

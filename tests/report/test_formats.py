@@ -82,7 +82,7 @@ def test_adjacency_on_trust_stands_in_the_first_part_of_every_format(tmp_path: P
 
 def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format(tmp_path: Path) -> None:
     result = replace(example.result(), unseen=744, unpaired=1)
-    said = "744 entries of an output not looked at, 1 looked at one by one only"
+    said = "744 entries of an output not looked at, 1 looked at alone and in sums only"
     for suffix, first in {".md": 400, ".txt": 250, ".html": 1_200, ".xml": 2_000, ".sarif": None}.items():
         text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
         assert said in re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:first], suffix
@@ -99,7 +99,7 @@ def test_entries_that_were_not_looked_at_stand_in_the_first_part_of_every_format
     assert load(result.save(tmp_path / "it.json")) == result
     for suffix in (".md", ".txt", ".html"):
         text = report.write(example.result(), tmp_path / f"whole{suffix}").read_text(encoding="utf-8")
-        assert "looked at one by one" not in text
+        assert "looked at alone" not in text
         assert "refuted with power 0.95, search counted in, where one value, or one end of a range, shows it" in text
         assert "for an event that is known" in text
 

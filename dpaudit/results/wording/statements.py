@@ -82,7 +82,7 @@ def statement(result: Audited, *, digits: int = 3) -> str:
 
 def unseen(result: Audited) -> str:
     """The entries of outputs that no event was looked for in, or none of several: of any output, the most."""
-    parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at one by one only")]
+    parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at alone and in sums only")]
     told = [(counted(many, "entry", "entries") + " of an output", f"{many:,}", how) for many, how in parts if many]
     return ", ".join(f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told))
 

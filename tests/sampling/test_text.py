@@ -121,15 +121,19 @@ def test_what_is_said_adds_nothing_to_what_an_output_is() -> None:
     np.testing.assert_array_equal(words(whole, 200), words(bare, 200))
     assert whole.complete
     assert Shape(((0,),)).column(whole) is not None
-    both = encode_objects(texts * 2)
-    assert any(derived(path) for path in coordinates_of(both))
+    assert any(derived(path) for path in coordinates_of(whole))
 
 
-def test_few_texts_say_all_themselves() -> None:
-    """A column of few different texts is a feature as it is: what they say is not looked at."""
-    texts = [f"answer {number % 5}" for number in range(100)]
-    half = encode_objects(texts)
-    assert not any(map(derived, looked_at(Pilot(half, half), encode_objects(texts * 2))))
+def test_texts_that_recur_say_all_themselves() -> None:
+    """They are tokens, of which any set is an event; many numbers have an order besides, whether they recur or not."""
+    for texts, there in (
+        ([f"answer {number % 80}" for number in range(300)], False),
+        ([f"answer {number}" for number in range(300)], True),
+        ([f"{number % 50}" for number in range(300)], False),
+        ([f"{number % 80}" for number in range(300)], True),
+    ):
+        pilot = Pilot(encode_objects(texts[:150]), encode_objects(texts[150:]))
+        assert any(map(derived, looked_at(pilot, encode_objects(texts)))) == there
 
 
 HOSTILE = {

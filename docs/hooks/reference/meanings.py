@@ -51,7 +51,7 @@ RESULT: Meanings = {
         "columns) or entries (of a dictionary) that were compared, answers within the stated sensitivity, or any two "
         "values under the local relation; null where that is taken on trust",
         "unseen": "entries of one output that were not looked at, the most of any output that search held",
-        "unpaired": "entries of one output that were looked at alone and in sums, and not together with others, the most",
+        "unpaired": "entries of one output that were looked at alone and in sums only, the most of any output",
     },
     "StoredSpec": {
         "name": "of the audit",

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Reals, Words
-from dpaudit.outputs import READ_AS, Outputs, Path, Pilot, derived, is_entry
+from dpaudit.outputs import NUMBERS_IN, READ_AS, Outputs, Path, Pilot, derived, is_entry
 
 MOST = 64  # entries that features of one and of several are made of
-FEW_TEXTS = 64  # different texts of an entry up to which the texts themselves say all
+FEW_TEXTS = 64  # different numbers up to which the texts that they are written as say all
 PIECE = 1 << 20  # cells that are sorted at a time
 PARTS, LEAST = 32, 8  # even parts of the sorted runs, and runs of the smallest at the ends
 RECURS = 5  # times that a value comes
@@ -45,19 +45,20 @@ def unpaired(both: Outputs) -> int:
 
 
 class _Readable:
-    """Whether what a text says is worth a look: not where the text has few values, for then these say it."""
+    """Whether what a text says is worth a look: not where texts recur, for then these say it, nor few numbers."""
 
     def __init__(self, both: Outputs) -> None:
         self.both = both
-        self.known: dict[Path, bool] = {}
+        self.known: dict[Path, int] = {}
 
     def __call__(self, path: Path) -> bool:
         if not derived(path):
             return True
-        text = path[: next(place for place, step in enumerate(path) if str(step).startswith(READ_AS))]
+        place = next(place for place, step in enumerate(path) if str(step).startswith(READ_AS))
+        text = path[:place]
         if text not in self.known:
-            self.known[text] = len(np.unique(self.both.column(text).tokens)) > FEW_TEXTS
-        return self.known[text]
+            self.known[text] = len(np.unique(self.both.column(text).tokens))
+        return self.known[text] > (FEW_TEXTS if path[place] in NUMBERS_IN else self.both.runs // 2)
 
 
 def best(pilot: Pilot, paths: Sequence[Path], most: int = MOST) -> list[Path]:

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Whole
-from dpaudit.events.search.binning import EVEN_BINS, FEW_VALUES, Tables, binning
+from dpaudit.events.search.binning import EVEN_BINS, FEW_VALUES, Tables, binning, recurring
 from dpaudit.outputs import NONE, NOT_A_NUMBER, Column, Sample, token
 from dpaudit.sampling.encode import encode_objects
 from tests.events.samples import odd_outputs
@@ -181,3 +181,50 @@ def test_equal_cells_are_equal_and_have_one_hash() -> None:
     assert one != Binning(np.array([0.0, 2.0], np.float32), one.tokens)
     assert one != Binning(one.edges)
     assert one != 3
+
+
+# --- values that recur ----------------------------------------------------------------------------------------------
+
+
+def test_a_double_that_recurs_has_a_cell_of_its_own() -> None:
+    """Three of 20,000 doubles are equal; no continuous double recurs, and so none has a cell of its own by chance."""
+    rng = np.random.default_rng(1)
+    values = rng.laplace(size=20_000)
+    values[[5, 700, 19_000]] = 0.25
+    bins = binning(Column(values.astype(np.float32)), {}, values)
+    assert 0.25 in bins.edges[np.flatnonzero(bins.alone)]
+    assert recurring(values, values.astype(np.float32)).tolist() == [0.25]
+    assert len(recurring(values[:600], values[:600].astype(np.float32))) == 0
+
+
+def test_float32_numbers_that_meet_by_chance_are_no_atoms() -> None:
+    """200,000 float32 numbers of a continuous law, of which about 2,000 meet another: ten atoms of it at the most.
+
+    Less than one is expected by chance; more than ten with probability below 1e-8.
+    """
+    values = np.random.default_rng(2).random(200_000).astype(np.float32)
+    assert len(np.unique(values)) < 199_500
+    assert len(recurring(values, values)) <= 10
+
+
+def test_every_point_of_a_lattice_has_a_cell_of_its_own() -> None:
+    """Also where nobody saw its neighbours, which then lie in none of these cells."""
+    rng = np.random.default_rng(3)
+    for scale in (30.0, 400.0):
+        values = 10.005 + np.round(rng.laplace(scale=scale, size=60_000)) / 100.0
+        bins = binning(Column(values.astype(np.float32)), {}, values)
+        held = np.unique(values.astype(np.float32))
+        cells = cell_of(bins, held)
+        alone = bins.alone[cells]
+        assert np.isin(values.astype(np.float32), held[alone]).mean() > 0.9
+        assert len(set(cells[alone].tolist())) == np.count_nonzero(alone)
+        beside = cell_of(bins, (held[alone][::20] + 0.005).astype(np.float32))
+        assert not np.any(bins.alone[beside])
+
+
+def test_a_fine_structure_inside_wide_numbers_is_not_lost_in_one_bin() -> None:
+    rng = np.random.default_rng(4)
+    values = np.where(rng.random(30_000) < 0.02, 0.001, 1.0) * rng.laplace(size=30_000)
+    bins = binning(Column(values.astype(np.float32)), {}, values)
+    inside = np.abs(bins.edges) < 0.003
+    assert np.count_nonzero(inside) > 8

@@ -6,6 +6,7 @@ or spread over many scales.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,22 +14,42 @@ import numpy as np
 from dpaudit.arrays import Bools, Integers, Places, Singles, Words
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature, single
-from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, Sample, Token
+from dpaudit.outputs import NOT_A_NUMBER, Column, Numbers, Outputs, Path, Sample, Token
 
 EVEN_BINS = 4096
 SMALLEST_STEP = 1e-30  # it and its inverse must be float32 numbers
 FEW_VALUES = 1024  # so many different numbers have a bin each
+FEWER_VALUES, MOST_UNSEEN = 64, 0.1  # so many have borders half-way between them, and those that hardly recur
+MOST_ATOMS = 4096  # values of many that have a bin each, the commonest
 WIDE = 400.0  # a spread of so many interquartile ranges calls for quantile edges
-QUANTILE_BINS = 512
+QUANTILE_BINS, WIDE_BINS = 1024, 512  # by mass, and even over the range
 MOST_TOKENS = 4096
-REPEATED = 0.002  # a value that makes up this part of the pilot is an atom
+REPEATED = 0.002  # a value that makes up this part of the pilot is an atom of a score
+AROUND, CROWDED = 8, 3.0  # a bin with so many times the outputs of the bins so far to either side is crowded
 
 
-def binning(column: Column, labels: dict[int, str]) -> Binning:
-    """Cells for a feature that looks like this on a pilot."""
+def binning(column: Column, labels: dict[int, str], exact: Numbers | None = None) -> Binning:
+    """Cells for a feature that looks like this on a pilot; `exact` are its numbers before they were rounded."""
     codes = column.tokens
-    numbers = np.sort(single(column.values[codes == 0]))
-    return _with_tokens(_bins(numbers), codes, labels)
+    numbers = codes == 0
+    values = single(column.values[numbers])
+    atoms = recurring(values if exact is None else exact[numbers], values)
+    return _with_tokens(_bins(np.sort(values), atoms), codes, labels)
+
+
+def recurring(exact: Numbers, values: Singles) -> Singles:
+    """The values, rising, whose exact numbers recur more often than by chance; both of one length.
+
+    Were there no atoms, numbers would be seen k times as in a Poisson law with the mean that once and twice show: fewer
+    than one such is expected of those taken. Doubles of a continuous law never recur, float32 numbers do.
+    """
+    _, place, times = np.unique(exact, return_index=True, return_counts=True)
+    once, twice = int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2))
+    mean = 2.0 * twice / max(once, 1)
+    fewest = next(k for k in range(2, 1000) if once * mean ** (k - 1) < math.factorial(k))
+    found = np.flatnonzero(times >= fewest)
+    common = found[np.argsort(-times[found], kind="stable")[:MOST_ATOMS]]
+    return np.asarray(np.unique(values[place[common]]))
 
 
 def _with_tokens(bins: Binning, codes: Words, labels: dict[int, str]) -> Binning:
@@ -39,24 +60,36 @@ def _with_tokens(bins: Binning, codes: Words, labels: dict[int, str]) -> Binning
     return Binning(bins.edges, tokens, bins.step)
 
 
-def _bins(numbers: Singles) -> Binning:
+def _bins(numbers: Singles, atoms: Singles) -> Binning:
     if len(numbers) == 0:
         return Binning(np.empty(0, np.float32))
     changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1  # a difference of infinities is no number
     values = numbers[np.concatenate([[0], changes])]
     if len(values) <= FEW_VALUES:
-        return Binning(_between(values))
+        times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
+        unseen = np.count_nonzero(times == 1) / len(numbers)  # the mass of it (Good 1953)
+        if len(values) <= FEWER_VALUES or not 0.0 < unseen < MOST_UNSEEN:
+            return Binning(_between(values))
+        return Binning(np.unique(np.concatenate([around(values), _beyond(values[np.isfinite(values)])])))
     finite = numbers[np.isfinite(numbers)]
     quarter, three = finite[len(finite) // 4], finite[3 * len(finite) // 4]
     span = float(finite[-1]) - float(finite[0])
-    atoms = _repeated(numbers, values, changes)
     if len(atoms) == 0 and len(finite) == len(numbers) and span < WIDE * float(three - quarter):
         low, step = float(finite[0]) - span / 4.0, 1.5 * span / EVEN_BINS
         edges = single(low + step * np.arange(1, EVEN_BINS))
         if SMALLEST_STEP < step < 1.0 / SMALLEST_STEP and np.all(edges[1:] > edges[:-1]):
-            return Binning(edges, step=step)
+            even = Binning(edges, step=step)
+            if not _crowded(even.counts(Column(numbers))):
+                return even
     picks = values[np.linspace(0, len(values) - 1, QUANTILE_BINS).astype(np.intp)]
-    return Binning(np.unique(np.concatenate([picks, around(atoms), _beyond(finite)])))
+    evenly = single(np.linspace(float(finite[0]), float(finite[-1]), WIDE_BINS))
+    return Binning(np.unique(np.concatenate([picks, evenly, around(atoms), _beyond(finite)])))
+
+
+def _crowded(counts: Integers) -> bool:
+    """Whether some bin holds far more than those around it: a finer structure than the bins are."""
+    near = np.median(np.lib.stride_tricks.sliding_window_view(np.pad(counts, AROUND), 2 * AROUND + 1), axis=1)
+    return bool(np.any(counts > AROUND + CROWDED * near))
 
 
 def atoms_of(numbers: Singles) -> Singles:

@@ -19,6 +19,7 @@ from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import scores_of
 from dpaudit.events.search.selection import (
+    GROUPS,
     MANY_CELLS,
     RIVALS_Z,
     SMOOTHED_Z,
@@ -60,8 +61,11 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lin
     scored: list[tuple[float, Feature]] = []
     paths = looked_at(pilot, both)
     features = list(features_of(look, paths))
-    for feature in features:
-        found = _on_pilot(feature, binning_of(feature, look), glance, goal, len(features))
+    cells = [binning_of(feature, look) for feature in features]
+    shown = [_on_pilot(feature, bins, glance) for feature, bins in zip(features, cells, strict=True)]
+    many = _rivals(shown)
+    for feature, bins, table in zip(features, cells, shown, strict=True):
+        found = propose(feature, bins, table, goal, closely=False, rivals=many)
         scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
     scored.sort(key=lambda entry: -entry[0])
     kept = [
@@ -100,7 +104,7 @@ def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) ->
     scores = [
         -np.inf if found is None else _worth(feature, found, goal)
         for (feature, bins), table in zip(chosen.tables.features, tables, strict=True)
-        for found in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=len(tables))]
+        for found in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=_rivals(tables))]
     ]
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     plain.sort(key=lambda place: -scores[place])
@@ -162,7 +166,7 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
                 goal,
                 thresholds_only=learned,
                 smoothed_z=SMOOTHED_Z if is_score(feature) else lucky_z,
-                rivals=len(tables),
+                rivals=_rivals(tables),
             )
         )
         is not None
@@ -198,6 +202,14 @@ def _part_of(pilot: Pilot, runs: int) -> Pilot:
     return Pilot(first, second)
 
 
-def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot, goal: Goal, rivals: int) -> Proposal | None:
-    counts = np.stack([bins.counts(feature.column(side)) for side in (pilot.first, pilot.second)], axis=1)
-    return propose(feature, bins, counts, goal, closely=False, rivals=rivals)
+def _on_pilot(feature: Feature, bins: Binning, pilot: Pilot) -> Integers:
+    return np.stack([bins.counts(feature.column(side)) for side in (pilot.first, pilot.second)], axis=1)
+
+
+def _rivals(tables: Sequence[Integers]) -> float:
+    """How many features compete: by the cells they could show, one counted once whose cells hold what others' hold."""
+    cells = {}
+    for table in tables:
+        filled = table[table.any(axis=1)]
+        cells[filled[np.lexsort(filled.T)].tobytes()] = min(len(filled), GROUPS)
+    return max(1.0, sum(cells.values()) / max(1, *cells.values()))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Feature, Shape, Whole, single
+from dpaudit.events.features import Coordinate, Feature, Shape, Whole, single
 from dpaudit.events.search.binning import binning
 from dpaudit.events.search.entries import MOST, coordinates_of
 from dpaudit.outputs import Column, Outputs, Path, derived
@@ -17,7 +17,8 @@ LONGEST_VALUE = 120
 
 def binning_of(feature: Feature, both: Outputs) -> Binning:
     """The cells of a feature, chosen on these outputs."""
-    return binning(feature.column(both), labels_of(feature, both))
+    exact = both.column(feature.path).values if isinstance(feature, Coordinate) else None
+    return binning(feature.column(both), labels_of(feature, both), exact)
 
 
 def labels_of(feature: Feature, both: Outputs) -> dict[int, str]:

@@ -23,7 +23,7 @@ SMOOTHED_Z, RIVALS_Z = 0.8, 2.0  # and where neighbours have said what they know
 FEWEST_SMOOTHED = 40  # hits of a tail
 ALONE = 0.3  # cells of its own kind that a feature is expected to show beyond what its other cells say
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
-GROUPS, LEAST = 256, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
+GROUPS, LEAST = 512, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
 FEWEST_IN_A_GROUP, ENDS = 10.0, 12  # hits at either end, where parts are smaller, and so many of these
 IN_ORDER_PRICE = 0.05  # of the bound, at most: a threshold or a single value is easier to read than a set
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
@@ -77,7 +77,7 @@ def propose(
     thresholds_only: bool = False,
     closely: bool = True,
     smoothed_z: float = SMOOTHED_Z,
-    rivals: int = 1,
+    rivals: float = 1.0,
 ) -> Proposal | None:
     """The best event of one feature, over both sides, thresholds both ways, single values and sets of values.
 
@@ -99,7 +99,7 @@ def propose(
         here = families if thresholds_only else [*families, values.by_ratio()]
         sizes = int(runs[p]), int(runs[1 - p])
         for score, family, chosen, point in _tops(
-            here, goal, sizes, BELIEVED_Z if rivals == 1 else CHOSEN_Z, smoothed_z
+            here, goal, sizes, BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, smoothed_z
         ):
             if score > (-math.inf if best is None else best[0]):
                 best = score, p, family, chosen, point

@@ -16,10 +16,7 @@ import numpy as np
 from dpaudit import AdjacentPair, PureDP, Verdict, batched
 from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.controls import glanced, marks_of, spiked_with
-from dpaudit.auditing.searching.screening import budget
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
-from dpaudit.certify import smallest_caught
-from dpaudit.claims import Claim
 from dpaudit.mechanisms import Mechanism
 from dpaudit.mechanisms.marks import LeakMark
 from dpaudit.sampling import Engine
@@ -81,16 +78,6 @@ def a_spec(mechanism: Mechanism, runs: int) -> ResolvedSpec:
     return AuditSpec(CLAIM, mechanism, (AdjacentPair(1.0, 0.0),), runs=runs, confidence=CONFIDENCE).resolved()
 
 
-def stated(spec: ResolvedSpec, mass: float) -> float | None:
-    """The loss that the report of this audit states for a leak of this mass, the search counted in."""
-    return found_from(spec.claim, budget(spec).certifying, budget(spec).searching, mass)
-
-
-def found_from(claim: Claim, certifying: int, searching: int, mass: float) -> float | None:
-    """The same from the sizes."""
-    return smallest_caught(claim, certifying, mass, confidence=CONFIDENCE, searching=searching)
-
-
 def refuted(spec: ResolvedSpec, mark: LeakMark, mass: float, loss: float, audits: int, engine: Engine) -> int:
     """How many audits refute the claim of the host with a leak of this loss and mass."""
     spiked = spiked_with(spec, mass, mass * float(np.exp(-loss)), mark)
@@ -110,8 +97,9 @@ def main() -> None:
     with Engine(n_jobs=1) as engine:
         for runs in asked.runs:
             for name, spec, place, mark in cases(asked.hosts, runs, engine):
+                made = run_stages(spec, engine)  # of the mechanism as it is: its report states the power
                 for mass in asked.masses:
-                    loss = stated(spec, mass)
+                    loss = made.least_found(mass)
                     told = "" if loss is None else refuted(spec, mark, mass, loss, asked.audits, engine)
                     shown = "nothing" if loss is None else f"{loss:.3f}"
                     print(f"{name:<18}{place:<36}{runs:>9,}{mass:>9g}{shown:>9}  {told}", flush=True)

@@ -95,6 +95,7 @@ def _time(question: Question, jobs: int) -> str:
 def _spending(question: Question) -> list[str]:
     """The stages at their sizes, and what the certifying runs could show of the widest claim among the pairs."""
     from dpaudit.auditing.controls import most_runs
+    from dpaudit.auditing.searching.look import ends
     from dpaudit.auditing.searching.screening import budget
     from dpaudit.certify.certificate import error_probability
     from dpaudit.results.audited import POWER
@@ -123,7 +124,9 @@ def _spending(question: Question) -> list[str]:
         more = most_runs(spec, spec.controls)
         lines.append(f"  controls    {spec.controls} repeats of each size in each place: {more:,} more runs at most")
     lines.append(f"  catches     with power {POWER:g}, {FOUND}, {SIMPLE}, by its probability:")
-    return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, parts.searching))]
+    pool = parts.searching + parts.certifying  # an open share ends as soon as more search is not worth its runs
+    searching = parts.searching if spec.search_share or spec.certifier.at(claim).bins else int(next(ends(pool)) * pool)
+    return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, searching))]
 
 
 def _power(spec: ResolvedSpec, claim: Claim, runs: int, searching: int) -> list[str]:

@@ -151,7 +151,7 @@ class Look:
         says how many of the runs that are left there is time for.
         """
         before = self.runs
-        parts = [share * (1.0 - SETTLE_PART)] if share else [*_ends(pool)]
+        parts = [share * (1.0 - SETTLE_PART)] if share else [*ends(pool)]
         made = self.hold(int(FIRST_PART * parts[0] * pool), room=MOST_HELD)
         pool = made + fitting(pool - made)
         self.choose(every=parts[-1] * pool - made >= LEARN_FROM)
@@ -240,7 +240,7 @@ class Look:
         return work
 
 
-def _ends(pool: int) -> Iterator[float]:
+def ends(pool: int) -> Iterator[float]:
     """The parts of so many runs after which a search may end."""
     return (each for each in SHARES if each * pool >= PLENTY or each >= SEARCH_SHARE)
 

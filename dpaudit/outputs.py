@@ -27,7 +27,9 @@ Codes = npt.NDArray[np.uint64]
 LENGTH, TYPE, PRINTED_AS = "@len", "@type", "@repr"
 READ_AS = "@as "  # how the steps begin that lead into what a text says
 DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks"))  # and are no part
-NUMBERS_IN = frozenset(READ_AS + each for each in ("float", "json", "unpacked"))  # a text that is made of numbers
+NUMBERS_IN = frozenset(
+    READ_AS + each for each in ("float", "json", "unpacked", "int16 little", "int16 big")
+)  # a text that is made of numbers
 MOST_HELD, MOST_CELLS = 1 << 18, 1 << 24  # outputs that search holds at a time, and cells of them
 FEWEST_HELD = 1 << 8
 LONGEST_LABEL = 120

@@ -40,7 +40,7 @@ from dpaudit.sampling.exact import DEEPEST, base, own_words, real, words_of
 from dpaudit.sampling.matrix import NARROW, WIDEST, Wanted, as_matrix, flat_lists, positions, prefixes, reals
 from dpaudit.sampling.objects import ABSENT_ENTRY, Absent, Rows, array_kind, cells_of, groups, hexed, item, type_token
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
-from dpaudit.sampling.text import JSON, UNPACKED, readings, text_of, unpacked
+from dpaudit.sampling.text import JSON, readings, text_of, unpacked
 
 MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
 READ = 1 << 4  # texts of a list that are read
@@ -213,12 +213,14 @@ class Builder:
         self.put_tokens(path, rows, (token("bytes", each) for each in contents), len(objects))
         if not self._reads(path):
             return
-        found = [(unpacked(content), content) for content in map(bytes.fromhex, contents)]
-        for is_packed, members, there in groups(found, rows, self.runs, lambda each: each[0] is not None):
-            if is_packed:
-                self.add([number for number, _ in members], there, (*path, UNPACKED), depth - 1)
-            else:
-                self._add_readings([text_of(content) for _, content in members], there, path, depth)
+        found = [(text_of(content), content) for content in map(bytes.fromhex, contents)]
+        for is_text, members, there in groups(found, rows, self.runs, lambda each: each[0] is not None):
+            if is_text:
+                self._add_readings([str(words) for words, _ in members], there, path, depth)
+                continue
+            for _, alike, place in groups([content for _, content in members], there, self.runs, len):
+                for steps, found_in in unpacked(alike, lambda steps: self.shows((*path, *steps))):
+                    self.put((*path, *steps), place, reals(found_in))
 
     def _add_readings(self, texts: list[str], rows: Rows, path: Path, depth: int) -> None:
         """Beside a text what it says, in columns that add nothing to what it is."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -16,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Places
-from dpaudit.outputs import READ_AS, Path
+from dpaudit.outputs import READ_AS, Numbers, Path
 
 FLOAT, JSON, NUMBERS, WORDS = (f"{READ_AS}{name}" for name in ("float", "json", "numbers", "words"))
 CHARACTERS, PREFIX, UNPACKED = (f"{READ_AS}{name}" for name in ("len", "prefix", "unpacked"))
+PAIRS = {f"{READ_AS}int16 little": "<h", f"{READ_AS}int16 big": ">h"}  # two bytes in a row as a number
 CLASSES = {  # numbers of characters of a kind
     f"{READ_AS}digits": re.compile("[0-9]"),
     f"{READ_AS}upper": re.compile("[A-Z]"),
@@ -107,24 +107,30 @@ def words_in(text: str) -> list[str | None]:
     return [None if number(each) is not None else each for each in fields] if len(fields) > 1 else []
 
 
-def text_of(content: bytes) -> str:
-    """Bytes as the text they are in UTF-8, or else in Latin-1, which is all bytes."""
+def text_of(content: bytes) -> str | None:
+    """The text that bytes are in UTF-8; None where they are none that can be printed."""
     try:
-        return content.decode()
+        text = content.decode()
     except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
-def unpacked(content: bytes) -> float | None:
-    """Four or eight bytes as the float they are in little-endian order; None for other lengths, and for text.
-
-    >>> unpacked(struct.pack("<d", 2.5)), unpacked(b"2.500000")
-    (2.5, None)
-    """
-    kind = PACKED.get(len(content))
-    if kind is None or content.isascii() and text_of(content).isprintable():
         return None
-    return float(struct.unpack(kind, content)[0])
+    return text if text.isprintable() or "".join(text.split()).isprintable() else None
+
+
+def unpacked(contents: Sequence[bytes], asked: Callable[[Path], bool]) -> Iterator[tuple[Path, Numbers]]:
+    """What bytes of one length that are no text are as numbers: a float if four or eight, or else two by two in a row.
+
+    >>> [(steps, number.tolist()) for steps, number in unpacked([np.float64(2.5).tobytes()], lambda steps: True)]
+    [(('@as unpacked',), [2.5])]
+    """
+    length = len(contents[0])
+    table = np.frombuffer(b"".join(contents), np.uint8).reshape(len(contents), length)
+    if length in PACKED:
+        yield (UNPACKED,), table.view(PACKED[length])[:, 0]
+        return
+    for step, kind in PAIRS.items():
+        for place in range(min(length - 1, MOST_FIELDS)):
+            if asked((step, place)):
+                yield (step, place), np.ascontiguousarray(table[:, place : place + 2]).view(kind)[:, 0]
 
 
 def _read(text: str) -> str:

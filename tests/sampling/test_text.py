@@ -19,7 +19,7 @@ from dpaudit.events.search.entries import coordinates_of, looked_at
 from dpaudit.outputs import Outputs, Path, Pilot, derived
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.order import words
-from dpaudit.sampling.text import FLOAT, JSON, LONGEST_NUMBER, NUMBERS, UNPACKED, WORDS
+from dpaudit.sampling.text import FLOAT, JSON, LONGEST_NUMBER, NUMBERS, WORDS
 from tests.sampling import kinds
 
 
@@ -50,6 +50,10 @@ def spelled(output: Any) -> dict[str, Any]:
         ("\udcff é", {"(words in output)[1]": "'é'"}),
         (struct.pack("<d", -2.5), {"unpacked output": -2.5}),
         (struct.pack("<f", 0.25), {"unpacked output": 0.25}),
+        (struct.pack("<BhBB", 255, -7, 0, 1), {"int16 at byte of output[1]": -7.0}),
+        (struct.pack(">BHBB", 255, 7, 0, 1), {"big-endian int16 at byte of output[1]": 7.0}),
+        (b"", {}),
+        (b"\xff", {}),
         ({"said": ["x=3"]}, {"(numbers in output['said'][0])[0]": 3.0}),
     ],
     ids=repr,
@@ -179,7 +183,8 @@ def test_only_what_is_wanted_is_read() -> None:
 
 def test_bytes_of_machine_numbers_are_these_numbers_in_any_batch() -> None:
     made = [struct.pack("<d", number) for number in (0.0, -1.5, 1e300, math.inf)]
-    for batch in itertools.permutations([*made, b"ab", b"12345678"], 3):
+    for batch in itertools.permutations([*made, b"ab", b"12345678", b"\xff\x00\x01", b"\xff"], 3):
         together = encode_objects(list(batch))
         for row, each in enumerate(batch):
-            assert kinds.cell(together, (UNPACKED,), row) == kinds.cell(encode_objects([each]), (UNPACKED,), 0)
+            alone = {path: cell for path, cell in kinds.cells(encode_objects([each]), 0).items() if derived(path)}
+            assert {path: cell for path, cell in kinds.cells(together, row).items() if derived(path)} == alone

@@ -24,6 +24,8 @@ READINGS = {  # how what a text says is printed; else `(what in text)`
     "upper": "capitals in {}",
     "blanks": "blanks in {}",
     "unpacked": "unpacked {}",
+    "int16 little": "int16 at byte of {}",
+    "int16 big": "big-endian int16 at byte of {}",
 }
 
 

@@ -174,8 +174,9 @@ def cells_inside(bins: Binning, event: Event) -> Places:
     found = np.zeros(bins.cells, np.bool_)
     for start, end in event.intervals:
         found[: bins.bins] |= (start <= low) & (high <= end)
+    places = {token: bins.bins + place for place, token in enumerate(bins.tokens)}
     for token in event.tokens:
-        found[bins.bins + bins.tokens.index(token)] = True
+        found[places[token]] = True
     return np.flatnonzero(found)
 
 

@@ -26,7 +26,6 @@ from dpaudit.events.search import (
     cross_fitted,
     everything,
     learned_again,
-    made_alike,
     moved,
     narrowed,
     pilot_counts,
@@ -78,6 +77,7 @@ class Look:
         self._folds: list[Folds] = []
         self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
+        self._found: tuple[int, Goal, Proposal | None] | None = None  # the best event after so many runs
         self._next = start
         self._shown: Pilot | None = None
 
@@ -167,14 +167,14 @@ class Look:
 
     def _worth(self, more: int) -> bool:
         found, chosen = self._best()
-        own = None if found is None else found.event.feature
-        folds = next((each for each in self._folds if made_alike(own, each.halves[0])), None)
-        return worth(found, chosen, self._counts, folds, self.goal, self.runs, more)
+        return worth(found, chosen, self._counts, self._folds, self.goal, self.runs, more)
 
     def _best(self) -> tuple[Proposal | None, Plan]:
         """The best event, and the plan with the scores that there are now."""
         chosen = self._cross_fit(self.choose())
-        return best(chosen, self._counts, self.goal), chosen
+        if self._found is None or self._found[:2] != (self.runs, self.goal):
+            self._found = self.runs, self.goal, best(chosen, self._counts, self.goal)
+        return self._found[2], chosen
 
     def _cross_fit(self, chosen: Plan) -> Plan:
         """Scores learned and judged on the outputs held, where these are all and some of them have not been."""

@@ -7,6 +7,7 @@ still lack (the learning curve, Cortes et al. 1994).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,33 +15,44 @@ import numpy as np
 from dpaudit.arrays import Integers, Singles
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature
-from dpaudit.events.search.crossfit import Folds, cells_inside
+from dpaudit.events.search.crossfit import Folds, cells_inside, made_alike
 from dpaudit.events.search.explore import Plan
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import log_ratio
 from dpaudit.events.search.selection import Proposal, propose
 
 SPLITS = 2  # of the counts into halves, at random
+SHARED = 0.5  # of the luck in a bound is not that of another event on the same outputs
 
 
 def worth(
-    found: Proposal | None, chosen: Plan, counts: Integers, folds: Folds | None, goal: Goal, runs: int, more: int
+    found: Proposal | None, chosen: Plan, counts: Integers, scores: Sequence[Folds], goal: Goal, runs: int, more: int
 ) -> bool:
     """Whether a search of `runs` runs should have `more`, which `goal` has to certify with now.
 
-    `found` is what it would end with, `folds` its kind of score on the outputs held.
+    `found` is what it would end with; `scores` are those of the outputs held, the best of which may come to be better.
     """
     if found is None or goal.bins:
         return found is None
     later = replace(goal, runs=goal.runs - more)
     place = [feature for feature, _ in chosen.tables.features].index(found.event.feature)
     feature, bins = chosen.tables.features[place]
-    table = chosen.tables.split(counts)[place]
-    cost = _value(found, bins, table, goal) - _value(found, bins, table, later)
-    lacking = _of_choice(feature, bins, table, later, learned=chosen.learned[place])
-    if folds is not None:
-        lacking += _of_learning(found, folds, later) * folds.coded.runs / runs
-    return lacking / 2.0 * (1.0 - runs / (runs + more)) > cost
+    table, learned = chosen.tables.split(counts)[place], chosen.learned[place]
+    now = _value(found, bins, table, later)
+    cost = _value(found, bins, table, goal) - now
+    gains = [_of_choice(feature, bins, table, later, learned=learned)]
+    kinds = [each for each in scores if made_alike(feature, each.halves[0])] or scores
+    judged = [(each, propose(each.halves[0], each.bins, each.counts, later, thresholds_only=True)) for each in kinds]
+    values = [(_value(event, each.bins, each.counts, later), j) for j, (each, event) in enumerate(judged) if event]
+    if values:
+        value, j = max(values)
+        folds, event = judged[j]
+        assert event is not None
+        behind = max(0.0, now - value) if len(kinds) > 1 else 0.0
+        lacking = _of_learning(event, folds, later) * folds.coded.runs / runs
+        own = gains[0] if len(kinds) == 1 else 0.0
+        gains.append(own + lacking - 2.0 * behind / (1.0 - runs / (runs + more)))
+    return max(gains) / 2.0 * (1.0 - runs / (runs + more)) > cost
 
 
 def _value(found: Proposal, bins: Binning, table: Integers, goal: Goal) -> float:
@@ -57,33 +69,49 @@ def _bound(inside: Integers, runs: Integers, p_side: str, goal: Goal) -> float:
 
 def _of_choice(feature: Feature, bins: Binning, table: Integers, goal: Goal, *, learned: bool) -> float:
     """What the choice of cells by half of the counts is better by than that by a quarter."""
-    rng, total = np.random.default_rng(int(table.sum())), 0.0
+    rng, found = np.random.default_rng(int(table.sum())), []
     for _ in range(SPLITS):
         half = rng.binomial(table, 0.5)
         for one, other in ((half, table - half), (table - half, half)):
-            for part, sign in ((one, 1.0), (rng.binomial(one, 0.5), -1.0)):
-                event = propose(feature, bins, part, goal, thresholds_only=learned, closely=False)
-                total += 0.0 if event is None else sign * _value(event, bins, other, goal)
-    return max(0.0, total / (2 * SPLITS))
+            events = [
+                propose(feature, bins, part, goal, thresholds_only=learned, closely=False)
+                for part in (one, rng.binomial(one, 0.5))
+            ]
+            better, worse = (0.0 if event is None else _value(event, bins, other, goal) for event in events)
+            found.append(better - worse)
+    return _not_negative(float(np.mean(found)), float(np.std(found, ddof=1)) / np.sqrt(len(found)))
 
 
 def _of_learning(found: Proposal, folds: Folds, goal: Goal) -> float:
     """What the score learned from half of the outputs is better by than that from a quarter, at the event's mass."""
-    coded, total = folds.coded, 0.0
+    coded, total, luck = folds.coded, 0.0, 0.0
     low, high = found.event.intervals[0]
     for number, half in enumerate(folds.halves):
         quarter = log_ratio(coded.terms, coded.counts(coded.part(number, 4)), pooled=half.pooled)
         rest = coded.part(1 - number, 2)
         sides = [coded.scored(each, rest) for each in (half, quarter)]
-        inside = [np.count_nonzero((side > low) & (side <= high)) for side in sides[0]]
-        mass = sum(inside)
+        inside = np.array([np.count_nonzero((side > low) & (side <= high)) for side in sides[0]])
+        mass = int(inside.sum())
+        if not mass:
+            continue
+        luck += float((1.0 / (inside + 0.5)).sum())
         for pair, sign in zip(sides, (1.0, -1.0), strict=True):
             both = np.sort(np.concatenate(pair))
-            edge = both[-mass] if high == np.inf else both[mass - 1] if mass else both[0]
+            edge = both[-mass] if high == np.inf else both[mass - 1]
             hits = [_beyond(side, edge, up=high == np.inf) for side in pair]
             runs = np.array([len(side) for side in pair])
             total += sign * _bound(np.array(hits), runs, found.p_side, goal)
-    return max(0.0, total / 2.0)
+    return _not_negative(total / 2.0, SHARED * np.sqrt(luck) / 2.0)
+
+
+def _not_negative(seen: float, deviation: float) -> float:
+    """What is expected of a gain, seen with a normal error, that cannot be negative."""
+    from scipy.special import log_ndtr
+
+    if deviation <= 0.0:
+        return max(0.0, seen)
+    z = seen / deviation
+    return seen + deviation * float(np.exp(-(z**2) / 2.0 - log_ndtr(z)) / np.sqrt(2.0 * np.pi))
 
 
 def _beyond(side: Singles, edge: np.float32, *, up: bool) -> int:

@@ -20,7 +20,8 @@ Refutes = Callable[[Any, Claim, float, float], bool]
 MASSES = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 LARGEST_EPSILON = 40.0  # beyond this the rarer side has no hits in any audit
 HALVINGS = 50  # of the range of ln q where the p-value is cheap
-SEARCH_Z, FEWEST_FOUND = 0.5, 5  # luck that search takes off, in deviations; hits without which it finds no event
+SEARCH_Z, FEWEST_FOUND = 1.0, 10  # luck that search takes off, in deviations; hits without which it finds no event
+PART, MOST_PARTS, PARTS_COVERED = 100, 256, 2.5  # hits of a part of the numbers, their number, those of a range
 STEPS = 3  # and where it is not, from a guess that is off by about
 GUESS = 0.1  # of the deviation of the log ratio of the hits
 
@@ -56,6 +57,14 @@ def smallest_caught(
     if claim.value is None:  # the parameter is the epsilon at delta
         return _epsilon(claim, q, mass, delta)
     return float(claim.least_parameter(np.array([q]), np.array([mass]))[0])
+
+
+def narrowest(searching: int) -> float:
+    """The probability from which on a narrow range inside the numbers is found like a value, by measurement.
+
+    Search sorts numbers by parts of equal mass, of `PART` hits at least; a rarer range is diluted by what is beside it.
+    """
+    return PARTS_COVERED / min(MOST_PARTS, 1 + searching // PART)
 
 
 def _epsilon(claim: Claim, q: float, mass: float, delta: float | None) -> float:

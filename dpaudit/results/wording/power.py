@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from dpaudit.certify import Binned
-from dpaudit.certify.power import MASSES
+from dpaudit.certify.power import MASSES, narrowest
 from dpaudit.results.audited import POWER, Audited
 from dpaudit.results.beside import Control, by_place, smallest_seen
 from dpaudit.results.wording.numerals import counted, exact, least_text, up
@@ -33,6 +33,8 @@ def could_see(result: Audited) -> tuple[str, ...]:
         if found:
             lines.append(f"refuted with power {exact(POWER)}, {FOUND}, {SIMPLE}: a true {name} from here on")
             lines.append(f"by its probability: {found}")
+            narrow = float(up(narrowest(result.searching_runs), 3))
+            lines.append(f"of a narrow range inside the numbers so from probability {exact(narrow)} on, and not below")
         if missed:
             lines.append(f"no power is stated for what search has to find at probability {_either(missed)}")
     if known:

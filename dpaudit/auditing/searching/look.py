@@ -34,7 +34,7 @@ from dpaudit.events.search import (
     with_scores,
     worth,
 )
-from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, Sample, room_for
+from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, room_for
 from dpaudit.results.beside import Explored
 from dpaudit.sampling import Session, Stage, shards
 from dpaudit.sampling.streams import Shard
@@ -75,6 +75,7 @@ class Look:
         self._counts: Integers = np.zeros(0, np.int64)
         self._terms: list[Integers] = []
         self._folds: list[Folds] = []
+        self._every = False  # whether all features are to be counted
         self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
         self._found: tuple[int, Goal, Proposal | None] | None = None  # the best event after so many runs
@@ -106,8 +107,7 @@ class Look:
             self._shown = self._pilot if few else self._shown
             made += some
             if self.plan is not None:
-                self.plan, self._counts = with_scores(self.plan, self._counts, [])
-                self._counts = self._counts + self.plan.tables(Sample(fresh.first), Sample(fresh.second))
+                self.plan = None  # more outputs choose cells better, and are counted again
         return made
 
     def _free(self, room: int) -> int:
@@ -123,7 +123,8 @@ class Look:
     def choose(self, *, every: bool = False) -> Plan:
         """The features, chosen for good on the outputs held; all of them to be counted where `every`."""
         if self.plan is None:
-            self.plan = plan(self.pilot, self.goal, keep=EVERY if every else KEPT, scores=False)
+            self._every = self._every or every
+            self.plan = plan(self.pilot, self.goal, keep=EVERY if self._every else KEPT, scores=False)
             self._counts = pilot_counts(self.plan, self.pilot)
         return self.plan
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpaudit.arrays import Reals
+from dpaudit.arrays import Bools, Reals
 
 POINTS, NEAREST, FARTHEST = 121, 0.02, 16.0  # of the grid: log odds, about even up to the first, geometric to the last
 FOLDS = 4  # of the cells
@@ -33,16 +33,30 @@ class Believed:
         return Believed(1.0 - self.share, self.variance)
 
 
-def believed(x: Reals, y: Reals, alone: float = 0.3) -> Believed:
+def believed(x: Reals, y: Reals, alone: float = 0.3, single: Bools | None = None) -> Believed:
     """The posterior of each cell with these hits of two sides, float64[cells]; all hits together say what is even.
 
-    The flat law counts for `alone` cells: less where more features than this one could show a cell like no other.
+    The flat law counts for `alone` cells: less where more features than this one could show a cell like no other. Where
+    some cells are `single` values and others are not, each kind is believed by what its own kind shows.
 
     >>> made = believed(np.array([300.0, 90.0]), np.array([100.0, 310.0]))
     >>> made.share.round(1).tolist()
     [0.7, 0.2]
     """
-    even, width = math.log((x.sum() + 1.0) / (y.sum() + 1.0)), math.asinh(FARTHEST / NEAREST)
+    even = math.log((x.sum() + 1.0) / (y.sum() + 1.0))
+    mean, variance = np.zeros(len(x)), np.zeros(len(x))
+    kind = np.zeros(len(x), np.bool_) if single is None else single
+    for cells in (kind, ~kind):
+        if cells.any():
+            mean[cells], variance[cells] = _posterior(x[cells], y[cells], even, alone)
+    hits = x + y  # and all cells together have the hits that they have
+    up, down = (x.sum() + 0.5) / ((hits * mean).sum() + 0.5), (y.sum() + 0.5) / ((hits * (1.0 - mean)).sum() + 0.5)
+    return Believed(mean * up / (mean * up + (1.0 - mean) * down), variance)
+
+
+def _posterior(x: Reals, y: Reals, even: float, alone: float) -> tuple[Reals, Reals]:
+    """The mean and the variance of P's share of each cell, of one kind."""
+    width = math.asinh(FARTHEST / NEAREST)
     grid = even + NEAREST * np.sinh(np.linspace(-width, width, POINTS))
     fold = np.arange(len(x)) % FOLDS
     hits, alike = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
@@ -76,6 +90,4 @@ def believed(x: Reals, y: Reals, alone: float = 0.3) -> Believed:
         np.where(asked < 1.0, sure, rough)
         for sure, rough in ((finer, mean), (spread * (finer * (1.0 - finer)) ** 2, variance))
     )
-    hits = x + y  # and all cells together have the hits that they have
-    up, down = (x.sum() + 0.5) / ((hits * mean).sum() + 0.5), (y.sum() + 0.5) / ((hits * (1.0 - mean)).sum() + 0.5)
-    return Believed(mean * up / (mean * up + (1.0 - mean) * down), variance)
+    return mean, variance

@@ -208,22 +208,26 @@ class _Values:
 
 
 def _values(bins: Binning, sides: Reals, alone: float) -> _Values | None:
-    """Tokens, values that have a bin of their own and few numbers one by one, other bins in runs of equal mass."""
-    group = groups_of(bins, sides.sum(axis=0))
+    """Tokens, values that have a bin of their own and few numbers one by one, other bins in runs of equal mass.
+
+    Values are believed by what other values show, runs of numbers by what other runs show.
+    """
+    group, single = groups_of(bins, sides.sum(axis=0))
     used = np.flatnonzero(group >= 0)
     if len(used) == 0:
         return None
     hits = np.stack([np.bincount(group[used], weights=side[used]) for side in sides]).astype(np.float64)
-    return _Values(group, hits, believed(hits[0], hits[1], alone))
+    return _Values(group, hits, believed(hits[0], hits[1], alone, single))
 
 
-def groups_of(bins: Binning, both: Reals) -> Places:
-    """The group of each cell with these hits, from 0 up; -1 where there are none, or no name."""
+def groups_of(bins: Binning, both: Reals) -> tuple[Places, Bools]:
+    """The group of each cell with these hits, from 0 up, -1 where there are none or no name; which hold one value."""
     group = np.full(len(both), -1, np.intp)
+    one = np.append(bins.alone, np.ones(len(both) - bins.bins, np.bool_))
     numbers = both[: bins.bins]
     filled = np.flatnonzero(numbers)
     if len(filled) <= MANY_CELLS:
-        group[filled] = np.arange(len(filled))
+        group[filled], one = np.arange(len(filled)), np.ones(len(both), np.bool_)
     else:
         mass = numbers[filled]
         groups = min(GROUPS, 1 + int(mass.sum() / LEAST))
@@ -238,7 +242,34 @@ def groups_of(bins: Binning, both: Reals) -> Places:
     # the last cell, tokens never seen on the pilot, cannot be named and so cannot be in an event
     tokens = bins.bins + np.flatnonzero(both[bins.bins : -1])
     group[tokens] = group.max() + 1 + np.arange(len(tokens))
-    return group
+    single = np.zeros(group.max() + 1, np.bool_)
+    single[group[group >= 0]] = one[group >= 0]
+    return group, single
+
+
+def hoped(bins: Binning, counts: Integers, goal: Goal, bound: float, known: Places) -> float:
+    """What single values may be worth beyond a bound: the best one's expected improvement (Mockus 1975).
+
+    `counts` are int64[cells, sides]; those in the `known` cells apart. Also of values with too few hits to be an event.
+    """
+    from scipy.special import ndtr
+
+    sides, most = np.ascontiguousarray(counts.T, np.float64), 0.0
+    values = _values(bins, sides, ALONE)
+    if values is None:
+        return 0.0
+    for p in (0, 1):
+        tails = values.single().tails
+        rates = [hits / (sides[side].sum() + 1.0) for hits, side in ((tails.x, p), (tails.y, 1 - p))]
+        sure, lucky = (goal.predicted(rates[0], rates[1], tails.spread(z)) for z in (0.0, 1.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            luck = sure - lucky
+            off = (sure - bound) / luck
+            gain = luck * (off * ndtr(off) + np.exp(-(off**2) / 2.0) / math.sqrt(2.0 * math.pi))
+        gain[values.group[known][values.group[known] >= 0]] = 0.0
+        most = max(most, float(np.where(np.isfinite(gain), gain, 0.0).max()))
+        values = values.mirrored()
+    return most
 
 
 def _clear_of_edge(family: _Candidates, chosen: int) -> int:

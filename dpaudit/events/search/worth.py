@@ -19,8 +19,9 @@ from dpaudit.events.search.crossfit import Folds, cells_inside, made_alike
 from dpaudit.events.search.explore import Plan
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import log_ratio
-from dpaudit.events.search.selection import Proposal, propose
+from dpaudit.events.search.selection import Proposal, hoped, propose
 
+LEAST_HOPE = 1e-6  # of a bound: where there is nothing to lose, hardly any is enough
 SPLITS = 2  # of the counts into halves, at random
 SHARED = 0.5  # of the luck in a bound is not that of another event on the same outputs
 
@@ -40,6 +41,10 @@ def worth(
     table, learned = chosen.tables.split(counts)[place], chosen.learned[place]
     now = _value(found, bins, table, later)
     cost = _value(found, bins, table, goal) - now
+    # a single value that was hardly seen yet may be worth more than all that is known
+    sure = max(0.0, min(now, goal.rank(found.score, found.delta)))
+    if _hope(found, chosen, counts, later, sure) * (1.0 - runs / (runs + more)) > cost + LEAST_HOPE:
+        return True
     gains = [_of_choice(feature, bins, table, later, learned=learned)]
     kinds = [each for each in scores if made_alike(feature, each.halves[0])] or scores
     judged = [(each, propose(each.halves[0], each.bins, each.counts, later, thresholds_only=True)) for each in kinds]
@@ -53,6 +58,15 @@ def worth(
         own = gains[0] if len(kinds) == 1 else 0.0
         gains.append(own + lacking - 2.0 * behind / (1.0 - runs / (runs + more)))
     return max(gains) / 2.0 * (1.0 - runs / (runs + more)) > cost
+
+
+def _hope(found: Proposal, chosen: Plan, counts: Integers, goal: Goal, value: float) -> float:
+    """What values outside the event may be worth beyond it."""
+    most = 0.0
+    for (feature, bins), table in zip(chosen.tables.features, chosen.tables.split(counts), strict=True):
+        known = cells_inside(bins, found.event) if feature == found.event.feature else np.zeros(0, np.intp)
+        most = max(most, hoped(bins, table, goal, value, known))
+    return most
 
 
 def _value(found: Proposal, bins: Binning, table: Integers, goal: Goal) -> float:

@@ -78,7 +78,7 @@ class Look:
         self._every = False  # whether all features are to be counted
         self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
-        self._found: tuple[int, Goal, Proposal | None] | None = None  # the best event after so many runs
+        self._found: tuple[Integers, Goal, Proposal | None] | None = None  # the best event of these counts
         self._next = start
         self._shown: Pilot | None = None
 
@@ -173,8 +173,8 @@ class Look:
     def _best(self) -> tuple[Proposal | None, Plan]:
         """The best event, and the plan with the scores that there are now."""
         chosen = self._cross_fit(self.choose())
-        if self._found is None or self._found[:2] != (self.runs, self.goal):
-            self._found = self.runs, self.goal, best(chosen, self._counts, self.goal)
+        if self._found is None or self._found[0] is not self._counts or self._found[1] != self.goal:
+            self._found = self._counts, self.goal, best(chosen, self._counts, self.goal)
         return self._found[2], chosen
 
     def _cross_fit(self, chosen: Plan) -> Plan:
@@ -220,13 +220,12 @@ class Look:
 
     def proposal(self) -> Candidate | None:
         """The best event or partition so far; None where too little was seen of any."""
-        if self.plan is not None:
-            self._cross_fit(self.plan)
-        chosen = self.plan or plan(self.pilot, self.goal, scores=False, lines=False)
-        counts = self._counts if self.plan is not None else pilot_counts(chosen, self.pilot)
+        early = plan(self.pilot, self.goal, scores=False, lines=False) if self.plan is None else None
+        chosen = early or self._cross_fit(self.choose())
+        counts = pilot_counts(early, self.pilot) if early else self._counts
         if self.goal.bins and (found := best_partition(chosen, counts, self.goal)) is not None:
             return found
-        single = self._settled or best(chosen, counts, self.goal)
+        single = self._settled or (best(early, counts, self.goal) if early else self._best()[0])
         return as_partition(single) if self.goal.bins and single is not None else single
 
     def last_resort(self) -> Candidate:

@@ -101,10 +101,11 @@ def narrowed(chosen: Plan, counts: Integers, goal: Goal, *, keep: int = KEPT) ->
     Counts here and below are those of the plan's tables: int64[cells, sides].
     """
     tables = chosen.tables.split(counts)
+    many = _rivals(tables)
     scores = [
         -np.inf if found is None else _worth(feature, found, goal)
         for (feature, bins), table in zip(chosen.tables.features, tables, strict=True)
-        for found in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=_rivals(tables))]
+        for found in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=many)]
     ]
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     plain.sort(key=lambda place: -scores[place])
@@ -154,7 +155,7 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
     # features were kept for these counts, luck included; log-ratio scores are judged on runs that did not make them
-    lucky_z = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z
+    lucky_z, many = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z, _rivals(tables)
     found = [
         (_worth(feature, proposal, goal, learned=learned), proposal)
         for (feature, bins), table, learned in zip(chosen.tables.features, tables, chosen.learned, strict=True)
@@ -166,7 +167,7 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
                 goal,
                 thresholds_only=learned,
                 smoothed_z=SMOOTHED_Z if is_score(feature) else lucky_z,
-                rivals=_rivals(tables),
+                rivals=many,
             )
         )
         is not None
@@ -210,6 +211,6 @@ def _rivals(tables: Sequence[Integers]) -> float:
     """How many features compete: by the cells they could show, one counted once whose cells hold what others' hold."""
     cells = {}
     for table in tables:
-        filled = table[table.any(axis=1)]
-        cells[filled[np.lexsort(filled.T)].tobytes()] = min(len(filled), GROUPS)
+        filled = table[table[:, 0] + table[:, 1] > 0]
+        cells[np.sort((filled[:, 0] << 32) + filled[:, 1]).tobytes()] = min(len(filled), GROUPS)
     return max(1.0, sum(cells.values()) / max(1, *cells.values()))

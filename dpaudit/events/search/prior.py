@@ -59,9 +59,9 @@ def _posterior(x: Reals, y: Reals, even: float, alone: float) -> tuple[Reals, Re
     width = math.asinh(FARTHEST / NEAREST)
     grid = even + NEAREST * np.sinh(np.linspace(-width, width, POINTS))
     fold = np.arange(len(x)) % FOLDS
-    hits, alike = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
-    alike = alike.ravel()
-    others = np.zeros((hits.shape[1], FOLDS))  # so many cells with these hits are not in the fold
+    _, one, alike = np.unique(x * (y.max(initial=0.0) + 1.0) + y, return_index=True, return_inverse=True)
+    hits = np.stack([x[one], y[one]])
+    others = np.zeros((len(one), FOLDS))  # so many cells with these hits are not in the fold
     np.add.at(others, alike, 1.0 - np.eye(FOLDS)[fold])
     mine, other = hits
     seen = np.log((mine + 0.5) / (other + 0.5))

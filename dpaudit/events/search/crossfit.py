@@ -18,8 +18,9 @@ from dpaudit.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature, single
-from dpaudit.events.scores import LogRatio, cells_in
+from dpaudit.events.scores import Linear, LogRatio, cells_in
 from dpaudit.events.search.binning import Tables, binning
+from dpaudit.events.search.candidates import lines_of
 from dpaudit.events.search.explore import Plan, is_score, with_scores
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import log_ratio, scores_of
@@ -125,8 +126,15 @@ def relearned(
 
 
 def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:
-    """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score."""
+    """The score of an event learned from all counts of its terms, and the event's own; None where it is on no score.
+
+    A linear score is learned from all outputs held.
+    """
     own = found.event.feature
+    if isinstance(own, Linear):
+        lines = lines_of(pilot, concatenate([pilot.first, pilot.second]))
+        line = next((each for each in lines if isinstance(each, Linear) and each.of == own.of), own)
+        return None if line == own else Tables((counted(line, pilot), (own, dict(chosen.tables.features)[own])))
     if not isinstance(own, LogRatio):
         return None
     made_of = tuple((term.coordinate, term.bins) for term in own.terms)

@@ -154,7 +154,7 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> Integers:
 def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
-    # features were kept for these counts, luck included; log-ratio scores are judged on runs that did not make them
+    # features were kept for these counts, luck included; learned scores are judged on runs that did not make them
     lucky_z, many = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z, _rivals(tables)
     found = [
         (_worth(feature, proposal, goal, learned=learned), proposal)
@@ -166,7 +166,7 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
                 table,
                 goal,
                 thresholds_only=learned,
-                smoothed_z=SMOOTHED_Z if is_score(feature) else lucky_z,
+                smoothed_z=SMOOTHED_Z if learned else lucky_z,
                 rivals=many,
             )
         )

@@ -4,10 +4,12 @@ from dpaudit.events.features.column import Feature, rounded, single, spell, stor
 from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.features.reading import plain_feature
+from dpaudit.events.features.residue import Decimals, Residue
 
 __all__ = [
     "Above",
     "Coordinate",
+    "Decimals",
     "Difference",
     "Equal",
     "Extreme",
@@ -15,6 +17,7 @@ __all__ = [
     "FirstOf",
     "Ordered",
     "Present",
+    "Residue",
     "Shape",
     "Sum",
     "Whole",

@@ -7,8 +7,9 @@ from typing import Any
 from dpaudit.events.features.column import Feature
 from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
+from dpaudit.events.features.residue import Decimals, Residue
 
-KINDS = (Coordinate, Ordered, Above, Difference, Sum, Equal, Extreme, Present, FirstOf, Shape, Whole)
+KINDS = (Coordinate, Ordered, Above, Difference, Sum, Equal, Extreme, Present, FirstOf, Shape, Whole, Residue, Decimals)
 
 
 def plain_feature(written: dict[str, Any]) -> Feature | None:
@@ -23,8 +24,9 @@ def plain_feature(written: dict[str, Any]) -> Feature | None:
             fields[name] = tuple(fields[name])
     if "values" in fields:
         fields["values"] = tuple(float(value) for value in fields["values"])
-    if "threshold" in fields:
-        fields["threshold"] = float(fields["threshold"])
+    for name in ("threshold", "modulus"):
+        if name in fields:
+            fields[name] = float(fields[name])
     if "paths" in fields:
         fields["paths"] = tuple(tuple(path) for path in fields["paths"])
     return next((each(**fields) for each in KINDS if each.kind == written.get("kind")), None)

@@ -27,9 +27,11 @@ from dpaudit.events.scores import Part
 from dpaudit.events.search.binning import Tables, atoms_of
 from dpaudit.events.search.dense import dense
 from dpaudit.events.search.entries import coordinates_of
+from dpaudit.events.search.lattices import residues_of
 from dpaudit.events.search.learning import alike, cells_of, chain_of
 from dpaudit.outputs import Column, Outputs, Path, Pilot, derived
 
+GRIDS = 8  # coordinates whose numbers may lie on a grid
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
 FEW_VALUES = 32
@@ -46,6 +48,8 @@ def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[
     varying = [path for path in paths if _varies(both.column(path))]
     for path in varying:
         yield Coordinate(path, _centre(both.column(path)))
+    for path in varying[:GRIDS]:
+        yield from residues_of(both, path)
     every = coordinates_of(both)
     places = _of_these(every, paths)
     if len(places) >= 2:

@@ -1,0 +1,117 @@
+"""Residues and decimals: those of exact arithmetic, the same for one output alone, and blind to the bits of doubles."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from dpaudit.claims import PureDP
+from dpaudit.events import Event
+from dpaudit.events.features import Decimals, Residue, plain_feature
+from dpaudit.events.search import Goal, best, pilot_counts, plan
+from dpaudit.events.search.lattices import residues_of
+from dpaudit.outputs import NOT_A_NUMBER, Outputs, Pilot
+from dpaudit.sampling.encode import encode_batch, encode_objects
+from tests.cases import for_each
+
+RNG = np.random.default_rng(7)
+NUMBERS = [
+    *(round(float(each), places) for places in range(9) for each in RNG.laplace(scale=30.0, size=40)),
+    *RNG.laplace(scale=30.0, size=40).tolist(),
+    *RNG.integers(-(10**9), 10**9, 40).astype(float).tolist(),
+    *(0.0, -0.0, 0.1 + 0.2, -0.3, 1e-9, 59.999999999, 1e17, -1e300, math.inf, -math.inf),
+]
+
+
+def residues(numbers: list[float], modulus: float) -> list[float]:
+    return Residue((), modulus).column(encode_objects(numbers)).values.tolist()
+
+
+@for_each("modulus", [2.0, 3.0, 7.0, 60.0, 100.0, 1.0, 0.1, 0.01, 1e-3, 1e-6])
+def test_a_residue_is_that_of_exact_fractions(modulus: float) -> None:
+    """To a millionth of the modulus, around it as around a circle, wherever it is told."""
+    exact = Fraction(str(modulus))
+    for number, found in zip(NUMBERS, residues(NUMBERS, modulus), strict=True):
+        far = not math.isfinite(number) or abs(Fraction(number)) > 10**8 * exact
+        whole = math.isfinite(number) and modulus >= 1.0 and number == int(number) and abs(number) < 2.0**53
+        if far and not whole:
+            assert found == -1.0
+            continue
+        assert 0.0 <= found < modulus
+        apart = abs(Fraction(number) % exact - Fraction(found))
+        assert min(apart, exact - apart) <= exact * Fraction(7, 10**7), (number, found)
+
+
+def test_decimals_are_those_of_the_shortest_decimal_form() -> None:
+    made = Decimals(()).column(encode_objects(NUMBERS)).values.tolist()
+    for number, found in zip(NUMBERS, made, strict=True):
+        if not math.isfinite(number) or abs(number) > 1e11:
+            assert found in (0.0, 9.0)
+            continue
+        exponent = Decimal(repr(number)).normalize().as_tuple().exponent
+        assert isinstance(exponent, int)
+        assert found == min(9, max(0, -exponent)) or number == 0.1 + 0.2, number
+    assert made[NUMBERS.index(0.1 + 0.2)] == 1.0  # a few spacings of doubles are no decimals
+
+
+@for_each("feature", [Residue((), 0.1), Residue((), 7.0), Decimals(())])
+def test_a_cell_is_a_function_of_its_own_output(feature: Residue | Decimals) -> None:
+    numbers = [*NUMBERS, math.nan, "a"]
+    whole = feature.column(encode_objects(numbers))
+    for place in (0, 100, len(NUMBERS) - 3, len(NUMBERS), len(NUMBERS) + 1):
+        alone = feature.column(encode_objects([numbers[place]]))
+        assert alone.tokens[0] == whole.tokens[place]
+        assert np.array_equal(alone.values[0], whole.values[place], equal_nan=True)
+    assert whole.tokens[len(NUMBERS)] == NOT_A_NUMBER.code
+    assert whole.values.dtype == np.float32
+
+
+@for_each("feature", [Residue((2,), 0.1), Residue((), 7.0), Decimals(("a",))])
+def test_they_come_back_from_json(feature: Residue | Decimals) -> None:
+    assert plain_feature(json.loads(json.dumps(feature.to_dict()))) == feature
+    assert ("modulo" in str(feature)) != ("decimals" in str(feature))
+
+
+def drawn(values: np.ndarray) -> Outputs:
+    return encode_batch(values, len(values))
+
+
+@for_each("scale", [0.01, 1.0, 1e6])
+def test_unrounded_noise_has_no_grid_that_is_told(scale: float) -> None:
+    """However a double of f(x) + noise ends, it is no finding of calibration: no residue is even tried."""
+    rng = np.random.default_rng(1)
+    for value in (10.0, 10.0372, 1e9):
+        both = drawn(value + rng.laplace(scale=scale, size=20_000))
+        assert [each for each in residues_of(both, ()) if isinstance(each, Residue)] == [] or scale < 1e-7 * value
+
+
+@for_each(
+    ("first", "second", "says"),
+    [
+        (10.0372, 10.0, "modulo"),
+        (11.0, 10.0, None),  # both on the grid
+    ],
+)
+def test_rounded_noise_on_an_unrounded_value_is_found(first: float, second: float, says: str | None) -> None:
+    """A grid of 2,000 points, 4,000 outputs: no point is seen often, the residue says all; mirrored too."""
+    for sides in ((first, second), (second, first)):
+        rng = np.random.default_rng(2)
+        held = Pilot(*(drawn(side + np.round(rng.laplace(scale=20.0, size=2_000), 1)) for side in sides))
+        goal = Goal(PureDP(1.0), 20_000, 0.05)
+        chosen = plan(held, goal)
+        found = best(chosen, pilot_counts(chosen, held), goal)
+        if says is None:
+            assert found is None or found.score < 0.25
+            continue
+        assert found is not None
+        assert says in str(found.event)
+        assert found.score > 3.0
+        assert isinstance(found.event, Event)
+        fresh = [drawn(side + np.round(rng.laplace(scale=20.0, size=2_000), 1)) for side in sides]
+        rates = [float(found.event.contains(each).mean()) for each in fresh]
+        assert sorted(rates) == [0.0, 1.0]
+        assert (rates[0] == 1.0) == (found.p_side == "first")

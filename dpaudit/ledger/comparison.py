@@ -117,8 +117,7 @@ def _judged(before: Half, after: Half, old: AuditResult, new: AuditResult, again
         found = noise(old, new)
         if again is not None:
             found = _run_again(old, found, again)
-        above = found.by_bound and found.threshold is not None and new.certificate.lower > found.threshold
-        if above or found.grew:
+        if found.grew or (found.threshold is not None and new.certificate.lower > found.threshold):
             kinds.append(Kind.ROSE)
         back = noise(new, old).threshold
         if back is not None and old.certificate.lower > back:

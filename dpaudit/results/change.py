@@ -61,14 +61,8 @@ class RunNoise:
 
     @property
     def chance(self) -> float:
-        """Of a rise where no event loses more: each limit and each bound that is held against it may stray."""
-        bounds = (self.again is not None) + self.by_bound
-        return 2.0 * self.error * bounds
-
-    @property
-    def by_bound(self) -> bool:
-        """Whether the new bound is held against the old limit: not where the old event was run again at its place."""
-        return self.threshold is not None and (self.again is None or bool(self.elsewhere))
+        """Of a rise where no event loses more: a limit strays, or a bound that is held against it."""
+        return 2.0 * self.error * ((self.again is not None) + (self.threshold is not None))
 
     @property
     def threshold(self) -> float | None:

@@ -137,13 +137,13 @@ def run(quick: bool) -> None:
 
 def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], list[str]]:
     """The best event's bound, and for each seed the fraction of it that the chosen event reaches, and that event."""
-    from dpaudit.auditing.spec import AuditSpec
+    from dpaudit.auditing.spec import SEARCH_SHARE, AuditSpec
     from dpaudit.events.search import Goal
     from dpaudit.mechanisms import batched
     from dpaudit.pairs import AdjacentPair
 
     spec = AuditSpec(case.claim, batched(case.sampler), (AdjacentPair(*case.pair),), size, 1.0 - ALPHA)
-    searching = int(spec.resolved().search_share * size)
+    searching = int((spec.resolved().search_share or SEARCH_SHARE) * size)
     goal = Goal(case.claim, size - searching, ALPHA, coins=case.certifier == "coin-flip")
     known: dict[tuple[float, float], float] = {}
 

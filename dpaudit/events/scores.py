@@ -16,7 +16,7 @@ import numpy as np
 
 from dpaudit.arrays import Places, Reals
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Difference, Shape, plain_feature, rounded, single, stored
+from dpaudit.events.features import Coordinate, Difference, Product, Shape, plain_feature, rounded, single, stored
 from dpaudit.outputs import Column, Numbers, Outputs, Path, Token
 
 
@@ -48,7 +48,7 @@ class Neighbours:
         return f"{self.left} beside {self.right}"
 
 
-Part = Coordinate | Difference | Shape | Neighbours
+Part = Coordinate | Difference | Product | Shape | Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,7 @@ class LogRatio:
         kinds = {type(term.coordinate) for term in self.terms}
         shape = "the shape and " if Shape in kinds else ""
         what = "neighbours" if Neighbours in kinds else "steps" if Difference in kinds else "coordinates"
+        what += " and products" if Product in kinds else ""
         alike = ", all alike" if self.pooled else ""
         return f"log-ratio score of {shape}{len(self.terms) - (Shape in kinds)} {what}{alike}"
 

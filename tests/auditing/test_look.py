@@ -85,7 +85,7 @@ def test_scores_of_outputs_held_are_judged_by_the_half_that_did_not_teach_them()
         for column in side.columns.values():
             np.asarray(column.values)[1::2] += 0.25
     terms = plan(pilots[0], Goal(PureDP(1.0), 10_000, 0.05)).terms
-    assert len(terms) == 3
+    assert len(terms) == 4
     for group in terms:
         plain, other = (cross_fitted(Coded.of(group, pilot)) for pilot in pilots)
         assert [each.halves[0] for each in plain] == [each.halves[0] for each in other]

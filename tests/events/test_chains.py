@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit.arrays import Integers, Reals
 from dpaudit.events import Event, event_from_dict
+from dpaudit.events.features import Product
 from dpaudit.events.scores import LogRatio, Neighbours
 from dpaudit.events.search.candidates import terms_of
 from dpaudit.events.search.crossfit import Coded, cross_fitted
@@ -117,3 +118,18 @@ def test_null_folds_of_one_law_say_nothing_of_each_other(make: object) -> None:
             sides = [coded.scored(folds.halves[0], coded.part(1, 2))[side].astype(float) for side in (0, 1)]
             luck = math.sqrt(sum(side.var() / len(side) for side in sides))
             assert abs(sides[0].mean() - sides[1].mean()) <= 5.0 * luck + 1e-9
+
+
+def test_a_product_of_coordinates_is_evaluated_printed_and_stored() -> None:
+    outputs = encode_objects(
+        [(3.0, 5.0), (math.inf, 1.0), ("a", 2.0), (1.0, -math.inf), (math.nan, 1.0), (1e300, 1e300)]
+    )
+    feature = Product((0,), (1,), (1.0, 0.0))
+    column = feature.column(outputs)
+    assert column.values.tolist()[:2] == [10.0, math.inf]
+    assert column.tokens.astype(bool).tolist() == [False, False, True, True, True, False]
+    assert column.values[5] == math.inf
+    assert str(feature) == "(output[0] - 1) * output[1]"
+    event = Event(feature, ((2.0, np.inf),))
+    assert event_from_dict(json.loads(json.dumps(event.to_dict()))) == event
+    assert event.contains(outputs).tolist() == [True, True, False, False, False, True]

@@ -194,7 +194,7 @@ def test_steps_and_levels_are_tried_where_three_numbers_have_many_values() -> No
 
     assert [len(stepped(outputs)) for outputs in (three, two, few)] == [4, 0, 0]
     assert [len(levels(outputs)) for outputs in (three, two, few)] == [1, 1, 0]
-    assert [len(terms_of(outputs)) for outputs in (three, two, few)] == [3, 2, 2], "and neighbours"
+    assert [len(terms_of(outputs)) for outputs in (three, two, few)] == [4, 2, 2], "and neighbours, products"
     assert lines_of(Pilot(three, vectors(rng.laplace(size=(500, 3)) + 1.0)), three)
     assert lines_of(Pilot(few, few), few) == ()  # the log ratios of their values say all that it could
 

@@ -3,6 +3,7 @@
 from dpaudit.events.features.column import Feature, rounded, single, spell, stored
 from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
+from dpaudit.events.features.product import Product
 from dpaudit.events.features.reading import plain_feature
 from dpaudit.events.features.residue import Decimals, Residue
 
@@ -17,6 +18,7 @@ __all__ = [
     "FirstOf",
     "Ordered",
     "Present",
+    "Product",
     "Residue",
     "Shape",
     "Sum",

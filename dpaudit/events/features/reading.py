@@ -7,9 +7,11 @@ from typing import Any
 from dpaudit.events.features.column import Feature
 from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
+from dpaudit.events.features.product import Product
 from dpaudit.events.features.residue import Decimals, Residue
 
-KINDS = (Coordinate, Ordered, Above, Difference, Sum, Equal, Extreme, Present, FirstOf, Shape, Whole, Residue, Decimals)
+PLAIN = (Coordinate, Shape, Whole, Residue, Decimals)
+KINDS = (*PLAIN, Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, FirstOf)
 
 
 def plain_feature(written: dict[str, Any]) -> Feature | None:
@@ -27,6 +29,8 @@ def plain_feature(written: dict[str, Any]) -> Feature | None:
     for name in ("threshold", "modulus"):
         if name in fields:
             fields[name] = float(fields[name])
+    if "centres" in fields:
+        fields["centres"] = tuple(float(centre) for centre in fields["centres"])
     if "paths" in fields:
         fields["paths"] = tuple(tuple(path) for path in fields["paths"])
     return next((each(**fields) for each in KINDS if each.kind == written.get("kind")), None)

@@ -17,6 +17,7 @@ from dpaudit.events.features import (
     FirstOf,
     Ordered,
     Present,
+    Product,
     Shape,
     Sum,
     Whole,
@@ -86,8 +87,19 @@ def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
     for left, right in pairs:
         if left in held and right in held:
             yield Difference(left, right)
+    middles = _middles(both, numeric)
+    for left, right in pairs:
+        if left in middles and right in middles:
+            yield Product(left, right, (middles[left], middles[right]))
     if len(numeric) >= FEWEST_STEPS and _spread_out(both, numeric):
         yield from _ordered(both, numeric, steps=True)
+
+
+def _middles(both: Outputs, paths: Sequence[Path]) -> dict[Path, float]:
+    """The medians of the coordinates that have many values."""
+    many = [path for path in paths if _many_valued(both.column(path))]
+    numbers = {path: both.column(path).values.astype(np.float64) for path in many}
+    return {path: float(np.float32(np.median(each[np.isfinite(each)]))) for path, each in numbers.items()}
 
 
 def _ordered(both: Outputs, numeric: tuple[Path, ...], *, steps: bool) -> Iterator[Feature]:
@@ -155,6 +167,9 @@ def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables
     numeric = _numeric(both, places)
     if len(numeric) == len(places) >= FEWEST_STEPS and _spread_out(both, numeric):
         groups.append([coordinates[0], *(Difference(right, left) for left, right in itertools.pairwise(numeric))])
+        if len(middles := _middles(both, numeric)) == len(numeric):
+            together = [Product(*each, (middles[each[0]], middles[each[1]])) for each in itertools.pairwise(numeric)]
+            groups.append([*coordinates, *together])
     spread = [each for each in coordinates if _many_valued(each.column(both))]
     if (shape := _shape(both, places)) is not None:
         groups.append([shape, *spread])

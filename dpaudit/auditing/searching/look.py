@@ -155,7 +155,7 @@ class Look:
         parts = [share * (1.0 - SETTLE_PART)] if share else [*ends(pool)]
         made = self.hold(int(FIRST_PART * parts[0] * pool), room=MOST_HELD)
         pool = made + fitting(pool - made)
-        self.choose(every=parts[-1] * pool - made >= LEARN_FROM)
+        self._every = self._every or parts[-1] * pool - made >= LEARN_FROM
         for end, after in zip(parts, [*parts[1:], None], strict=True):
             made += self.hold(int(end * pool) - made, room=MOST_HELD)
             made += self.count(int(end * pool) - made)

@@ -94,19 +94,14 @@ def propose(
         *_thresholds(bins, sides, values, smooth=closely and int(np.count_nonzero(sides.any(axis=0))) > MANY_CELLS),
         *((values.single(),) if not thresholds_only else ()),
     ]
-    best: tuple[float, int, _Candidates, int, Point] | None = None
+    tried: list[tuple[int, _Candidates]] = []
     for p in (0, 1):
-        here = families if thresholds_only else [*families, values.by_ratio()]
-        sizes = int(runs[p]), int(runs[1 - p])
-        for score, family, chosen, point in _tops(
-            here, goal, sizes, BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, smoothed_z
-        ):
-            if score > (-math.inf if best is None else best[0]):
-                best = score, p, family, chosen, point
+        tried += ((p, family) for family in (*families, *(() if thresholds_only else (values.by_ratio(),))))
         families, values = [family.mirrored() for family in families], values.mirrored()
-    if best is None:
+    found = _top(tried, goal, runs, BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, smoothed_z)
+    if found is None:
         return None
-    score, p, family, chosen, point = best
+    score, p, family, chosen, point = found
     clear = _clear_of_edge(family, chosen) if family.nested else chosen
     if clear != chosen:
         point = _point(family.sides[:, clear], (int(runs[p]), int(runs[1 - p])))
@@ -114,18 +109,29 @@ def propose(
     return Proposal(event, "second" if p else "first", family.family, goal.score(score, delta), delta)
 
 
-def _tops(
-    families: Sequence[_Candidates], goal: Goal, runs: tuple[int, int], believed_z: float, smoothed_z: float
-) -> Iterator[tuple[float, _Candidates, int, Point]]:
-    """The best candidate of each family: its score, the family, its index, and its point."""
-    for family in families:
-        tails = family.tails
-        p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in zip((tails.x, tails.y), runs, strict=True))
-        luck = tails.spread(smoothed_z if family.smoothed else believed_z)
-        scores = np.where(family.seen, goal.predicted(p, q, luck), -np.inf)
-        scores[1:] -= family.price * np.clip(scores[1:], 0.0, 1.0)
-        top = int(np.argmax(scores))
-        yield float(scores[top]), family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top))
+def _top(
+    tried: Sequence[tuple[int, _Candidates]], goal: Goal, runs: Reals, believed_z: float, smoothed_z: float
+) -> tuple[float, int, _Candidates, int, Point] | None:
+    """The best candidate of all families: its score, its likelier side, the family, its index there, and its point."""
+    parts = [(family.tails.at, family.tails.x, family.tails.y, family.tails.moved) for _, family in tried]
+    tails = Tails(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    sizes = [len(at) for at, *_ in parts]
+    facts = [
+        (runs[p], runs[1 - p], smoothed_z if family.smoothed else believed_z, family.price) for p, family in tried
+    ]
+    runs_p, runs_q, z, price = np.repeat(np.array(facts), sizes, axis=0).T
+    starts = np.cumsum([0, *sizes[:-1]])
+    price[starts] = 0.0  # the first of each
+    p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
+    luck = tails.spread(z)
+    scores = goal.predicted(p, q, luck)
+    scores = np.where(np.concatenate([family.seen for _, family in tried]) & (scores > -np.inf), scores, -np.inf)
+    scores -= price * np.clip(scores, 0.0, 1.0)
+    top = int(np.argmax(scores))
+    if scores[top] == -np.inf:
+        return None
+    side, family = tried[int(np.searchsorted(starts, top, side="right")) - 1]
+    return float(scores[top]), side, family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top))
 
 
 def _point(hits: Reals, runs: tuple[int, int]) -> Point:
@@ -156,9 +162,8 @@ def _apart(both: Reals) -> Places:
     grown = np.flatnonzero(np.diff(both, prepend=0.0))
     if len(grown) <= MANY_CELLS:
         return grown
-    level = np.floor(np.log(both[grown]) / APART)
-    new = np.flatnonzero(np.diff(level, prepend=-1.0))
-    return np.asarray(grown[np.unique(np.concatenate([new, new[1:] - 1]))])
+    new = np.diff(np.floor(np.log(both[grown]) / APART), prepend=-1.0, append=np.inf) != 0.0
+    return np.asarray(grown[new[:-1] | (new[1:] & (np.arange(len(grown)) < len(grown) - 1))])
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Tails:
         """The same with the sides exchanged."""
         return Tails(self.at, self.y, self.x, self.moved)
 
-    def spread(self, z: float) -> Spread:
+    def spread(self, z: Reals | float) -> Spread:
         """The luck in (ln p, ln q), `z` deviations of it: hits that change sides, and hits of both."""
         common = 1.0 / (self.x + self.y)
         p, q = self.moved / self.x, self.moved / self.y

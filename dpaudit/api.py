@@ -72,10 +72,11 @@ def audit(
     of `dpaudit.certify.CERTIFIERS`; left out, the form of the claim chooses it. `certify_pairs` of several pairs are
     certified (Holm).
     `representation=True` also looks at the bits of floating-point outputs, a finding of its own. `detect`, such as
-    {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have (`AuditResult.power_reached`). `controls`
-    repeats spiked controls so many times: the same audit of the mechanism with a known leak put into it. `upper` is an
-    upper bound on the loss that is known from elsewhere (a `dpaudit.UpperBound`): the result shows both together, and
-    its verdict stays the audit's own. An entry of the catalogue brings the exact loss of its pair.
+    {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have, its search counted in
+    (`AuditResult.power_reached`). `controls` repeats spiked controls so many times: the same audit of the mechanism
+    with a known leak put into it, in each place that its outputs have. `upper` is an upper bound on the loss that is
+    known from elsewhere (a `dpaudit.UpperBound`): the result shows both together, and its verdict stays the audit's
+    own. An entry of the catalogue brings the exact loss of its pair.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 

@@ -64,6 +64,7 @@ def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
         return run_controls(spec, engine, run_stages, **settings)
 
 
+@pytest.mark.long
 def test_a_big_leak_is_always_caught_in_every_place() -> None:
     every = controls(a_spec(mechanism=wrap(_number), runs=8_000), repeats=8, sizes=(0.3,))
     assert [found.place for found in every] == [FAR, INSIDE, NARROW]
@@ -79,12 +80,14 @@ PLACES_OF: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "vector": (lambda data, rng: [_number(0, rng) for _ in range(5)], [FAR, INSIDE, NARROW, LATE]),
     "histogram": (lambda data, rng: {"a": round(_number(data, rng)), "b": 1}, [FAR, RECURRING, LATE]),
     "JSON": (lambda data, rng: f'{{"sum": {_number(data, rng):.4f}}}', [FAR, TEXT]),
+    "letters": (lambda data, rng: "".join(rng.choice(["a", "b"], 20)), [FAR, TEXT]),
     "words": (lambda data, rng: str(rng.choice(["a", "b", "c", "d"])), [FAR, RECURRING]),
     "two outcomes": (lambda data, rng: bool(rng.random() < 0.5), [FAR]),
     "raises": (lambda data, rng: 1 / 0, [FAR]),
 }
 
 
+@pytest.mark.long
 @for_each("name", PLACES_OF)
 def test_each_place_that_outputs_have_is_caught_when_large_and_missed_when_rare(name: str) -> None:
     """One caught and one missed case for every place; only places that the outputs have are told."""
@@ -99,8 +102,9 @@ def test_each_place_that_outputs_have_is_caught_when_large_and_missed_when_rare(
                 assert made.verdict is verdict, place
 
 
+@pytest.mark.long
 def test_a_mark_that_tells_nothing_refutes_nothing() -> None:
-    """p = q in every place, claim 0.01 at confidence 0.95: by chance more than 9 of 45 with probability 1e-4; fixed."""
+    """p = q in every place, claim 0.01 at confidence 0.95: more than the quantile fail by chance with 1e-6."""
     with Engine(n_jobs=1) as engine:
         spec = a_spec(PureDP(0.01), wrap(PLACES_OF["vector"][0]), pairs=(AdjacentPair(10, 11),), runs=1_000)
         audits = [

@@ -49,7 +49,7 @@ class Goal:
     coins: bool = True
     bins: bool = False
 
-    def scores(self, x: Reals, y: Reals, runs_p: int, runs_q: int, z: Reals | float) -> Reals:
+    def scores(self, x: Reals, y: Reals, runs_p: Reals | int, runs_q: Reals | int, z: Reals | float) -> Reals:
         """The predicted bound, in the claim's parameter, of events with these search counts; -inf with too few hits.
 
         Hits of side P and of side Q, float64[events], of so many runs; `z` deviations of luck are taken off.

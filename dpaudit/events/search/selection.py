@@ -25,6 +25,7 @@ ALONE = 0.3  # cells of its own kind that a feature is expected to show beyond w
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS, LEAST = 512, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
 FEWEST_IN_A_GROUP, ENDS = 10.0, 12  # hits at either end, where parts are smaller, and so many of these
+LOST = 0.05  # the probability of luck against which values and thresholds are sure
 IN_ORDER_PRICE = 0.05  # of the bound, at most: a threshold or a single value is easier to read than a set
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
 
@@ -94,11 +95,12 @@ def propose(
         *_thresholds(bins, sides, values, smooth=closely and int(np.count_nonzero(sides.any(axis=0))) > MANY_CELLS),
         *((values.single(),) if not thresholds_only else ()),
     ]
+    believed_z, sure_z = BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, surely(len(values.belief.share))
     tried: list[tuple[int, _Candidates]] = []
     for p in (0, 1):
         tried += ((p, family) for family in (*families, *(() if thresholds_only else (values.by_ratio(),))))
         families, values = [family.mirrored() for family in families], values.mirrored()
-    found = _top(tried, goal, runs, BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, smoothed_z)
+    found = _top(tried, goal, runs, believed_z, smoothed_z, sure_z)
     if found is None:
         return None
     score, p, family, chosen, point = found
@@ -109,23 +111,35 @@ def propose(
     return Proposal(event, "second" if p else "first", family.family, goal.score(score, delta), delta)
 
 
+def surely(values: int) -> float:
+    """Deviations of luck that no single value and no threshold of so many, of either side, exceeds but for `LOST`."""
+    return math.sqrt(2.0 * math.log(6.0 * max(values, 1) / LOST))
+
+
 def _top(
-    tried: Sequence[tuple[int, _Candidates]], goal: Goal, runs: Reals, believed_z: float, smoothed_z: float
+    tried: Sequence[tuple[int, _Candidates]],
+    goal: Goal,
+    runs: Reals,
+    believed_z: float,
+    smoothed_z: float,
+    sure_z: float,
 ) -> tuple[float, int, _Candidates, int, Point] | None:
     """The best candidate of all families: its score, its likelier side, the family, its index there, and its point."""
     parts = [(family.tails.at, family.tails.x, family.tails.y, family.tails.moved) for _, family in tried]
     tails = Tails(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     sizes = [len(at) for at, *_ in parts]
-    facts = [
-        (runs[p], runs[1 - p], smoothed_z if family.smoothed else believed_z, family.price) for p, family in tried
-    ]
+    facts = [(runs[p], runs[1 - p], smoothed_z if family.smoothed else believed_z, family.price) for p, family in tried]
     runs_p, runs_q, z, price = np.repeat(np.array(facts), sizes, axis=0).T
+    learned = price > 0.0  # an order; other events were there before the counts
     starts = np.cumsum([0, *sizes[:-1]])
     price[starts] = 0.0  # the first of each
     p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
     luck = tails.spread(z)
     scores = goal.predicted(p, q, luck)
     scores = np.where(np.concatenate([family.seen for _, family in tried]) & (scores > -np.inf), scores, -np.inf)
+    # they are worth what their own hits surely show, whatever is believed
+    x, y = np.concatenate([family.sides[:, family.tails.at] for _, family in tried], axis=1)
+    scores = np.maximum(scores, np.where(learned, -np.inf, goal.scores(x, y, runs_p, runs_q, sure_z)))
     scores -= price * np.clip(scores, 0.0, 1.0)
     top = int(np.argmax(scores))
     if scores[top] == -np.inf:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from dpaudit.events.scores import OF, Linear
+from dpaudit.events.search.crossfit import lines_judged
 from dpaudit.events.search.dense import dense
 from dpaudit.events.stored import feature_from_dict
-from dpaudit.outputs import Outputs
+from dpaudit.outputs import Outputs, Pilot
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from tests.cases import for_each
 
@@ -120,3 +121,19 @@ def test_a_score_is_a_function_of_one_output_and_comes_back_as_it_was(of: str) -
     again = feature_from_dict(score.to_dict())
     assert again == score
     np.testing.assert_array_equal(again.column(outputs_of(numbers)).values, together)
+
+
+def test_each_half_of_what_is_held_is_judged_by_the_score_of_the_other() -> None:
+    """So every output held teaches and judges, and none judges the score that it taught."""
+    rng = np.random.default_rng(28)
+    numbers = [rng.normal(size=(301, 80)) + shift for shift in (0.3, 0.0)]
+    ((score, bins, counts),) = lines_judged(Pilot(*map(outputs_of, numbers)))
+    one, other = (dense(*(outputs_of(side[half::2]) for side in numbers), paths(80))[0] for half in (0, 1))
+    assert score == one
+    expected = [
+        bins.counts(one.column(outputs_of(side[1::2]))) + bins.counts(other.column(outputs_of(side[::2])))
+        for side in numbers
+    ]
+    np.testing.assert_array_equal(counts, np.stack(expected, axis=1))
+    equal = Pilot(*(outputs_of(rng.normal(size=(40, 80))) for _ in range(2)))
+    assert lines_judged(equal) == []

@@ -51,7 +51,7 @@ def by_feature(chosen: Plan, counts: np.ndarray) -> dict[Feature, list[list[int]
 
 
 def is_score(feature: Feature) -> bool:
-    return isinstance(feature, LogRatio)
+    return isinstance(feature, LogRatio | Linear)
 
 
 @pytest.mark.parametrize("keep", [0, 1, 4, 100])

@@ -26,6 +26,7 @@ from dpaudit.events.search import (
     cross_fitted,
     everything,
     learned_again,
+    lines_judged,
     moved,
     narrowed,
     pilot_counts,
@@ -124,7 +125,7 @@ class Look:
         """The features, chosen for good on the outputs held; all of them to be counted where `every`."""
         if self.plan is None:
             self._every = self._every or every
-            self.plan = plan(self.pilot, self.goal, keep=EVERY if self._every else KEPT, scores=False)
+            self.plan = plan(self.pilot, self.goal, keep=EVERY if self._every else KEPT, scores=False, lines=False)
             self._counts = pilot_counts(self.plan, self.pilot)
         return self.plan
 
@@ -184,7 +185,8 @@ class Look:
             self._terms = [each.counts(np.ones(each.runs, np.bool_)) for each in coded]
             self._folds = [folds for each in coded for folds in cross_fitted(each)]
             judged = [(each.halves[0], each.bins, each.counts) for each in self._folds]
-            self.plan, self._counts = with_scores(chosen, self._counts, judged)
+            lines = lines_judged(self.pilot) if chosen.terms else []
+            self.plan, self._counts = with_scores(chosen, self._counts, [*judged, *lines])
             self._fitted = self.runs
         assert self.plan is not None
         return self.plan

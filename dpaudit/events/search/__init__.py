@@ -1,7 +1,7 @@
 """What finds an event on search runs: features, cells, learned scores, selection. A mistake here costs power alone."""
 
 from dpaudit.events.search.binning import Tables
-from dpaudit.events.search.crossfit import Coded, Folds, cross_fitted, learned_again, moved, relearned
+from dpaudit.events.search.crossfit import Coded, Folds, cross_fitted, learned_again, lines_judged, moved, relearned
 from dpaudit.events.search.entries import unpaired
 from dpaudit.events.search.explore import KEPT, Plan, best, everything, narrowed, pilot_counts, plan, with_scores
 from dpaudit.events.search.goal import Goal
@@ -24,6 +24,7 @@ __all__ = [
     "cross_fitted",
     "everything",
     "learned_again",
+    "lines_judged",
     "moved",
     "narrowed",
     "pilot_counts",

@@ -24,7 +24,7 @@ from dpaudit.events.features import (
     levels_of,
     single,
 )
-from dpaudit.events.scores import Part
+from dpaudit.events.scores import Linear, Part
 from dpaudit.events.search.binning import Tables, atoms_of
 from dpaudit.events.search.dense import dense
 from dpaudit.events.search.entries import coordinates_of
@@ -194,7 +194,7 @@ def _shape(both: Outputs, places: Sequence[Path]) -> Shape | None:
     return shape if 1 < len(np.unique(shape.column(both).tokens)) <= MOST_SHAPES else None
 
 
-def lines_of(pilot: Pilot, both: Outputs) -> tuple[Feature, ...]:
+def lines_of(pilot: Pilot, both: Outputs) -> tuple[Linear, ...]:
     """Direction scores over all numbers that vary."""
     numeric = _numeric(both, coordinates_of(both))
     if len(numeric) < 2 or not _spread_out(both, numeric):

@@ -97,6 +97,26 @@ def cross_fitted(coded: Coded) -> list[Folds]:
     return found
 
 
+def lines_judged(pilot: Pilot) -> list[tuple[Feature, Binning, Integers]]:
+    """The linear score of each half of the outputs held, its cells, and counts of each half by the other's score.
+
+    Where the halves weigh different things, only the first one's score is counted; none where that half has none.
+    """
+    sides = [[side.take(np.arange(number, side.runs, 2)) for side in (pilot.first, pilot.second)] for number in (0, 1)]
+    halves = [Pilot(first, second) for first, second in sides]
+    found = [lines_of(half, concatenate([half.first, half.second]))[:1] for half in halves]
+    if not found[0]:
+        return []
+    alike = bool(found[1]) and found[0][0].of == found[1][0].of
+    judged = [(found[0][0], halves[1]), *([(found[1][0], halves[0])] if alike else [])]
+    columns = [
+        Column(np.concatenate([score.column(half.first if first else half.second).values for score, half in judged]))
+        for first in (True, False)
+    ]
+    bins = binning(Column(np.concatenate([each.values for each in columns])), {})
+    return [(found[0][0], bins, np.stack([bins.counts(each) for each in columns], axis=1))]
+
+
 def relearned(
     chosen: Plan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
 ) -> tuple[Plan, Integers]:
@@ -133,7 +153,7 @@ def learned_again(found: Proposal, chosen: Plan, terms: Sequence[Integers], pilo
     own = found.event.feature
     if isinstance(own, Linear):
         lines = lines_of(pilot, concatenate([pilot.first, pilot.second]))
-        line = next((each for each in lines if isinstance(each, Linear) and each.of == own.of), own)
+        line = next((each for each in lines if each.of == own.of), own)
         return None if line == own else Tables((counted(line, pilot), (own, dict(chosen.tables.features)[own])))
     if not isinstance(own, LogRatio):
         return None

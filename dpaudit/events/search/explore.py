@@ -11,7 +11,7 @@ from dpaudit.arrays import Integers
 from dpaudit.events.cells import Binning
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature, Whole
-from dpaudit.events.scores import LogRatio
+from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import features_of, lines_of, terms_of
 from dpaudit.events.search.entries import looked_at
@@ -127,8 +127,8 @@ def with_scores(
 
 
 def is_score(feature: Feature) -> bool:
-    """Whether it is a score that is learned from counts of terms."""
-    return isinstance(feature, LogRatio)
+    """Whether it is a score that outputs held, or counts of terms, have taught."""
+    return isinstance(feature, LogRatio | Linear)
 
 
 def _kept(chosen: Plan, counts: Integers, places: Sequence[int]) -> tuple[Plan, Integers]:

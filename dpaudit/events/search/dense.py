@@ -138,6 +138,7 @@ class _Data:
         away = np.concatenate(parts, axis=1)
         runs = away.shape[1]
         spread = np.sqrt((away**2).mean(axis=1))
+        spread[spread == 0.0] = 1.0  # an entry that is constant in this half
         away /= spread[:, None]
         found = _inner(away) / runs
         far = float(((found - np.eye(size)) ** 2).sum())

@@ -250,7 +250,8 @@ def groups_of(bins: Binning, both: Reals) -> tuple[Places, Bools]:
     else:
         mass = numbers[filled]
         groups = min(GROUPS, 1 + int(mass.sum() / LEAST))
-        alone = bins.alone[filled] | (mass * groups > mass.sum())
+        # a value seen once has its bin for that alone: it is one of a run of numbers
+        alone = (bins.alone[filled] & (mass > 1.0)) | (mass * groups > mass.sum())
         rest = np.cumsum(np.where(alone, 0.0, mass))
         width = rest[-1] / groups
         ends = np.geomspace(FEWEST_IN_A_GROUP, max(width, FEWEST_IN_A_GROUP), ENDS)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit.arrays import Reals
-from dpaudit.events.search.prior import FARTHEST, FOLDS, NEAREST, POINTS, STEPS, believed
+from dpaudit.events.search.prior import EVEN, FARTHEST, FOLDS, NEAREST, POINTS, STEPS, believed
 
 
 def naive(x: Reals, y: Reals, alone: float) -> tuple[Reals, Reals]:
@@ -20,7 +20,8 @@ def naive(x: Reals, y: Reals, alone: float) -> tuple[Reals, Reals]:
     found = []
     for cell in range(len(x)):
         others = [j for j in range(len(x)) if j % FOLDS != cell % FOLDS]
-        law = np.full(POINTS, 1.0 / POINTS)
+        law = np.full(POINTS, (1.0 - EVEN) / POINTS)
+        law[POINTS // 2] += EVEN
         for _ in range(STEPS):
             sums = np.full(POINTS, alone / POINTS)
             for j in others:

@@ -18,6 +18,7 @@ from dpaudit.arrays import Bools, Reals
 
 POINTS, NEAREST, FARTHEST = 121, 0.02, 16.0  # of the grid: log odds, about even up to the first, geometric to the last
 FOLDS = 4  # of the cells
+EVEN = 0.5  # of the law that EM starts from says that nothing is told
 STEPS = 40  # of EM, which never come to an end and need not
 
 
@@ -71,7 +72,8 @@ def _posterior(x: Reals, y: Reals, even: float, alone: float) -> tuple[Reals, Re
     asked = np.minimum(1.0, luck / apart)
     fit = (asked * mine)[:, None] * grid - (asked * (mine + other))[:, None] * np.logaddexp(0.0, grid)
     fit = np.exp(fit - fit.max(axis=1, keepdims=True))
-    weight = np.full((POINTS, FOLDS), 1.0 / POINTS)
+    weight = np.full((POINTS, FOLDS), (1.0 - EVEN) / POINTS)  # cells of one hit fit any law that is as wide both ways
+    weight[POINTS // 2] += EVEN
     for _ in range(STEPS):
         weight = weight * (fit.T @ (others / (fit @ weight))) + alone / POINTS
         weight /= weight.sum(axis=0)

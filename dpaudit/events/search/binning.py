@@ -43,13 +43,17 @@ def recurring(exact: Numbers, values: Singles) -> Singles:
     Were there no atoms, numbers would be seen k times as in a Poisson law with the mean that once and twice show: fewer
     than one such is expected of those taken. Doubles of a continuous law never recur, float32 numbers do.
     """
-    _, place, times = np.unique(exact, return_index=True, return_counts=True)
+    rising = np.sort(exact)
+    starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1])) if len(exact) else np.zeros(0, np.intp)
+    times = np.diff(np.append(starts, len(exact)))
     once, twice = int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2))
     mean = 2.0 * twice / max(once, 1)
     fewest = next(k for k in range(2, 1000) if once * mean ** (k - 1) < math.factorial(k))
     found = np.flatnonzero(times >= fewest)
+    if len(found) == 0:
+        return values[:0]
     common = found[np.argsort(-times[found], kind="stable")[:MOST_ATOMS]]
-    return np.asarray(np.unique(values[place[common]]))
+    return np.asarray(np.unique(values[np.isin(exact, rising[starts[common]])]))
 
 
 def _with_tokens(bins: Binning, codes: Words, labels: dict[int, str]) -> Binning:
@@ -88,8 +92,9 @@ def _bins(numbers: Singles, atoms: Singles) -> Binning:
 
 def _crowded(counts: Integers) -> bool:
     """Whether some bin holds far more than those around it: a finer structure than the bins are."""
-    near = np.median(np.lib.stride_tricks.sliding_window_view(np.pad(counts, AROUND), 2 * AROUND + 1), axis=1)
-    return bool(np.any(counts > AROUND + CROWDED * near))
+    full = np.flatnonzero(counts > AROUND)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(counts, AROUND), 2 * AROUND + 1)[full]
+    return bool(np.any(counts[full] > AROUND + CROWDED * np.median(around, axis=1)))
 
 
 def atoms_of(numbers: Singles) -> Singles:

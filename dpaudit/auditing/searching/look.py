@@ -13,6 +13,7 @@ from dpaudit.auditing.spec import SEARCH_SHARE
 from dpaudit.claims import Claim
 from dpaudit.events.search import (
     KEPT,
+    SCREENED,
     Coded,
     Folds,
     Goal,
@@ -76,6 +77,7 @@ class Look:
         self._counts: Integers = np.zeros(0, np.int64)
         self._terms: list[Integers] = []
         self._folds: list[Folds] = []
+        self._before: Plan | None = None  # whose features stay
         self._every = False  # whether all features are to be counted
         self._fitted = 0  # outputs held that have taught and judged scores
         self._settled: Proposal | None = None
@@ -103,12 +105,15 @@ class Look:
         runs, made = max(runs, 0 if self._pilot is not None else FEWEST_RUNS), 0
         while made < runs and (some := min(runs - made, self._free(room))) > 0:
             fresh = self.session.pilot(self._work(some, min(PILOT_SHARD, self._free(room))))
-            few = self._pilot is None or held(self.pilot) < PILOT_RUNS
+            already = 0 if self._pilot is None else held(self._pilot)
+            few = already < PILOT_RUNS
             self._pilot = fresh if self._pilot is None else Pilot.joined([self._pilot, fresh])
             self._shown = self._pilot if few else self._shown
             made += some
             if self.plan is not None:
-                self.plan = None  # more outputs choose cells better, and are counted again
+                # more outputs choose cells better, and are counted again; features, where the glance at them grows
+                self._before = self.plan if already >= SCREENED // 2 and not self._every else None
+                self.plan = None
         return made
 
     def _free(self, room: int) -> int:
@@ -125,7 +130,8 @@ class Look:
         """The features, chosen for good on the outputs held; all of them to be counted where `every`."""
         if self.plan is None:
             self._every = self._every or every
-            self.plan = plan(self.pilot, self.goal, keep=EVERY if self._every else KEPT, scores=False, lines=False)
+            keep, before = (EVERY, None) if self._every else (KEPT, self._before)
+            self.plan = plan(self.pilot, self.goal, keep=keep, scores=False, lines=False, before=before)
             self._counts = pilot_counts(self.plan, self.pilot)
         return self.plan
 

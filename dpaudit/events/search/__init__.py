@@ -3,7 +3,17 @@
 from dpaudit.events.search.binning import Tables
 from dpaudit.events.search.crossfit import Coded, Folds, cross_fitted, learned_again, lines_judged, moved, relearned
 from dpaudit.events.search.entries import unpaired
-from dpaudit.events.search.explore import KEPT, Plan, best, everything, narrowed, pilot_counts, plan, with_scores
+from dpaudit.events.search.explore import (
+    KEPT,
+    SCREENED,
+    Plan,
+    best,
+    everything,
+    narrowed,
+    pilot_counts,
+    plan,
+    with_scores,
+)
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.grouping import PartitionProposal, as_partition, best_partition
 from dpaudit.events.search.selection import Proposal
@@ -11,6 +21,7 @@ from dpaudit.events.search.worth import worth
 
 __all__ = [
     "KEPT",
+    "SCREENED",
     "Coded",
     "Folds",
     "Goal",

@@ -18,6 +18,7 @@ from dpaudit.events.search.entries import looked_at
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import scores_of
+from dpaudit.events.search.promising import promising
 from dpaudit.events.search.selection import (
     GROUPS,
     MANY_CELLS,
@@ -26,7 +27,7 @@ from dpaudit.events.search.selection import (
     Proposal,
     propose,
 )
-from dpaudit.outputs import Pilot, Sample, concatenate
+from dpaudit.outputs import Path, Pilot, Sample, concatenate
 
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
@@ -49,30 +50,37 @@ class Plan:
         return not self.terms and all(bins.cells <= MANY_CELLS for _, bins in self.tables.features)
 
 
-def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lines: bool = True) -> Plan:
+def plan(
+    pilot: Pilot,
+    goal: Goal,
+    *,
+    keep: int = KEPT,
+    scores: bool = True,
+    lines: bool = True,
+    before: Plan | None = None,
+) -> Plan:
     """Every feature scored on the pilot, and the best few kept; learned scores are kept unscored.
 
     Without `scores` the log-ratio scores are left to be learned, from the terms that the plan has for them; without
-    `lines` weighted sums are not learned either.
+    `lines` weighted sums are not learned either. The features of a plan made `before` stay, with cells chosen anew.
     """
     both = concatenate([pilot.first, pilot.second])
-    glance = _part_of(pilot, SCREENED)
-    look = concatenate([glance.first, glance.second])
-    scored: list[tuple[float, Feature]] = []
     paths = looked_at(pilot, both)
-    features = list(features_of(look, paths))
-    cells = [binning_of(feature, look) for feature in features]
-    shown = [_on_pilot(feature, bins, glance) for feature, bins in zip(features, cells, strict=True)]
-    many = _rivals(shown)
-    for feature, bins, table in zip(features, cells, shown, strict=True):
-        found = propose(feature, bins, table, goal, closely=False, rivals=many)
-        scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
-    scored.sort(key=lambda entry: -entry[0])
-    kept = [
-        (feature, binning_of(feature, both))
-        for rank, (score, feature) in enumerate(scored)
-        if _stays(feature, rank, keep) and (score > -np.inf or rank < KEPT)
-    ]
+    if before is None:
+        scored = _scored(pilot, goal, paths, every=keep > KEPT)
+        named = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
+        plain = [
+            feature
+            for rank, (score, feature) in enumerate(scored)
+            if _stays(feature, rank, keep) and (score > -np.inf or rank < KEPT)
+        ]
+    else:
+        plain, again = (
+            [each for (each, _), own in zip(before.tables.features, before.learned, strict=True) if own == learned]
+            for learned in (False, True)
+        )
+        named = [each for each in before.looked_at if each[0] not in {str(feature) for feature in again}]
+    kept = [(feature, binning_of(feature, both)) for feature in plain]
     few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in kept)
     terms = () if few else terms_of(both, paths)  # sets of few outputs need no score
     learned: list[Feature] = [
@@ -80,7 +88,6 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lin
     ]
     learned += () if few or not lines else lines_of(pilot, both)
     extra = [(feature, binning(feature.column(both), {})) for feature in learned]
-    named = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
     return Plan(
         Tables((*kept, *extra)),
         (False,) * len(kept) + (True,) * len(extra),
@@ -88,6 +95,22 @@ def plan(pilot: Pilot, goal: Goal, *, keep: int = KEPT, scores: bool = True, lin
         (),
         terms,
     )
+
+
+def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> list[tuple[float, Feature]]:
+    """All features of a glance at the pilot, the best first: those that promise most by their best event there."""
+    glance = _part_of(pilot, SCREENED)
+    look = concatenate([glance.first, glance.second])
+    features = list(features_of(look, paths))
+    cells = [binning_of(feature, look) for feature in features]
+    shown = [_on_pilot(feature, bins, glance) for feature, bins in zip(features, cells, strict=True)]
+    many, asked = _rivals(shown), range(len(shown)) if every else promising(shown, goal)
+    scored: list[tuple[float, Feature]] = []
+    for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
+        ask = place in asked or isinstance(feature, Whole)
+        found = propose(feature, bins, table, goal, closely=False, rivals=many) if ask else None
+        scored.append((-np.inf if found is None else goal.rank(found.score, found.delta), feature))
+    return sorted(scored, key=lambda entry: -entry[0])
 
 
 def _stays(feature: Feature, rank: int, keep: int) -> bool:

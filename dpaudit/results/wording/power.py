@@ -34,7 +34,8 @@ def could_see(result: Audited) -> tuple[str, ...]:
             lines.append(f"refuted with power {exact(POWER)}, {FOUND}, {SIMPLE}: a true {name} from here on")
             lines.append(f"by its probability: {found}")
             narrow = float(up(narrowest(result.searching_runs), 3))
-            lines.append(f"of a narrow range inside the numbers so from probability {exact(narrow)} on, and not below")
+            so = f"so from probability {exact(narrow)} on, where entries are 64 or fewer"
+            lines.append(f"of a narrow range inside the numbers {so}, and not otherwise")
         if missed:
             lines.append(f"no power is stated for what search has to find at probability {_either(missed)}")
     if known:

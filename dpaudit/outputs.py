@@ -30,7 +30,7 @@ DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", 
 NUMBERS_IN = frozenset(
     READ_AS + each for each in ("float", "json", "unpacked", "int16 little", "int16 big")
 )  # a text that is made of numbers
-MOST_HELD, MOST_CELLS = 1 << 18, 1 << 24  # outputs that search holds at a time, and cells of them
+MOST_HELD, MANY_HELD, MOST_CELLS = 1 << 18, 1 << 15, 1 << 24  # outputs that search holds: of a number, of any; cells
 FEWEST_HELD = 1 << 8
 LONGEST_LABEL = 120
 LONGEST_KEPT = 200  # characters of a text whose token is remembered
@@ -196,10 +196,13 @@ def is_entry(path: Path) -> bool:
 def room_for(outputs: Outputs) -> int:
     """How many outputs like these search holds at a time, so that their cells are bounded, and memory with them.
 
-    >>> room_for(Outputs(1, {(): absent(1)})), room_for(Outputs(1, {(j,): absent(1) for j in range(4096)}))
-    (262144, 4096)
+    Of a number as many as show what recurs rarely; of more entries fewer, as every feature of them is a sort of all.
+
+    >>> [room_for(Outputs(1, {(j,): absent(1) for j in range(entries)})) for entries in (1, 4, 20, 4096)]
+    [262144, 65536, 32768, 4096]
     """
-    return max(FEWEST_HELD, min(MOST_HELD, MOST_CELLS // max(1, len(outputs.columns))))
+    width = max(1, len(outputs.columns))
+    return max(FEWEST_HELD, min(max(MOST_HELD // width, MANY_HELD), MOST_CELLS // width))
 
 
 def absent(runs: int) -> Column:

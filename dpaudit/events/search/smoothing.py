@@ -12,7 +12,7 @@ from dpaudit.arrays import Reals
 
 BENDS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])  # the change of slope, in log ratio a cell
 STEPS, MOST = 8, 30.0  # of Newton's method at the most, and log ratio that they may reach
-SETTLED = 1e-6  # a step of Newton's method after which there need be no other
+SETTLED = 1e-4  # a step of Newton's method after which there need be no other: what is left is of its square
 FLAT = 1e-9  # eigenvalues of a difference that count as 0
 FREE = 1e-8  # precision that a cell has without anything seen, so that there always is a solution
 
@@ -49,18 +49,19 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
 
     All four arrays are float64[lines, cells]; cells without hits are filled in. At least three lines of three cells.
     """
-    from scipy.linalg.lapack import dpbtrf, dpbtrs, dtbtrs
+    from scipy.linalg.lapack import dpbtrf, dpbtrs
 
     lines, cells = x.shape
     across, along = (_second(count) for count in (lines, cells))
     bent = np.linalg.eigvalsh(along)[:, None], np.linalg.eigvalsh(across)[None, :]
+    bands = _band(along, 0.0 * across), _band(0.0 * along, across)
     mine, hits = x.T.ravel(), (x + y).T.ravel()  # cell by cell, so that the band is narrow
     start = np.where(hits > 0.0, np.log((mine + 0.5) / (hits - mine + 0.5)), 0.0)
 
     def at(place: Place, centre: Reals) -> tuple[float, Reals, Reals]:
         """Log evidence, mode and factor of the precision with the bends at this place of their grid."""
         bend, other = BENDS[place[0]], BENDS[place[1]]
-        band = _band(along / bend**2, across / other**2)
+        band = bands[0] / bend**2 + bands[1] / other**2
         for _ in range(STEPS):
             share = 1.0 / (1.0 + np.exp(-centre))
             weight = hits * share * (1.0 - share) + FREE
@@ -90,9 +91,29 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
             if place not in found and min(place) >= 0 and max(place) < len(BENDS):
                 found[place] = at(place, found[top][1])
         here = max(found, key=lambda place: found[place][0])
-    root, _ = dtbtrs(found[here][2], np.eye(lines * cells), uplo="L")  # the precision is factor times its transpose
-    variance = np.einsum("ij,ij->j", root, root)
+    variance = _inverse_diagonal(found[here][2])
     return found[here][1].reshape(cells, lines).T, variance.reshape(cells, lines).T
+
+
+def _inverse_diagonal(factor: Reals) -> Reals:
+    """The diagonal of the inverse of a matrix whose lower Cholesky factor has these diagonals, the main one first.
+
+    Blocks as wide as the band are 0 but for those on and just below the diagonal, so those of the inverse follow from
+    the last to the first (Takahashi, Fagan & Chin 1973).
+    """
+    size, count = len(factor) - 1, factor.shape[1]
+    blocks = -(-count // size)
+    padded = np.zeros((size + 1, blocks * size))
+    padded[0], padded[:, :count] = 1.0, factor
+    row, column = np.indices((size, size))
+    bands = padded.reshape(size + 1, blocks, size)
+    own = np.where(row >= column, np.moveaxis(bands[np.maximum(row - column, 0), :, column], 2, 0), 0.0)
+    below = np.where(row <= column, np.moveaxis(bands[size + np.minimum(row - column, 0), :, column], 2, 0), 0.0)
+    root = np.linalg.inv(own)
+    onward, found = below @ root, np.swapaxes(root, 1, 2) @ root
+    for block in range(blocks - 2, -1, -1):
+        found[block] += onward[block].T @ found[block + 1] @ onward[block]
+    return np.asarray(found.diagonal(axis1=1, axis2=2).ravel()[:count])
 
 
 def _second(count: int) -> Reals:

@@ -112,8 +112,10 @@ class Look:
             made += some
             if self.plan is not None:
                 # more outputs choose cells better, and are counted again; features, where the glance at them grows
-                self._before = self.plan if already >= SCREENED // 2 and not self._every else None
-                self.plan = None
+                known = already >= (PILOT_RUNS if self._every else SCREENED // 2)
+                if known and self._every:
+                    self._narrow(KEPT)
+                self._before, self.plan = (self.plan if known else None), None
         return made
 
     def _free(self, room: int) -> int:
@@ -130,8 +132,8 @@ class Look:
         """The features, chosen for good on the outputs held; all of them to be counted where `every`."""
         if self.plan is None:
             self._every = self._every or every
-            keep, before = (EVERY, None) if self._every else (KEPT, self._before)
-            self.plan = plan(self.pilot, self.goal, keep=keep, scores=False, lines=False, before=before)
+            keep = EVERY if self._every else KEPT
+            self.plan = plan(self.pilot, self.goal, keep=keep, scores=False, lines=False, before=self._before)
             self._counts = pilot_counts(self.plan, self.pilot)
         return self.plan
 

@@ -21,7 +21,7 @@ from dpaudit.events.features import Feature, single
 from dpaudit.events.scores import Linear, LogRatio, cells_in
 from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import lines_of
-from dpaudit.events.search.explore import Plan, is_score, with_scores
+from dpaudit.events.search.explore import ENOUGH, Plan, is_score, part_of, with_scores
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import log_ratio, scores_of
 from dpaudit.events.search.selection import Proposal, event_of, propose
@@ -210,5 +210,6 @@ def cells_inside(bins: Binning, event: Event) -> Places:
 
 def counted(score: Feature, pilot: Pilot) -> tuple[Feature, Binning]:
     """A score with the cells that it is counted in."""
-    both = concatenate([pilot.first, pilot.second])
+    some = part_of(pilot, ENOUGH)
+    both = concatenate([some.first, some.second])
     return score, binning(score.column(both), {})

@@ -32,6 +32,7 @@ from dpaudit.outputs import Path, Pilot, Sample, concatenate
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
 SCREENED = 1 << 13  # outputs on which every feature is tried
+ENOUGH = 1 << 15  # outputs that show cells which need no value of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,15 @@ def plan(
             for learned in (False, True)
         )
         named = [each for each in before.looked_at if each[0] not in {str(feature) for feature in again}]
-    kept = [(feature, binning_of(feature, both)) for feature in plain]
+    part = part_of(pilot, ENOUGH)
+    some = both if part.first.runs + part.second.runs == both.runs else concatenate([part.first, part.second])
+    one = len(both.columns) == 1
+    kept = [
+        (feature, binning_of(feature, both if one or isinstance(feature, Coordinate | Whole) else some))
+        for feature in plain
+    ]
     few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in kept)
-    terms = () if few else terms_of(both, paths)  # sets of few outputs need no score
+    terms = () if few else terms_of(some, paths)  # sets of few outputs need no score
     learned: list[Feature] = [
         score for each in terms if scores for score in scores_of(each, each(Sample(pilot.first), Sample(pilot.second)))
     ]
@@ -99,7 +106,7 @@ def plan(
 
 def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> list[tuple[float, Feature]]:
     """All features of a glance at the pilot, the best first: those that promise most by their best event there."""
-    glance = _part_of(pilot, SCREENED)
+    glance = part_of(pilot, SCREENED)
     look = concatenate([glance.first, glance.second])
     features = list(features_of(look, paths))
     cells = [binning_of(feature, look) for feature in features]
@@ -217,7 +224,7 @@ def everything(pilot: Pilot) -> Proposal:
     return Proposal(Event(Whole(), tokens=bins.tokens[:1]), "first", "last resort", 0.0)
 
 
-def _part_of(pilot: Pilot, runs: int) -> Pilot:
+def part_of(pilot: Pilot, runs: int) -> Pilot:
     """About `runs` of the outputs, evenly spread."""
     first, second = (
         side if side.runs <= runs // 2 else side.take(np.linspace(0, side.runs - 1, runs // 2).astype(np.intp))

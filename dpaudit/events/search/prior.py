@@ -19,6 +19,7 @@ from dpaudit.arrays import Bools, Reals
 POINTS, NEAREST, FARTHEST = 121, 0.02, 16.0  # of the grid: log odds, about even up to the first, geometric to the last
 FOLDS = 4  # of the cells
 EVEN = 0.5  # of the law that EM starts from says that nothing is told
+UNLIKELY = 1e-12  # beside the likeliest place of a cell, so that it is in no other
 STEPS, KINDS = 40, 256  # of EM, which never come to an end and need not; kinds of cells that teach it, of all ratios
 
 
@@ -74,11 +75,14 @@ def _posterior(x: Reals, y: Reals, even: float, alone: float) -> tuple[Reals, Re
     fit = np.exp(fit - fit.max(axis=1, keepdims=True))
     weight = np.full((POINTS, FOLDS), (1.0 - EVEN) / POINTS)  # cells of one hit fit any law that is as wide both ways
     weight[POINTS // 2] += EVEN
+    near = np.flatnonzero(fit.max(axis=0) > UNLIKELY)  # of the grid, where some cell may be
+    grid, fit, weight = grid[near], np.ascontiguousarray(fit[:, near]), weight[near]
     some = np.argsort(seen, kind="stable")[:: -(-len(seen) // KINDS)]
     likely, cells = fit[some], others[some] * (others.sum(axis=0) / np.maximum(others[some].sum(axis=0), 1.0))
+    turned, total = np.ascontiguousarray(likely.T), cells.sum(axis=0) + alone
+    cells, least = cells / total, alone / POINTS / total
     for _ in range(STEPS):
-        weight = weight * (likely.T @ (cells / (likely @ weight))) + alone / POINTS
-        weight /= weight.sum(axis=0)
+        weight = weight * (turned @ (cells / (likely @ weight))) + least  # with those left out their sum is 1
     odds = fit[alike] * weight.T[fold]
     odds /= odds.sum(axis=1, keepdims=True)
     seen, luck, apart, asked = (part[alike] for part in (seen, luck, apart, asked))

@@ -278,6 +278,7 @@ def hoped(bins: Binning, counts: Integers, goal: Goal, bound: float, known: Plac
     values = _values(bins, sides, ALONE)
     if values is None:
         return 0.0
+    _, single = groups_of(bins, sides.sum(axis=0))  # a run of numbers is told by those beside it
     for p in (0, 1):
         tails = values.single().tails
         rates = [hits / (sides[side].sum() + 1.0) for hits, side in ((tails.x, p), (tails.y, 1 - p))]
@@ -287,7 +288,7 @@ def hoped(bins: Binning, counts: Integers, goal: Goal, bound: float, known: Plac
             off = (sure - bound) / luck
             gain = luck * (off * ndtr(off) + np.exp(-(off**2) / 2.0) / math.sqrt(2.0 * math.pi))
         gain[values.group[known][values.group[known] >= 0]] = 0.0
-        most = max(most, float(np.where(np.isfinite(gain), gain, 0.0).max()))
+        most = max(most, float(np.where(np.isfinite(gain) & single, gain, 0.0).max()))
         values = values.mirrored()
     return most
 

@@ -61,9 +61,10 @@ def worth(
 
 
 def _hope(found: Proposal, chosen: Plan, counts: Integers, goal: Goal, value: float) -> float:
-    """What values outside the event may be worth beyond it."""
+    """What values outside the event may be worth beyond it; those of learned scores are in order already."""
     most = 0.0
-    for (feature, bins), table in zip(chosen.tables.features, chosen.tables.split(counts), strict=True):
+    tables = zip(chosen.tables.features, chosen.tables.split(counts), chosen.learned, strict=True)
+    for (feature, bins), table in ((each, table) for each, table, learned in tables if not learned):
         known = cells_inside(bins, found.event) if feature == found.event.feature else np.zeros(0, np.intp)
         most = max(most, hoped(bins, table, goal, value, known))
     return most

@@ -23,10 +23,11 @@ from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import lines_of
 from dpaudit.events.search.explore import ENOUGH, Plan, is_score, part_of, with_scores
 from dpaudit.events.search.goal import Goal
-from dpaudit.events.search.learning import log_ratio, scores_of
+from dpaudit.events.search.learning import log_ratio, scores_of, ways
 from dpaudit.events.search.selection import Proposal, event_of, propose
 from dpaudit.outputs import Column, Pilot, concatenate
 
+LOST, FAINT = 0.25, 0.2  # of the best score's bound, and a bound that counts as no less: so far behind, a score lost
 SOME_Z = 1.0  # deviations of luck by which a score learned again may be worse
 
 
@@ -122,7 +123,8 @@ def relearned(
 ) -> tuple[Plan, Integers]:
     """The plan with log-ratio scores learned anew from counts of their terms; nothing of these is counted yet.
 
-    The best score so far stays: what is learned last need not be better, and only later runs can say.
+    The best score so far stays: what is learned last need not be better, and only later runs can say. Kinds of scores
+    that were judged and lost clearly are not learned again.
     """
     own = [
         (feature, bins, table)
@@ -135,10 +137,16 @@ def relearned(
         for found in [propose(feature, bins, table, goal, thresholds_only=True)]
     ]
     top = max(judged, default=-np.inf)
+    close = {
+        (tuple((term.coordinate, term.bins) for term in score.terms), score.pooled)
+        for (score, *_), bound in zip(own, judged, strict=True)
+        if isinstance(score, LogRatio) and bound >= top - LOST * max(top, FAINT)
+    }
     fresh = [
-        counted(score, pilot)
+        counted(log_ratio(each, table, pooled=pooled), pilot)
         for each, table in zip(chosen.terms, terms, strict=True)
-        for score in scores_of(each, table)
+        for pooled in ways(each)
+        if top == -np.inf or (each.features, pooled) in close
     ]
     none = [(feature, bins, np.zeros((bins.cells, 2), np.int64)) for feature, bins in fresh]
     best = [each for each, score in zip(own, judged, strict=True) if score == top > -np.inf][:1]

@@ -13,7 +13,8 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Places, Singles, Words
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Feature, single
+from dpaudit.events.features import Feature, rounded, single
+from dpaudit.events.scores import LogRatio, cells_in
 from dpaudit.outputs import NOT_A_NUMBER, Column, Numbers, Outputs, Path, Sample, Token
 
 EVEN_BINS = 4096
@@ -149,13 +150,22 @@ class Tables:
         return frozenset(paths)
 
     def __call__(self, first: Sample, second: Sample) -> Integers:
-        sides = [
-            np.concatenate(
-                [bins.counts(feature.column(sample.outputs), sample.counts) for feature, bins in self.features]
-            )
-            for sample in (first, second)
-        ]
+        sides = [self._side(sample) for sample in (first, second)]
         return np.stack(sides, axis=1)
+
+    def _side(self, sample: Sample) -> Integers:
+        known: dict[tuple[Feature, Binning], Places] = {}  # the cells of terms, which several scores may share
+        parts = []
+        for feature, bins in self.features:
+            if isinstance(feature, LogRatio):
+                column = _summed(feature, sample.outputs, known)
+            elif sample.counts is None and (feature, bins) in known:
+                parts.append(np.bincount(known[feature, bins], minlength=bins.cells))
+                continue
+            else:
+                column = feature.column(sample.outputs)
+            parts.append(bins.counts(column, sample.counts))
+        return np.concatenate(parts)
 
     def mixed(self, outputs: Outputs, second: Bools) -> Integers:
         """The same of outputs in the order of their runs."""
@@ -165,3 +175,14 @@ class Tables:
         """The table of each feature, int64[its cells, sides], from int64[all cells, sides]."""
         borders = np.cumsum([bins.cells for _, bins in self.features])[:-1]
         return np.split(counts, borders)
+
+
+def _summed(score: LogRatio, outputs: Outputs, known: dict[tuple[Feature, Binning], Places]) -> Column:
+    """The column of a score, to the same bits as its own, from cells of terms that are `known`, or then are."""
+    total = np.zeros(outputs.runs)
+    for term in score.terms:
+        key = term.coordinate, term.bins
+        if key not in known:
+            known[key] = cells_in(term.bins, term.coordinate.column(outputs))
+        total += np.asarray(term.weights)[known[key]]
+    return rounded(Column(total))

@@ -38,7 +38,7 @@ def versions() -> Mapping[str, str]:
 
     from dpaudit.version import __version__
 
-    names = {name: installed(name) for name in ("numpy", "scipy", "joblib", "statsmodels", "scikit-learn")}
+    names = {name: installed(name) for name in ("numpy", "scipy", "joblib", "statsmodels")}
     ours = {"version": __version__, "python": platform.python_version()}
     return {**ours, **names, "platform": platform.platform(terse=True)}
 

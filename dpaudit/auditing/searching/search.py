@@ -91,4 +91,4 @@ def _features(look: Look, prefix: str) -> list[Explored]:
     more = len(look.plan.looked_at) - SHOWN
     if more > 0:
         entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))
-    return [*entries, *(Explored("feature", prefix + name, f"left out: {why}") for name, why in look.plan.left_out)]
+    return entries

@@ -42,7 +42,6 @@ class Plan:
     tables: Tables
     learned: tuple[bool, ...]
     looked_at: tuple[tuple[str, float | None], ...]
-    left_out: tuple[tuple[str, str], ...]
     terms: tuple[Tables, ...] = ()  # of the log-ratio scores, which more counts of them would make better
 
     @property
@@ -99,7 +98,6 @@ def plan(
         Tables((*kept, *extra)),
         (False,) * len(kept) + (True,) * len(extra),
         (*named, *((str(feature), None) for feature in learned)),
-        (),
         terms,
     )
 

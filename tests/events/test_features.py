@@ -20,6 +20,7 @@ from dpaudit.events.features import (
     Above,
     Coordinate,
     Difference,
+    Distinct,
     Equal,
     Extreme,
     FirstOf,
@@ -114,6 +115,16 @@ def first_of(wanted: Callable[[Any], bool]) -> Plain:
     return lambda output: next((float(place) for place, cell in enumerate(output) if wanted(cell)), float(len(PATHS)))
 
 
+def different(output: tuple[Any, ...]) -> float:
+    found = {
+        ("number", "nan" if cell != cell else single(cell) + 0.0)
+        if isinstance(cell, int | float)
+        else (type(cell), cell)
+        for cell in output[: len(PATHS)]
+    }
+    return float(len(found))
+
+
 CASES: list[tuple[Feature, Plain]] = [
     *((Ordered(PATHS, rank), ranked(rank)) for rank in (0, 1, 2, 3, -1, -2, -3)),
     *((Ordered(PATHS, rank, steps=True), ranked(rank, steps)) for rank in (0, 1, -1, -2)),
@@ -126,6 +137,7 @@ CASES: list[tuple[Feature, Plain]] = [
     (Extreme(PATHS, greatest=True), extreme(1.0)),
     (Extreme(PATHS, greatest=False), extreme(-1.0)),
     (Present(PATHS), lambda o: float(len(o))),
+    (Distinct(PATHS), different),
     (FirstOf(PATHS), first_of(lambda cell: isinstance(cell, int | float) and cell == cell)),
     (FirstOf(PATHS, number=2.5), first_of(lambda cell: cell == 2.5)),
     (FirstOf(PATHS, number=1.0), first_of(lambda cell: cell == 1.0)),  # True is 1

@@ -1,7 +1,18 @@
 """Features: what an event looks at."""
 
 from dpaudit.events.features.column import Feature, rounded, single, spell, stored
-from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum, levels_of
+from dpaudit.events.features.joint import (
+    Above,
+    Difference,
+    Distinct,
+    Equal,
+    Extreme,
+    FirstOf,
+    Ordered,
+    Present,
+    Sum,
+    levels_of,
+)
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.features.product import Product
 from dpaudit.events.features.reading import plain_feature
@@ -12,6 +23,7 @@ __all__ = [
     "Coordinate",
     "Decimals",
     "Difference",
+    "Distinct",
     "Equal",
     "Extreme",
     "Feature",

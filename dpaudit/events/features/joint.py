@@ -224,6 +224,35 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
+class Distinct:
+    """How many different values stand among the coordinates that are there, numbers and tokens."""
+
+    paths: tuple[Path, ...]
+    kind: ClassVar[str] = "distinct"
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset(self.paths)
+
+    def column(self, outputs: Outputs) -> Column:
+        cells = np.empty((len(self.paths), outputs.runs), np.uint64)
+        for row, path in zip(cells, self.paths, strict=True):
+            column = outputs.column(path)
+            numbers = (single(column.values) + np.float32(0.0)).view(np.uint32)  # of the two zeros one
+            row[:] = np.where(column.tokens == 0, numbers, column.tokens)
+        cells.sort(axis=0)
+        absent = np.any(cells == np.uint64(ABSENT.code), axis=0)
+        changes = np.count_nonzero(cells[1:] != cells[:-1], axis=0)
+        return Column((changes + 1.0 - absent).astype(np.float32))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
+
+    def __str__(self) -> str:
+        return f"number of different entries of {taken_over(self.paths)}"
+
+
+@dataclass(frozen=True, slots=True)
 class FirstOf:
     """The position of the first coordinate of a kind: a number, a token (by its code), or any number at all.
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.events.features.column import Feature
-from dpaudit.events.features.joint import Above, Difference, Equal, Extreme, FirstOf, Ordered, Present, Sum
+from dpaudit.events.features.joint import (
+    Above,
+    Difference,
+    Distinct,
+    Equal,
+    Extreme,
+    FirstOf,
+    Ordered,
+    Present,
+    Sum,
+)
 from dpaudit.events.features.plain import Coordinate, Shape, Whole
 from dpaudit.events.features.product import Product
 from dpaudit.events.features.residue import Decimals, Residue
 
 PLAIN = (Coordinate, Shape, Whole, Residue, Decimals)
-KINDS = (*PLAIN, Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, FirstOf)
+KINDS = (*PLAIN, Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, Distinct, FirstOf)
 
 
 def plain_feature(written: dict[str, Any]) -> Feature | None:

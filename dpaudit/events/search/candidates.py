@@ -11,6 +11,7 @@ from dpaudit.events.features import (
     Above,
     Coordinate,
     Difference,
+    Distinct,
     Equal,
     Extreme,
     Feature,
@@ -77,6 +78,8 @@ def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
     pairs = list(itertools.combinations(paths, 2)) if len(paths) <= ALL_PAIRS else list(itertools.pairwise(paths))
     for left, right in pairs:
         yield Equal(left, right)
+    if len(paths) > 2 and _varies(Distinct(paths).column(both)):
+        yield Distinct(paths)
     if len(numeric) < 2:
         return
     yield Sum(numeric)

@@ -97,7 +97,9 @@ def test_scores_left_out_and_learned_anew() -> None:
     assert all(learned for (each, _), learned in zip(anew.tables.features, anew.learned, strict=True) if is_score(each))
     nothing = np.zeros_like(COUNTS)
     anew, _ = relearned(CHOSEN, nothing, TERMS, GOAL, PILOT)
-    assert [each for each, _ in anew.tables.features if is_score(each)] == every, "where none was counted, all are learned"
+    assert [each for each, _ in anew.tables.features if is_score(each)] == every, (
+        "where none was counted, all are learned"
+    )
 
 
 @pytest.mark.parametrize("swapped", [False, True])

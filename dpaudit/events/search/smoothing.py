@@ -27,21 +27,33 @@ def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     Given the hits of both, x is binomial; the posterior is taken as normal about its mode (Laplace's approximation),
     which a few steps of Newton's method find for each bend.
     """
+    from scipy.linalg.lapack import dpbtrf, dpbtrs
+
     cells, hits = len(x), x + y
-    penalty = _second(cells) / BENDS[:, None, None] ** 2
-    start = np.log((x + 0.5) / (y + 0.5))
-    centres = np.tile(start, (len(BENDS), 1))
-    for _ in range(STEPS):
-        share = 1.0 / (1.0 + np.exp(-centres))
-        weight = hits * share * (1.0 - share) + FREE
-        pull = weight * centres + x - hits * share
-        precision = penalty + weight[:, :, None] * np.eye(cells)
-        centres = np.clip(np.linalg.solve(precision, pull[..., None])[..., 0], -MOST, MOST)
-    fit = (x * centres - hits * np.logaddexp(0.0, centres)).sum(axis=1)
-    bent = np.einsum("bi,bij,bj->b", centres, penalty, centres)
-    likelihood = fit - bent / 2.0 - np.linalg.slogdet(precision)[1] / 2.0 - (cells - 2) * np.log(BENDS)
-    best = int(np.argmax(likelihood))
-    return centres[best], np.linalg.inv(precision[best])
+    bends = np.diff(np.eye(cells), n=2, axis=0)
+    penalty = np.zeros((3, cells))
+    for step in range(3):
+        penalty[step, : cells - step] = (bends[:, : cells - step] * bends[:, step:]).sum(axis=0)
+    centre = np.log((x + 0.5) / (y + 0.5))
+    most, found = -np.inf, (centre, penalty)
+    for bend in BENDS[::-1]:
+        for _ in range(STEPS):
+            share = 1.0 / (1.0 + np.exp(-centre))
+            weight = hits * share * (1.0 - share) + FREE
+            whole = penalty / bend**2
+            whole[0] += weight
+            factor, _ = dpbtrf(whole, lower=1, overwrite_ab=1)
+            moved, _ = dpbtrs(factor, weight * centre + x - hits * share, lower=1)
+            moved = np.clip(moved, -MOST, MOST)
+            settled, centre = float(np.abs(moved - centre).max()) < SETTLED, moved
+            if settled:
+                break
+        bent = float((np.diff(centre, n=2) ** 2).sum()) / bend**2
+        fit = float((x * centre - hits * np.logaddexp(0.0, centre)).sum())
+        likelihood = fit - bent / 2.0 - float(np.log(factor[0]).sum()) - (cells - 2) * float(np.log(bend))
+        if likelihood > most:
+            most, found = likelihood, (centre, factor)
+    return found[0], dpbtrs(found[1], np.eye(cells), lower=1)[0]
 
 
 def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:

@@ -24,7 +24,7 @@ from dpaudit.events.search.candidates import lines_of
 from dpaudit.events.search.explore import ENOUGH, Plan, is_score, part_of, with_scores
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import log_ratio, scores_of, ways
-from dpaudit.events.search.selection import Proposal, event_of, propose
+from dpaudit.events.search.selection import RIVALS_Z, Proposal, event_of, propose
 from dpaudit.outputs import Column, Pilot, concatenate
 
 LOST, FAINT = 0.25, 0.2  # of the best score's bound, and a bound that counts as no less: so far behind, a score lost
@@ -134,7 +134,7 @@ def relearned(
     judged = [
         -np.inf if found is None else goal.rank(found.score, found.delta)
         for feature, bins, table in own
-        for found in [propose(feature, bins, table, goal, thresholds_only=True)]
+        for found in [propose(feature, bins, table, goal, thresholds_only=True, smoothed_z=RIVALS_Z)]
     ]
     top = max(judged, default=-np.inf)
     close = {

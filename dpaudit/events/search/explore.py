@@ -182,7 +182,7 @@ def pilot_counts(chosen: Plan, pilot: Pilot) -> Integers:
 def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
-    # features were kept for these counts, luck included; learned scores are judged on runs that did not make them
+    # of several features the luckiest wins, learned scores too: runs that did not make them choose among them
     lucky_z, many = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z, _rivals(tables)
     found = [
         (_worth(feature, proposal, goal, learned=learned), proposal)
@@ -194,7 +194,7 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
                 table,
                 goal,
                 thresholds_only=learned,
-                smoothed_z=SMOOTHED_Z if learned else lucky_z,
+                smoothed_z=lucky_z,
                 rivals=many,
             )
         )

@@ -99,10 +99,11 @@ def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
 
 
 def _middles(both: Outputs, paths: Sequence[Path]) -> dict[Path, float]:
-    """The medians of the coordinates that have many values."""
+    """The medians of the coordinates that have many values; of none whose median is beyond float32."""
     many = [path for path in paths if _many_valued(both.column(path))]
     numbers = {path: both.column(path).values.astype(np.float64) for path in many}
-    return {path: float(np.float32(np.median(each[np.isfinite(each)]))) for path, each in numbers.items()}
+    middles = {path: float(single(np.median(each[np.isfinite(each)]))) for path, each in numbers.items()}
+    return {path: middle for path, middle in middles.items() if np.isfinite(middle)}
 
 
 def _ordered(both: Outputs, numeric: tuple[Path, ...], *, steps: bool) -> Iterator[Feature]:

@@ -102,7 +102,7 @@ def _middles(both: Outputs, paths: Sequence[Path]) -> dict[Path, float]:
     """The medians of the coordinates that have many values; of none whose median is beyond float32."""
     many = [path for path in paths if _many_valued(both.column(path))]
     numbers = {path: both.column(path).values.astype(np.float64) for path in many}
-    middles = {path: float(single(np.median(each[np.isfinite(each)]))) for path, each in numbers.items()}
+    middles = {path: float(single(np.asarray(np.median(each[np.isfinite(each)])))) for path, each in numbers.items()}
     return {path: middle for path, middle in middles.items() if np.isfinite(middle)}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dpaudit.arrays import Reals
 from dpaudit.claims import PureDP
+from dpaudit.events.cells import Binning
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.scores import Linear, LogRatio
 from dpaudit.events.search import (
@@ -25,6 +26,7 @@ from dpaudit.events.search import (
     with_scores,
 )
 from dpaudit.events.search.learning import scores_of
+from dpaudit.events.search.selection import propose
 from dpaudit.outputs import Column, Outputs, Pilot, Sample
 from dpaudit.sampling.encode import encode_objects
 
@@ -165,3 +167,24 @@ def test_events_on_other_features_are_not_learned_again() -> None:
     found = best(plain, counts, GOAL)
     assert found is not None
     assert learned_again(found, CHOSEN, TERMS, PILOT) is None
+
+
+def test_the_luckiest_tail_of_many_even_scores_does_not_win() -> None:
+    """A table that says nothing, the luckiest of 2,500, beside one that says a little."""
+    bins, features = Binning(np.arange(1023, dtype=np.float32)), (Coordinate((0,)), Coordinate((1,)))
+    rare = [0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.09, 0.06, 0.045, 0.06, 0.0]  # of cells in the upper tail, beside 1
+    even = np.append(np.ones(1014), rare)
+    slope = np.exp(np.append(np.linspace(-0.03, 0.03, 1024), 0.0))
+    lucky = np.random.default_rng(375).multinomial(531_000, even / even.sum(), 2).T
+    little = np.stack([even * slope, even / slope], axis=1)
+    little = np.round(little / little.sum(axis=0) * 531_000).astype(np.int64)
+    goal = Goal(PureDP(0.1), 19_000_000, 1e-4)
+    found = best(
+        Plan(Tables(tuple((each, bins) for each in features)), (True, True), (), ()),
+        np.concatenate([lucky, little]),
+        goal,
+    )
+    assert propose(features[0], bins, lucky, goal, thresholds_only=True).score > 0.08  # type: ignore[union-attr]
+    assert found is not None
+    assert found.event.feature == features[1]
+    assert found.score < 0.06

@@ -33,7 +33,7 @@ claim = { epsilon = 1.0 }
 pair = { first = 1, second = 0 }
 certifier = "patient"
 detect = { epsilon = 2.0, mass = 0.5 }
-runs = 2_000
+runs = 4_000
 expect = "refuted"
 """
 SWEEP = """schema = "dpaudit.audit/1"

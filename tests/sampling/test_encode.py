@@ -169,6 +169,7 @@ def test_one_output_has_a_bounded_number_of_columns(output: Any) -> None:
     assert len(encode_objects([output]).columns) <= 8 * WIDEST
 
 
+@pytest.mark.long
 def test_only_so_many_keys_have_columns() -> None:
     outputs = encode_objects([{index: 1} for index in range(MOST_KEYS + 5)])
     assert len(outputs.columns) <= MOST_KEYS + 2
@@ -245,6 +246,7 @@ def test_a_result_without_the_run_as_first_axis_is_refused(raw: Any) -> None:
         encode_batch(raw, 2)
 
 
+@pytest.mark.long
 def test_entries_without_a_column_are_counted() -> None:
     """The most of one output: beyond the widest array or list, the deepest level, and the keys of a batch."""
     wide, deep = np.zeros(WIDEST + 7), [[[[[[[1.0], 2.0]]]]]]

@@ -108,8 +108,8 @@ def _middles(both: Outputs, paths: Sequence[Path]) -> dict[Path, float]:
 
 def _ordered(both: Outputs, numeric: tuple[Path, ...], *, steps: bool) -> Iterator[Feature]:
     """Ranks, and how many lie above a few levels of them all."""
-    ranks = range(len(numeric)) if len(numeric) <= ALL_PAIRS else (0, 1, 2, -3, -2, -1)
-    for rank in ranks:
+    middle = () if steps else (len(numeric) // 2,)
+    for rank in range(len(numeric)) if len(numeric) <= ALL_PAIRS else (0, 1, 2, *middle, -3, -2, -1):
         yield Ordered(numeric, rank if rank != len(numeric) - 1 else -1, steps)
     if _spread_out(both, numeric):
         for level in levels_of(both, numeric, steps, COUNTED_ABOVE):

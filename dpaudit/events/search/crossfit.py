@@ -16,7 +16,6 @@ import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.cells import Binning
-from dpaudit.events.event import Event
 from dpaudit.events.features import Feature, single
 from dpaudit.events.scores import Linear, LogRatio, cells_in
 from dpaudit.events.search.binning import Tables, binning
@@ -24,7 +23,7 @@ from dpaudit.events.search.candidates import lines_of
 from dpaudit.events.search.explore import ENOUGH, Plan, is_score, part_of, with_scores
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import log_ratio, scores_of, ways
-from dpaudit.events.search.selection import RIVALS_Z, Proposal, event_of, propose
+from dpaudit.events.search.selection import RIVALS_Z, Proposal, cells_inside, event_of, propose
 from dpaudit.outputs import Column, Pilot, concatenate
 
 LOST, FAINT = 0.25, 0.2  # of the best score's bound, and a bound that counts as no less: so far behind, a score lost
@@ -201,19 +200,6 @@ def moved(found: Proposal, chosen: Plan, counts: Integers, again: Tables, table:
     if plain[0] < lowered[1] or plain[0] == -np.inf:
         return found
     return replace(found, event=event_of(*again.features[0], cells), score=goal.score(lowered[0], found.delta))
-
-
-def cells_inside(bins: Binning, event: Event) -> Places:
-    """The cells of an event's own feature that make it up."""
-    ends = bins.edges.astype(np.float64)
-    low, high = np.append(-np.inf, ends), np.append(ends, np.inf)
-    found = np.zeros(bins.cells, np.bool_)
-    for start, end in event.intervals:
-        found[: bins.bins] |= (start <= low) & (high <= end)
-    places = {token: bins.bins + place for place, token in enumerate(bins.tokens)}
-    for token in event.tokens:
-        found[places[token]] = True
-    return np.flatnonzero(found)
 
 
 def counted(score: Feature, pilot: Pilot) -> tuple[Feature, Binning]:

@@ -16,10 +16,12 @@ from dpaudit.events.search.binning import Tables, binning
 from dpaudit.events.search.candidates import features_of, lines_of, terms_of
 from dpaudit.events.search.entries import looked_at
 from dpaudit.events.search.goal import Goal
+from dpaudit.events.search.judged import judged
 from dpaudit.events.search.labels import binning_of
 from dpaudit.events.search.learning import scores_of
 from dpaudit.events.search.promising import promising
 from dpaudit.events.search.selection import (
+    BY_RATIO,
     GROUPS,
     MANY_CELLS,
     RIVALS_Z,
@@ -184,23 +186,23 @@ def best(chosen: Plan, counts: Integers, goal: Goal) -> Proposal | None:
     tables = chosen.tables.split(counts)
     # of several features the luckiest wins, learned scores too: runs that did not make them choose among them
     lucky_z, many = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z, _rivals(tables)
-    found = [
-        (_worth(feature, proposal, goal, learned=learned), proposal)
-        for (feature, bins), table, learned in zip(chosen.tables.features, tables, chosen.learned, strict=True)
-        if (
-            proposal := propose(
-                feature,
-                bins,
-                table,
-                goal,
-                thresholds_only=learned,
-                smoothed_z=lucky_z,
-                rivals=many,
-            )
-        )
-        is not None
-    ]
-    return max(found, key=lambda each: each[0], default=(0.0, None))[1]
+    found: list[tuple[float, int, Proposal]] = []
+    for place, ((feature, bins), table) in enumerate(zip(chosen.tables.features, tables, strict=True)):
+        learned = chosen.learned[place]
+        proposal = propose(feature, bins, table, goal, thresholds_only=learned, smoothed_z=lucky_z, rivals=many)
+        if proposal is not None:
+            found.append((_worth(feature, proposal, goal, learned=learned), place, proposal))
+    while found:
+        first = max(found, key=lambda each: each[0])
+        _, place, proposal = first
+        feature, bins = chosen.tables.features[place]
+        if proposal.family != BY_RATIO:
+            return proposal
+        again = judged(feature, bins, tables[place], goal, smoothed_z=lucky_z, rivals=many)
+        if again is None or again.family == BY_RATIO:
+            return again or proposal
+        found[found.index(first)] = _worth(feature, again, goal), place, again
+    return None
 
 
 def _worth(feature: Feature, found: Proposal, goal: Goal, *, learned: bool = False) -> float:

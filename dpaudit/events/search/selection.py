@@ -18,12 +18,14 @@ from dpaudit.events.search.prior import Believed, believed
 from dpaudit.events.search.tails import Tails, smoothed
 
 MANY_CELLS = 64
+BY_RATIO = "values in order of their ratio"
 BELIEVED_Z, CHOSEN_Z = 0.5, 1.0  # deviations of luck taken off what is believed of hits: of one feature, of several
 SMOOTHED_Z, RIVALS_Z = 0.8, 2.0  # and where neighbours have said what they know: of one feature, of several
 FEWEST_SMOOTHED = 40  # hits of a tail
 ALONE = 0.3  # cells of its own kind that a feature is expected to show beyond what its other cells say
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS, LEAST = 512, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
+COARSE = 32  # and the parts of a second, coarser order, where there are three times as many
 FEWEST_IN_A_GROUP, ENDS = 10.0, 12  # hits at either end, where parts are smaller, and so many of these
 LOST = 0.05  # the probability of luck against which values and thresholds are sure
 IN_ORDER_PRICE = 0.05  # of the bound, at most: a threshold or a single value is easier to read than a set
@@ -86,29 +88,67 @@ def propose(
     `closely` smooths the tails, for the last choice: it costs more than the rest; `smoothed_z` deviations of luck are
     taken off these. `rivals` features compete, of which each could show the one cell that is like no other.
     """
+    found = proposals(
+        feature,
+        bins,
+        counts,
+        goal,
+        thresholds_only=thresholds_only,
+        closely=closely,
+        smoothed_z=smoothed_z,
+        rivals=rivals,
+    )
+    return max(filter(None, found), key=lambda each: each[0], default=(0.0, None))[1]
+
+
+def proposals(
+    feature: Feature,
+    bins: Binning,
+    counts: Integers,
+    goal: Goal,
+    *,
+    thresholds_only: bool = False,
+    closely: bool = True,
+    smoothed_z: float = SMOOTHED_Z,
+    rivals: float = 1.0,
+) -> tuple[tuple[float, Proposal] | None, ...]:
+    """The best threshold or single value, and the best set of each order, the finest first; None where there is none.
+
+    Each with what it was worth before it was moved clear of an edge. None at all of a feature that was not seen.
+    """
     sides = np.ascontiguousarray(counts.T, np.float64)
     runs = sides.sum(axis=1)
     values = _values(bins, sides, ALONE / rivals)
     if values is None:
-        return None
+        return ()
     families = [
         *_thresholds(bins, sides, values, smooth=closely and int(np.count_nonzero(sides.any(axis=0))) > MANY_CELLS),
         *((values.single(),) if not thresholds_only else ()),
     ]
+    orders = [] if thresholds_only else [values]
+    if orders and len(values.hits[0]) > 3 * COARSE:
+        orders += [each for each in [_values(bins, sides, ALONE / rivals, COARSE)] if each is not None]
     believed_z, sure_z = BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, surely(len(values.belief.share))
-    tried: list[tuple[int, _Candidates]] = []
+    tried: list[tuple[int, int, _Candidates]] = []
     for p in (0, 1):
-        tried += ((p, family) for family in (*families, *(() if thresholds_only else (values.by_ratio(),))))
-        families, values = [family.mirrored() for family in families], values.mirrored()
-    found = _top(tried, goal, runs, believed_z, smoothed_z, sure_z)
-    if found is None:
-        return None
-    score, p, family, chosen, point = found
-    clear = _clear_of_edge(family, chosen) if family.nested else chosen
-    if clear != chosen:
-        point = _point(family.sides[:, clear], (int(runs[p]), int(runs[1 - p])))
-    event, delta = event_of(feature, bins, family.cells(clear)), goal.delta(*point)
-    return Proposal(event, "second" if p else "first", family.family, goal.score(score, delta), delta)
+        tried += ((p, 0, family) for family in families)
+        tried += ((p, kind, each.by_ratio()) for kind, each in enumerate(orders, 1))
+        families, orders = [family.mirrored() for family in families], [each.mirrored() for each in orders]
+    found: list[tuple[float, Proposal] | None] = []
+    for top in _top(tried, goal, runs, believed_z, smoothed_z, sure_z):
+        if top is None:
+            found.append(None)
+            continue
+        score, p, family, chosen, point = top
+        clear = _clear_of_edge(family, chosen) if family.nested else chosen
+        left = score
+        if clear != chosen:
+            point = _point(family.sides[:, clear], (int(runs[p]), int(runs[1 - p])))
+            left = min(score, float(goal.predicted(np.array(point[:1]), np.array(point[1:2]), point[2])[0]))
+        event, delta = event_of(feature, bins, family.cells(clear)), goal.delta(*point)
+        side: Literal["first", "second"] = "second" if p else "first"
+        found.append((score, Proposal(event, side, family.family, goal.score(left, delta), delta)))
+    return tuple(found)
 
 
 def surely(values: int) -> float:
@@ -117,18 +157,23 @@ def surely(values: int) -> float:
 
 
 def _top(
-    tried: Sequence[tuple[int, _Candidates]],
+    tried: Sequence[tuple[int, int, _Candidates]],
     goal: Goal,
     runs: Reals,
     believed_z: float,
     smoothed_z: float,
     sure_z: float,
-) -> tuple[float, int, _Candidates, int, Point] | None:
-    """The best candidate of all families: its score, its likelier side, the family, its index there, and its point."""
-    parts = [(family.tails.at, family.tails.x, family.tails.y, family.tails.moved) for _, family in tried]
+) -> list[tuple[float, int, _Candidates, int, Point] | None]:
+    """The best candidate of each kind of family: its score, its likelier side, the family, its index there, its point.
+
+    The families that are `tried` come with their likelier side and their kind, from 0 up.
+    """
+    parts = [(family.tails.at, family.tails.x, family.tails.y, family.tails.moved) for *_, family in tried]
     tails = Tails(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     sizes = [len(at) for at, *_ in parts]
-    facts = [(runs[p], runs[1 - p], smoothed_z if family.smoothed else believed_z, family.price) for p, family in tried]
+    facts = [
+        (runs[p], runs[1 - p], smoothed_z if family.smoothed else believed_z, family.price) for p, _, family in tried
+    ]
     runs_p, runs_q, z, price = np.repeat(np.array(facts), sizes, axis=0).T
     learned = price > 0.0  # an order; other events were there before the counts
     starts = np.cumsum([0, *sizes[:-1]])
@@ -136,16 +181,19 @@ def _top(
     p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
     luck = tails.spread(z)
     scores = goal.predicted(p, q, luck)
-    scores = np.where(np.concatenate([family.seen for _, family in tried]) & (scores > -np.inf), scores, -np.inf)
+    scores = np.where(np.concatenate([family.seen for *_, family in tried]) & (scores > -np.inf), scores, -np.inf)
     # they are worth what their own hits surely show, whatever is believed
-    x, y = np.concatenate([family.sides[:, family.tails.at] for _, family in tried], axis=1)
+    x, y = np.concatenate([family.sides[:, family.tails.at] for *_, family in tried], axis=1)
     scores = np.maximum(scores, np.where(learned, -np.inf, goal.scores(x, y, runs_p, runs_q, sure_z)))
     scores -= price * np.clip(scores, 0.0, 1.0)
-    top = int(np.argmax(scores))
-    if scores[top] == -np.inf:
-        return None
-    side, family = tried[int(np.searchsorted(starts, top, side="right")) - 1]
-    return float(scores[top]), side, family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top))
+    kinds = np.repeat([kind for _, kind, _ in tried], sizes)
+    found: list[tuple[float, int, _Candidates, int, Point] | None] = []
+    for kind in range(int(kinds.max()) + 1):
+        top = int(np.argmax(np.where(kinds == kind, scores, -np.inf)))
+        side, _, family = tried[int(np.searchsorted(starts, top, side="right")) - 1]
+        best = (float(scores[top]), side, family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top)))
+        found.append(None if scores[top] == -np.inf or kinds[top] != kind else best)
+    return found
 
 
 def _point(hits: Reals, runs: tuple[int, int]) -> Point:
@@ -203,7 +251,7 @@ class _Values:
         """The values in falling order of their ratio, as it is believed to be."""
         group, order = self.group, np.argsort(-self.belief.share, kind="stable")
         return _Candidates(
-            "values in order of their ratio",
+            BY_RATIO,
             np.cumsum(self.hits[:, order], axis=1),
             lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
             self.nested(self.hits[:, order].sum(axis=0), order, np.arange(len(order))),
@@ -226,12 +274,12 @@ class _Values:
         return Tails(at, x + 0.5, total[place] - x + 0.5, moved)
 
 
-def _values(bins: Binning, sides: Reals, alone: float) -> _Values | None:
+def _values(bins: Binning, sides: Reals, alone: float, most: int = GROUPS) -> _Values | None:
     """Tokens, values that have a bin of their own and few numbers one by one, other bins in runs of equal mass.
 
     Values are believed by what other values show, runs of numbers by what other runs show.
     """
-    group, single = groups_of(bins, sides.sum(axis=0))
+    group, single = groups_of(bins, sides.sum(axis=0), most)
     used = np.flatnonzero(group >= 0)
     if len(used) == 0:
         return None
@@ -239,8 +287,8 @@ def _values(bins: Binning, sides: Reals, alone: float) -> _Values | None:
     return _Values(group, hits, believed(hits[0], hits[1], alone, single))
 
 
-def groups_of(bins: Binning, both: Reals) -> tuple[Places, Bools]:
-    """The group of each cell with these hits, from 0 up, -1 where there are none or no name; which hold one value."""
+def groups_of(bins: Binning, both: Reals, most: int = GROUPS) -> tuple[Places, Bools]:
+    """The group of each cell with these hits, from 0 up, -1 where it has none or no name; which hold one value."""
     group = np.full(len(both), -1, np.intp)
     one = np.append(bins.alone, np.ones(len(both) - bins.bins, np.bool_))
     numbers = both[: bins.bins]
@@ -249,7 +297,7 @@ def groups_of(bins: Binning, both: Reals) -> tuple[Places, Bools]:
         group[filled], one = np.arange(len(filled)), np.ones(len(both), np.bool_)
     else:
         mass = numbers[filled]
-        groups = min(GROUPS, 1 + int(mass.sum() / LEAST))
+        groups = min(most, 1 + int(mass.sum() / LEAST))
         # a value seen once has its bin for that alone: it is one of a run of numbers
         alone = (bins.alone[filled] & (mass > 1.0)) | (mass * groups > mass.sum())
         rest = np.cumsum(np.where(alone, 0.0, mass))
@@ -258,6 +306,10 @@ def groups_of(bins: Binning, both: Reals) -> tuple[Places, Bools]:
         levels = np.concatenate([ends, width * np.arange(1, groups), rest[-1] - ends])
         new = alone | np.append(False, alone[:-1]) | (np.diff(np.searchsorted(np.sort(levels), rest), prepend=0) > 0)
         new[0] = False
+        # an empty bin is of the run of numbers before it, or after it: there they will be
+        before = np.maximum(np.searchsorted(filled, np.arange(bins.bins), side="right") - 1, 0)
+        near = np.where(alone[before], np.minimum(before + 1, len(filled) - 1), before)
+        group[: bins.bins] = np.where(alone[near], -1, np.cumsum(new)[near])
         group[filled] = np.cumsum(new)
     # the last cell, tokens never seen on the pilot, cannot be named and so cannot be in an event
     tokens = bins.bins + np.flatnonzero(both[bins.bins : -1])
@@ -314,3 +366,16 @@ def event_of(feature: Feature, bins: Binning, cells: Places) -> Event:
     ends = numbers[np.concatenate([breaks, [len(numbers) - 1]])] if len(numbers) else []
     tokens = tuple(bins.tokens[cell - bins.bins] for cell in cells[cells >= bins.bins])
     return Event(feature, tuple(bins.interval(int(a), int(b)) for a, b in zip(starts, ends, strict=True)), tokens)
+
+
+def cells_inside(bins: Binning, event: Event) -> Places:
+    """The cells of an event's own feature that make it up."""
+    ends = bins.edges.astype(np.float64)
+    low, high = np.append(-np.inf, ends), np.append(ends, np.inf)
+    found = np.zeros(bins.cells, np.bool_)
+    for start, end in event.intervals:
+        found[: bins.bins] |= (start <= low) & (high <= end)
+    places = {token: bins.bins + place for place, token in enumerate(bins.tokens)}
+    for token in event.tokens:
+        found[places[token]] = True
+    return np.flatnonzero(found)

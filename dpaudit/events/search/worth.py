@@ -15,11 +15,11 @@ import numpy as np
 from dpaudit.arrays import Integers, Singles
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature
-from dpaudit.events.search.crossfit import Folds, cells_inside, made_alike
+from dpaudit.events.search.crossfit import Folds, made_alike
 from dpaudit.events.search.explore import Plan
 from dpaudit.events.search.goal import Goal
 from dpaudit.events.search.learning import log_ratio
-from dpaudit.events.search.selection import Proposal, hoped, propose
+from dpaudit.events.search.selection import Proposal, cells_inside, hoped, propose
 
 LEAST_HOPE = 1e-6  # of a bound: where there is nothing to lose, hardly any is enough
 SPLITS = 2  # of the counts into halves, at random

@@ -13,7 +13,7 @@ from dpaudit.arrays import Integers
 from dpaudit.events.cells import Binning
 from dpaudit.events.features import Feature
 from dpaudit.events.search.goal import Goal
-from dpaudit.events.search.selection import Proposal, cells_inside, proposals
+from dpaudit.events.search.selection import IN_ORDER_PRICE, Proposal, cells_inside, proposals
 
 SPLITS, KINDS = 2, 3  # of the counts into halves, at random; a threshold or a value, and sets by a fine or coarse order
 
@@ -34,6 +34,8 @@ def judged(
                     p = int(event[1].p_side == "second")
                     x, y = other[cells_inside(bins, event[1].event)].sum(axis=0)[[p, 1 - p], None].astype(np.float64)
                     total[kind] += max(0.0, float(goal.scores(x, y, int(runs[p]), int(runs[1 - p]), 0.0)[0]))
+    total /= 2 * SPLITS
+    total[1:] -= IN_ORDER_PRICE * np.clip(total[1:], 0.0, 1.0)
     found = proposals(feature, bins, counts, goal, smoothed_z=smoothed_z, rivals=rivals)
     left = [(total[kind], each[1]) for kind, each in enumerate(found) if each is not None]
     return max(left, key=lambda each: each[0], default=(0.0, None))[1]

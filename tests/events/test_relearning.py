@@ -188,3 +188,21 @@ def test_the_luckiest_tail_of_many_even_scores_does_not_win() -> None:
     assert found is not None
     assert found.event.feature == features[1]
     assert found.score < 0.06
+
+
+def test_a_linear_score_that_leads_ends_no_log_ratio_score() -> None:
+    """It learns nothing more from the runs to come, and they do."""
+    chosen, counts = CHOSEN, COUNTS.copy()
+    leads = np.zeros((2, 2), np.int64)
+    leads[:] = [[10_000, 20_000], [20_000, 10_000]]
+    line = Linear(((0,), (1,)), (0.0, 0.0), (1.0, 1.0), (1.0, -1.0))
+    own = list(zip(chosen.tables.features, chosen.tables.split(counts), strict=True))
+    ratios = [(each, bins, table) for (each, bins), table in own if isinstance(each, LogRatio)]
+    for *_, table in ratios:
+        table[:] = table.sum(axis=1, keepdims=True) // 2
+    judged = with_scores(
+        chosen, counts, [*ratios, (line, Binning(np.zeros(1, np.float32)), np.pad(leads, ((0, 1), (0, 0))))]
+    )
+    anew, _ = relearned(*judged, TERMS, GOAL, PILOT)
+    assert next(each for each, _ in anew.tables.features if is_score(each)) == line
+    assert sum(isinstance(each, LogRatio) for each, _ in anew.tables.features) == len(ratios) > 0

@@ -136,10 +136,13 @@ def relearned(
         for found in [propose(feature, bins, table, goal, thresholds_only=True, smoothed_z=RIVALS_Z)]
     ]
     top = max(judged, default=-np.inf)
+    # a linear score is learned from outputs held alone, and so is not what those that go on learning have to reach
+    ratios = [(each, bound) for (each, *_), bound in zip(own, judged, strict=True) if isinstance(each, LogRatio)]
+    reach = max((bound for _, bound in ratios), default=top)
     close = {
         (tuple((term.coordinate, term.bins) for term in score.terms), score.pooled)
-        for (score, *_), bound in zip(own, judged, strict=True)
-        if isinstance(score, LogRatio) and bound >= top - LOST * max(top, FAINT)
+        for score, bound in ratios
+        if bound >= reach - LOST * max(reach, FAINT)
     }
     fresh = [
         counted(log_ratio(each, table, pooled=pooled), pilot)

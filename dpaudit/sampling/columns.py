@@ -43,6 +43,7 @@ from dpaudit.sampling.steps import PRINTED, has, step, type_name
 from dpaudit.sampling.text import JSON, readings, text_of, unpacked
 
 MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
+RAGGED, MOST_RAGGED = 1 << 8, 1 << 17  # entries of lists of many lengths that search looks at: of each at least, of all
 READ = 1 << 4  # texts of a list that are read
 
 
@@ -76,10 +77,11 @@ class Builder:
     def chosen(self, named: Sequence[Iterable[int | str]], steps: Iterable[int | str], path: Path, rows: Rows) -> Any:
         """The keys or elements of a batch that have a column, each once; those of each output are `named`."""
         found = [each for each in dict.fromkeys(steps) if self.needs((*path, each))]
-        if len(found) > MOST_KEYS:
+        if self.wanted is None and len(found) > MOST_KEYS:
             self.complete, left = self.complete and derived(path), set(found[MOST_KEYS:])
             self.leave(rows, [len(left.intersection(each)) for each in named])
-        return found[:MOST_KEYS]
+            found = found[:MOST_KEYS]
+        return found
 
     def needs(self, path: Path) -> bool:
         """Whether the path, or one that leads through it, will be looked at."""
@@ -280,9 +282,13 @@ class Builder:
         # are deeper: a rule about the entry alone, and the number of entries is bounded
         above = [position + 1 for position in path if isinstance(position, int)]
         reach = WIDEST // (math.prod(above) * 4 ** max(0, len(above) - 1))
-        for length, members, there in groups(objects, rows, self.runs, len):
+        parts = list(groups(objects, rows, self.runs, len))
+        if self.wanted is None and sum(min(length, reach) for length, *_ in parts) > MOST_RAGGED:
+            # what an event asks for is looked at whatever is beside it
+            reach = min(reach, max(RAGGED, MOST_RAGGED // len(parts)))
+        for length, members, there in parts:
             self.leave(there, max(0, length - reach))
-            flat = flat_lists(members) if there is None and NARROW < length <= reach else None
+            flat = flat_lists(members) if there is None and depth > 1 and NARROW < length <= reach else None
             if flat is not None:
                 self._put_entries(flat, None, path)
                 continue

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.outputs import token
+from dpaudit.outputs import READ_AS, token
 from dpaudit.sampling.exact import base, own_words, real, words_of
 
 LONGEST_STEP = 60
@@ -38,9 +38,9 @@ def step(key: Any) -> int | str:
         text = f"@{number!r}"
     else:
         text = "@" + _name_of(key)
-    if len(text) <= LONGEST_STEP:
-        return text
-    return f"@{text[: LONGEST_STEP // 2]}...{token('step', text).code:016x}"
+    if len(text) > LONGEST_STEP:
+        text = f"@{text[: LONGEST_STEP // 2]}...{token('step', text).code:016x}"
+    return "@" + text if text.startswith(READ_AS) else text  # no key leads into what a text says
 
 
 def _name_of(key: Any) -> str:

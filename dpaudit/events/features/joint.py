@@ -20,10 +20,10 @@ def _matrix(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> R
 
     As `steps`, each less the one before it: the first as it is.
     """
-    matrix = np.ascontiguousarray(outputs.numbers(paths).T)
+    matrix = np.ascontiguousarray(outputs.numbers(paths).T)  # of one run it may be the outputs' own
     if steps:
         with np.errstate(invalid="ignore"):
-            matrix[:, 1:] -= matrix[:, :-1].copy()
+            matrix = np.concatenate([matrix[:, :1], np.diff(matrix, axis=1)], axis=1)
     return matrix
 
 

@@ -49,7 +49,7 @@ def test_an_entry_that_is_asked_for_is_seen_among_lists_of_many_lengths() -> Non
     np.testing.assert_array_equal(seen.values, np.full(300, 999.0))
     all_of_them = encode_objects(lists)
     assert len(all_of_them.columns) < 500
-    assert all_of_them.unseen > 1_000, "and what search does not look at is counted"
+    assert all_of_them.unseen > 800, "and what search does not look at is counted"
 
 
 def test_no_key_is_taken_for_what_a_text_says() -> None:

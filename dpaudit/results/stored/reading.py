@@ -207,9 +207,11 @@ def _check(result: AuditResult, model: StoredResult) -> None:
         _same_certificate("representation.certificate", bits.certificate, recompute_representation(result, bits))
     certifier = certifier_named(result.certifier)
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
-    crossed = None if isinstance(e, Binned) else _two_intervals(e, again.delta, again.confidence)
+    crossed, slack = None, 0.0
+    if not isinstance(e, Binned):
+        crossed, slack = _two_intervals(e, again.delta, again.confidence), _slack(e, again.delta)
     mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
-    if mine is None or crossed is None or not math.isclose(mine, crossed, rel_tol=0.0, abs_tol=_slack(e, again.delta)):
+    if mine is None or crossed is None or not math.isclose(mine, crossed, rel_tol=0.0, abs_tol=slack):
         agree("cross_check.epsilon_lower", mine, crossed)
     modelled = None if model.model_based is None else float(model.model_based.epsilon)
     agree("model_based.epsilon", modelled, None if result.model_based is None else result.model_based["epsilon"])

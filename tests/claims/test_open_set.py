@@ -37,7 +37,7 @@ claim = { bits = 1.0 }
 relation = "replace_one"
 pair = { first = 1, second = 0 }
 detect = { bits = 2.0, mass = 0.5 }
-runs = 2_000
+runs = 6_000
 expect = "refuted"
 """
 SWEEP = """schema = "dpaudit.audit/1"

@@ -187,9 +187,12 @@ def _top(
     scores = np.maximum(scores, np.where(learned, -np.inf, goal.scores(x, y, runs_p, runs_q, sure_z)))
     scores -= price * np.clip(scores, 0.0, 1.0)
     kinds = np.repeat([kind for _, kind, _ in tried], sizes)
+    # a threshold at an edge of the other side will be moved clear of it, which no single value has to
+    moved = np.repeat([family.nested for *_, family in tried], sizes) & (kinds == 0) & (y == 0.0)
+    rank = scores + math.log(MARGIN) * moved
     found: list[tuple[float, int, _Candidates, int, Point] | None] = []
     for kind in range(int(kinds.max()) + 1):
-        top = int(np.argmax(np.where(kinds == kind, scores, -np.inf)))
+        top = int(np.argmax(np.where(kinds == kind, rank, -np.inf)))
         side, _, family = tried[int(np.searchsorted(starts, top, side="right")) - 1]
         best = (float(scores[top]), side, family, int(tails.at[top]), (float(p[top]), float(q[top]), luck.at(top)))
         found.append(None if scores[top] == -np.inf or kinds[top] != kind else best)

@@ -19,7 +19,7 @@ from dpaudit.events.search.tails import Tails, smoothed
 
 MANY_CELLS = 64
 BY_RATIO = "values in order of their ratio"
-BELIEVED_Z, CHOSEN_Z = 0.5, 1.0  # deviations of luck taken off what is believed of hits: of one feature, of several
+BELIEVED_Z, CHOSEN_Z = 0.5, 1.5  # deviations of luck taken off what is believed of hits: of one feature, of several
 SMOOTHED_Z, RIVALS_Z = 0.8, 2.0  # and where neighbours have said what they know: of one feature, of several
 FEWEST_SMOOTHED = 40  # hits of a tail
 ALONE = 0.3  # cells of its own kind that a feature is expected to show beyond what its other cells say

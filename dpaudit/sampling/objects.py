@@ -9,7 +9,6 @@ import numpy as np
 
 from dpaudit.arrays import Places
 from dpaudit.outputs import ABSENT, Failure, Token, token
-from dpaudit.sampling.exact import NUMBERS
 from dpaudit.sampling.matrix import WIDEST
 from dpaudit.sampling.steps import type_name
 
@@ -38,8 +37,8 @@ def groups(
 
 
 def type_token(kind: type) -> Token:
-    """The type of an output; numbers and arrays have none, so that the quick way to read them may leave it out."""
-    return ABSENT if kind in NUMBERS or kind in (np.ndarray, Failure) else token("type", type_name(kind))
+    """The type of an output; plain numbers have none, so that the quick way to read them may leave it out."""
+    return ABSENT if kind in (float, int, bool, Failure) else token("type", type_name(kind))
 
 
 def hexed(found: Any) -> str:

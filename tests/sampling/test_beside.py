@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.events.features import Ordered
-from dpaudit.outputs import TYPE, Column, Outputs, derived
+from dpaudit.outputs import Column, Outputs, derived
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.steps import step
 
@@ -35,12 +35,6 @@ def test_a_feature_leaves_the_outputs_as_they_are() -> None:
     first, again = (steps.column(outputs).values[0] for _ in range(2))
     assert first == again == 0.0
     np.testing.assert_array_equal(outputs.column((199,)).values, rows[-1:])
-
-
-def test_numbers_and_arrays_of_numpy_have_no_type_beside_others_either() -> None:
-    for number in (np.float64(1.5), np.int32(2), np.arange(3.0)):
-        alone, beside = (encode_objects([number, *more]).column((TYPE,)).tokens[0] for more in ([], [None]))
-        assert alone == beside
 
 
 def test_an_entry_that_is_asked_for_is_seen_among_lists_of_many_lengths() -> None:

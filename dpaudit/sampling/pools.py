@@ -17,7 +17,8 @@ from typing import Any, Protocol, cast
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling import answers, guard
-from dpaudit.sampling.host import ANEW, HOLD, KEPT, Host, Lost, ready, rest
+from dpaudit.sampling.host import Host, Lost, ready, rest
+from dpaudit.sampling.pipes import ANEW, HOLD, KEPT
 from dpaudit.sampling.worker import Job
 
 Task = tuple[Any, ...]

@@ -1,0 +1,67 @@
+"""Pipes between a driver, its hosts and their processes: a nonce of the request, a length, and so many bytes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from typing import Any
+
+NONCE, LENGTH = 16, 8  # bytes: a secret of the request, then how long the answer is
+LARGEST = 1 << 32  # bytes of an answer; more is no pilot
+TICK_S = 0.1  # how soon it is noticed that a process has ended without a word
+KEPT, ANEW, HOLD = b"k", b"n", b"h"  # run it in the process that is there, or in a new one; or keep it for new ones
+BEGIN, REST = b"b", b"r"  # an audit begins, here; or is over: its process ends
+
+
+def watch(parent: int, end: Callable[[], Any]) -> None:
+    """Ends this process when its parent is gone without a word: a pipe may be held open by others."""
+
+    def until_gone() -> None:
+        while os.getppid() == parent:
+            time.sleep(TICK_S)
+        end()
+
+    threading.Thread(target=until_gone, name="dpaudit-parent", daemon=True).start()
+
+
+def pipe() -> tuple[int, int]:
+    """A pipe away from the standard streams: where these are closed, a new one would stand in their place."""
+    ends = os.pipe()
+    source, target = (end if end > 2 else fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
+    for end in {*ends} - {source, target}:
+        os.close(end)
+    return source, target
+
+
+def framed(source: int, nonce: bytes, ended: Callable[[], bool]) -> bytes:
+    """What stands behind the nonce; nothing where something else does, or whoever writes has ended."""
+    head = read(source, NONCE + LENGTH, ended)
+    size = 0 if head is None or head[:NONCE] != nonce else int.from_bytes(head[NONCE:], "little")
+    return b"" if size > LARGEST else read(source, size, ended) or b""
+
+
+def read(source: int, size: int, ended: Callable[[], bool] = lambda: False) -> bytes | None:
+    """So many bytes; None where they will not come: at the end of the pipe, or once its writer has ended."""
+    found, gone = bytearray(), False
+    while len(found) < size:
+        if wait([source], 0 if gone else TICK_S):
+            part = os.read(source, min(size - len(found), 1 << 20))
+            if not part:
+                return None
+            found += part
+        elif gone:
+            return None
+        else:
+            gone = ended()
+    return bytes(found)
+
+
+def write(target: int, nonce: bytes, content: bytes) -> None:
+    for part in (nonce + len(content).to_bytes(LENGTH, "little"), content):
+        left = memoryview(part)
+        while left:
+            left = left[os.write(target, left) :]

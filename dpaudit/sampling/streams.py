@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpaudit.arrays import Bools
+
 
 RECHECK = 1 << 16  # far beyond every stage of an audit
 
@@ -55,6 +57,30 @@ class Shard:
             seed, key = rechecking(seed), (RECHECK + int(self.stage), *key[1:])
         coins, mechanism = SeedSequence(seed, spawn_key=key).spawn(2)
         return Generator(SFC64(coins)), Generator(SFC64(mechanism))
+
+
+def flips(coins: np.random.Generator, runs: int) -> bytes:
+    """Fair coins of a per-run mechanism, eight to a byte, the first run in the highest bit."""
+    return coins.bytes(-(-runs // 8))
+
+
+def sides_of(flipped: bytes, runs: int) -> Bools:
+    """The side of each run (True: second), of `flips`."""
+    import numpy as np
+
+    return np.unpackbits(np.frombuffer(flipped, np.uint8), count=runs).view(np.bool_)
+
+
+def calls(coins: np.random.Generator, runs: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """The calls of a batched mechanism as (first run, runs, side): of each `size` runs two, in random order."""
+    for start in range(0, runs, size):
+        count = min(size, runs - start)
+        ones = int(coins.binomial(count, 0.5))
+        for side in (0, 1) if coins.integers(2) else (1, 0):
+            part = ones if side else count - ones
+            if part:
+                yield start, part, side
+            start += part
 
 
 def apart(seed: int) -> int:

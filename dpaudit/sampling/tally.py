@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Places
-from dpaudit.outputs import Failure, Outputs, Sample
+from dpaudit.arrays import Places
+from dpaudit.outputs import Failure, Outputs
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.guard import Interrupted
 from dpaudit.sampling.matrix import Wanted
 
 GLANCE = 256  # outputs on which a tally decides whether outputs recur at all
 MOST_RECURRING = 1 << 11  # different outputs up to which they are counted first
+SIMPLE = frozenset({tuple, int, float, bool, str, bytes, type(None), Failure})
 
 
 class _Numbered(dict[Any, int]):
@@ -27,59 +28,43 @@ class _Numbered(dict[Any, int]):
 
 
 class Tally:
-    """Counts outputs that recur, so that each is looked at once: Python's equality parts nothing that the
+    """Numbers outputs that recur, so that each is looked at once: Python's equality parts nothing that the
     canonical form joins, and joins nothing that it parts, for text, bytes and tuples of plain values.
     """
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.recurring = True
-        self.known = _Numbered()
-        self.encoded = Outputs(0, {})
-        self.runs = 0  # counted since the last samples
-        self._seen: list[tuple[Places, Bools]] = []
+        self._known = _Numbered()
+        self._encoded = Outputs(0, {})
 
-    def add(self, outputs: list[Any], sides: Bools) -> bool:
-        """Counts the outputs, or says that they do not recur and counts nothing."""
-        if not isinstance(outputs[0], tuple | str | bytes) or not (self.known or _recur(outputs[:GLANCE])):
+    def numbers(self, outputs: list[Any]) -> Places | None:
+        """For each output the number of the one it is equal to; None where they do not recur, from then on."""
+        plain = SIMPLE.issuperset(map(type, outputs))  # any other may say of itself that it is equal
+        if not plain or not isinstance(outputs[0], tuple | str | bytes) or not (self._known or _recur(outputs)):
             self.recurring = False
-            return False
+            return None
         try:
-            numbers = np.fromiter(map(self.known.__getitem__, outputs), np.intp, len(outputs))
+            found = np.fromiter(map(self._known.__getitem__, outputs), np.intp, len(outputs))
         except Interrupted:
             raise
         except BaseException:  # an entry that is unhashable, not plain, or whose hash does as it likes
             self.recurring = False
-            return False
-        self.recurring = len(self.known) <= MOST_RECURRING
-        self.runs += len(outputs)
-        self._seen.append((numbers, sides))
-        return True
+            return None
+        self.recurring = len(self._known) <= MOST_RECURRING
+        return found
 
-    def samples(self) -> tuple[Sample, Sample]:
-        """Both sides of what was counted since the last call."""
-        self._look_at_new()
-        numbers, sides = (np.concatenate(parts) for parts in zip(*self._seen, strict=True))
-        second = np.bincount(numbers[sides], minlength=len(self.known))
-        first = np.bincount(numbers, minlength=len(self.known)) - second
-        self.runs, self._seen = 0, []
-        return Sample(self.encoded, first), Sample(self.encoded, second)
-
-    def ordered(self) -> tuple[Outputs, list[Places]]:
-        """Each different output once, and for what was counted since the last call the number of each run's output."""
-        self._look_at_new()
-        numbers = [found for found, _ in self._seen]
-        self.runs, self._seen = 0, []
-        return self.encoded, numbers
-
-    def _look_at_new(self) -> None:
-        if self.encoded.runs != len(self.known):
-            self.encoded = encode_objects(list(self.known), self.wanted)
+    def known(self) -> Outputs:
+        """Each different output once, by its number."""
+        if self._encoded.runs != len(self._known):
+            self._encoded = encode_objects(list(self._known), self.wanted)
+        return self._encoded
 
 
 def _recur(outputs: list[Any]) -> bool:
+    glance = outputs[:GLANCE]
     try:
-        return 2 * len(set(outputs)) <= len(outputs)
+        return 2 * len(set(glance)) <= len(glance)
     except Interrupted:
         raise
     except BaseException:  # unhashable
@@ -89,4 +74,4 @@ def _recur(outputs: list[Any]) -> bool:
 def _is_simple(output: Any) -> bool:
     if type(output) is tuple:
         return all(map(_is_simple, output))
-    return output is None or type(output) in (int, float, bool, str, bytes, Failure)
+    return type(output) in SIMPLE

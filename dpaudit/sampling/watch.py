@@ -102,7 +102,7 @@ class Watch:
         look = ShardCounter(self, outputs.runs, np.empty(2 * outputs.runs, np.uint8))
         look.sides[:] = second
         look.fill(0, outputs)
-        return look.counts()
+        return look.result()
 
     def hits(self, counts: Integers, part: int = 0) -> Integers:
         """Hits of each set of a part (0 is `main`, then `extra`) from added counts: int64[2 sides, sets]."""
@@ -133,10 +133,12 @@ class Watch:
 
 
 class ShardCounter:
-    """The states and sides of a shard while it runs; `fill` takes them in any order, `counts` reduces them."""
+    """The states and sides of a shard while it runs; `fill` takes them in any order, `result` reduces them."""
+
+    tallies = True
 
     def __init__(self, watch: Watch, runs: int, space: Bytes, *, printed: bool = True) -> None:
-        self.watch = watch
+        self.watch, self.wanted = watch, watch.wanted
         self.states = space[:runs]
         self.sides = space[runs : 2 * runs].view(np.bool_)
         self.calls: list[tuple[int, int]] = []  # start and runs of the first calls of a batched mechanism
@@ -167,16 +169,16 @@ class ShardCounter:
             else:
                 self.hits[part] += _by_side(state, self.sides[here], self.hits[part].shape[1])
         if self.watch.also is not None:
-            seen = _reduced(self.watch.also, outputs, numbers, self.sides[here])
+            seen = reduced(self.watch.also, outputs, numbers, self.sides[here])
             self.also = seen if self.also is None else self.also + seen
         if start < len(self.words):
             count = min(runs, len(self.words) - start)
-            wanted, looked = self.watch.wanted, count if numbers is None else outputs.runs
-            found = words(outputs, looked, wanted)
+            looked = count if numbers is None else outputs.runs
+            found = words(outputs, looked, self.wanted)
             found = found if numbers is None else found[numbers[:count]]
             self.words[start : start + count] = found
 
-    def counts(self) -> Integers:
+    def result(self) -> Integers:
         """All integers of the shard."""
         size = self.watch.sizes[0]
         self.hits[0] += _by_side(self.states, self.sides, size + 1)
@@ -192,7 +194,7 @@ def _joined(runs: list[int], hits: list[Integers], order: Integers, also: Intege
     return np.concatenate([np.array(runs, np.int64), *sets, order, *more])
 
 
-def _reduced(reducer: Reducer, outputs: Outputs, numbers: Places | None, sides: Bools) -> Integers:
+def reduced(reducer: Reducer, outputs: Outputs, numbers: Places | None, sides: Bools) -> Integers:
     """What a reducer makes of outputs in their order; with `numbers`, each run's output is the one of that number."""
     if numbers is None:
         return reducer.mixed(outputs, sides)

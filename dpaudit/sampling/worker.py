@@ -17,19 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Bytes, Integers
+from dpaudit.arrays import Bools, Bytes, Integers, Places
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
-from dpaudit.outputs import TYPE, Outputs, Pilot, Sample, concatenate
+from dpaudit.outputs import TYPE, Outputs, Pilot, concatenate
 from dpaudit.pairs.data import digest, private_copy
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import FIXED, arrays_of, kept
 from dpaudit.sampling.matrix import Wanted
-from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.sinks import Sink, begun
+from dpaudit.sampling.streams import Shard, calls, flips, sides_of
 from dpaudit.sampling.tally import Tally
-from dpaudit.sampling.watch import Reducer, ShardCounter, Watch
+from dpaudit.sampling.watch import Reducer
 
 BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are held at a time, so that they stay in cache
@@ -108,16 +109,19 @@ class Worker:
 
     def run(self, shard: Shard, reducer: Reducer | None) -> Integers | Pilot:
         """The reduced outputs of a shard; the outputs themselves where there is no reducer."""
+        sink = begun(shard, reducer, self._space(2 * shard.runs))
+        self.feed(shard, sink)
+        return sink.result()
+
+    def feed(self, shard: Shard, sink: Sink) -> None:
+        """Runs a shard, and gives its outputs to a sink."""
         coins, rng = shard.streams(self.job.seed)
-        sample = self._per_run if self.opened.per_run else self._batched
-        look = reducer.begin(shard, self._space(2 * shard.runs)) if isinstance(reducer, Watch) else None
-        parts = sample(shard, coins, rng, None if reducer is None else reducer.wanted, reducer, look)
-        if look is not None:
-            return look.counts()
-        if reducer is not None:
-            return sum(parts[1:], start=parts[0])  # type: ignore[no-any-return]
-        whole = Pilot.joined(parts)
-        return Pilot(whole.first, whole.second, whole.sides, (shard.runs,))
+        (self._per_run if self.opened.per_run else self._batched)(shard, coins, rng, sink)
+
+    @property
+    def batch(self) -> int:
+        """Runs of both sides between two coin flips of a batched mechanism."""
+        return max(BATCH, self.opened.smallest_batch)
 
     def one_by_one(self, pair: int, sides: Bools, rng: Rng) -> Outputs:
         """The outputs of runs on given sides, in their order; a batched mechanism gets a call for each stretch."""
@@ -142,82 +146,45 @@ class Worker:
 
     # --- the two ways to run --------------------------------------------------------------------------------
 
-    def _per_run(
-        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: ShardCounter | None
-    ) -> list[Any]:
-        parts: list[Any] = []
+    def _per_run(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
         table = self._octets(shard.pair)
-        tally = self._tally(wanted, reducer)
-        flips = coins.bytes(-(-shard.runs // 8))
-        sides = np.unpackbits(np.frombuffer(flips, np.uint8), count=shard.runs).view(np.bool_)
-        if look is not None:
-            look.sides[:] = sides
-        tallied: list[int] = []  # where the cells start that the tally holds
+        tally = self._tally(sink)
+        flipped = flips(coins, shard.runs)
+        sink.sides[:] = sides_of(flipped, shard.runs)
+        recurring: list[Places] = []  # the first cells, as long as the tally holds them
         done, cell = 0, CELL
         while done < shard.runs:
             runs = min(cell, shard.runs - done)
-            here = sides[done : done + runs]
-            data: Iterator[Any] = chain.from_iterable(map(table.__getitem__, flips[done // 8 : -(-(done + runs) // 8)]))
-            outputs = run_each(self.opened.call, islice(data, runs) if runs % 8 else data, rng, wanted)
+            data: Iterator[Any] = chain.from_iterable(
+                map(table.__getitem__, flipped[done // 8 : -(-(done + runs) // 8)])
+            )
+            outputs = run_each(self.opened.call, islice(data, runs) if runs % 8 else data, rng, sink.wanted)
             start, done = done, done + runs
-            if tally is not None and tally.add(outputs, here):
-                tallied.append(start)
-                continue
-            cell = LARGE_CELL if reducer is None or type(outputs[0]) in (float, int) else CELL
-            whole = encode_objects(outputs, wanted)
-            if look is not None:
-                look.fill(start, whole)
-            elif reducer is None:
-                parts.append(Pilot(whole.take(~here), whole.take(here), here))
-            else:
-                parts.append(reducer.mixed(whole, here))
-        if tally is not None and tally.runs:
-            assert reducer is not None
-            if look is not None:
-                known, numbers = tally.ordered()
-                for start, found in zip(tallied, numbers, strict=True):
-                    look.fill(start, known, found)
-                return parts
-            parts.append(reducer(*tally.samples()))
-        return parts
+            numbers = tally.numbers(outputs) if tally is not None and tally.recurring else None
+            if numbers is not None:
+                recurring.append(numbers)
+            if tally is not None and recurring and (numbers is None or done == shard.runs):
+                sink.fill(0, tally.known(), np.concatenate(recurring))
+                recurring = []
+            if numbers is None:
+                cell = LARGE_CELL if not sink.tallies or type(outputs[0]) in (float, int) else CELL
+                sink.fill(start, encode_objects(outputs, sink.wanted))
 
-    def _tally(self, wanted: Wanted, reducer: Reducer | None) -> Tally | None:
-        """What counts outputs that recur; none for a pilot, whose outputs stay in the order of the runs."""
-        if reducer is None or (wanted is not None and (TYPE,) in wanted):
+    def _tally(self, sink: Sink) -> Tally | None:
+        """What numbers outputs that recur; none for a pilot, whose outputs stay in the order of the runs."""
+        if not sink.tallies or (sink.wanted is not None and (TYPE,) in sink.wanted):
             return None  # outputs of two types may be equal, so an event on types looks at each
-        if self.tally is None or self.tally.wanted != wanted:
-            self.tally = Tally(wanted)
-        return self.tally if self.tally.recurring else None
+        if self.tally is None or self.tally.wanted != sink.wanted:
+            self.tally = Tally(sink.wanted)
+        return self.tally
 
-    def _batched(
-        self, shard: Shard, coins: Rng, rng: Rng, wanted: Wanted, reducer: Reducer | None, look: ShardCounter | None
-    ) -> list[Any]:
-        parts: list[Any] = []
-        size = max(BATCH, self.opened.smallest_batch)
-        for start in range(0, shard.runs, size):
-            runs = min(size, shard.runs - start)
-            ones = int(coins.binomial(runs, 0.5))
-            found: dict[int, Outputs] = {}
-            done = start
-            for side in (0, 1) if coins.integers(2) else (1, 0):
-                count = ones if side else runs - ones
-                with _ONE_AT_A_TIME if self.job.key in _REUSING else nullcontext():
-                    found[side] = self._call(shard.pair, side, count, rng, wanted)
-                if look is not None:
-                    look.call(done, found[side], side)
-                done += count
-            if look is not None:
-                continue
-            if reducer is not None:
-                parts.append(reducer(Sample(found[0]), Sample(found[1])))
-                continue
-            sides = np.repeat([bool(side) for side in found], [outputs.runs for outputs in found.values()])
-            parts.append(Pilot(found[0], found[1], sides))
-        return parts
+    def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
+        for start, runs, side in calls(coins, shard.runs, self.batch):
+            with _ONE_AT_A_TIME if self.job.key in _REUSING else nullcontext():
+                outputs = self._call(shard.pair, side, runs, rng, sink.wanted)
+            sink.call(start, outputs, side)
 
     def _call(self, pair: int, side: int, runs: int, rng: np.random.Generator, wanted: Wanted) -> Outputs:
-        if runs == 0:
-            return Outputs(0, {})
         try:
             call, limit = self.opened.call, self.job.run_timeout_s
             if limit is not None and self.opened.limited is not None:

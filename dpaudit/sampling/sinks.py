@@ -1,0 +1,92 @@
+"""Where the outputs of a shard go: counted, reduced, or kept as they are; wherever that is done, to the same bits."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from dpaudit.arrays import Bools, Bytes, Integers, Places
+from dpaudit.outputs import Outputs, Pilot, Sample, concatenate
+from dpaudit.sampling.matrix import Wanted
+from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.watch import Reducer, ShardCounter, Watch, reduced
+
+NOTHING = Outputs(0, {})
+
+
+class Sink(Protocol):
+    """Takes the outputs of one shard, from the first run to the last."""
+
+    @property
+    def sides(self) -> Bools:
+        """The side of each run (True: second), filled in before the outputs of a per-run mechanism come."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """The paths it will look at; None for all."""
+
+    @property
+    def tallies(self) -> bool:
+        """Whether it takes outputs that recur by their numbers."""
+
+    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
+        """Runs from `start` on; with `numbers`, each run's output is the one of that number."""
+
+    def call(self, start: int, outputs: Outputs, side: int) -> None:
+        """One call of a batched mechanism: runs of one side."""
+
+
+class Adding:
+    """Adds up the counts of any reducer."""
+
+    tallies = True
+
+    def __init__(self, reducer: Reducer, space: Bytes) -> None:
+        self.reducer, self.wanted, self.sides = reducer, reducer.wanted, space.view(np.bool_)
+        self._total: Integers | None = None
+
+    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
+        runs = outputs.runs if numbers is None else len(numbers)
+        self._add(reduced(self.reducer, outputs, numbers, self.sides[start : start + runs]))
+
+    def call(self, start: int, outputs: Outputs, side: int) -> None:
+        both = (NOTHING, outputs) if side else (outputs, NOTHING)
+        self._add(self.reducer(*map(Sample, both)))
+
+    def _add(self, found: Integers) -> None:
+        self._total = found if self._total is None else self._total + found
+
+    def result(self) -> Integers:
+        assert self._total is not None
+        return self._total
+
+
+class Keeping:
+    """Keeps the outputs of each side, in the order of the runs."""
+
+    wanted, tallies = None, False
+
+    def __init__(self, space: Bytes) -> None:
+        self.sides = space.view(np.bool_)
+        self._parts: tuple[list[Outputs], list[Outputs]] = [], []
+
+    def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
+        here = self.sides[start : start + outputs.runs]
+        for part, rows in zip(self._parts, (~here, here), strict=True):
+            part.append(outputs.take(rows))
+
+    def call(self, start: int, outputs: Outputs, side: int) -> None:
+        self.sides[start : start + outputs.runs] = bool(side)
+        self._parts[side].append(outputs)
+
+    def result(self) -> Pilot:
+        first, second = (concatenate(part or [NOTHING]) for part in self._parts)
+        return Pilot(first, second, self.sides.copy(), (len(self.sides),))
+
+
+def begun(shard: Shard, reducer: Reducer | None, space: Bytes) -> Adding | Keeping | ShardCounter:
+    """What takes the outputs of a shard for a reducer, or for a pilot; `space` is memory of two bytes a run."""
+    if isinstance(reducer, Watch):
+        return reducer.begin(shard, space)
+    return Keeping(space[: shard.runs]) if reducer is None else Adding(reducer, space[: shard.runs])

@@ -24,7 +24,7 @@ from dpaudit.results.certification import AuditEvidence, rest
 from dpaudit.results.files import write_text
 from dpaudit.results.health import Health
 from dpaudit.results.question import spec_hash
-from dpaudit.results.strict_json import stored, text_of
+from dpaudit.results.strict_json import content_digest, stored, text_of
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
@@ -292,7 +292,10 @@ class Audited:
         return two_interval_epsilon(self.evidence, self.certificate.delta, self.certificate.confidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf"."""
+        """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf".
+
+        The digest of it all stands in its provenance, which nobody then changes by mistake.
+        """
         crossed = self.cross_check
         derived = {
             "schema": SCHEMA,
@@ -300,7 +303,8 @@ class Audited:
             "verdict": self.verdict.value,
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
         }
-        return {key: derived[key] if key in derived else stored(getattr(self, key)) for key in KEYS}
+        whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in KEYS}
+        return {**whole, "provenance": {**whole["provenance"], "digest": content_digest(whole)}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -52,6 +53,16 @@ def by_fields(value: Any) -> dict[str, Any]:
 def text_of(value: Any) -> str:
     """The text of a file: ASCII only, so that no hidden character stands in it."""
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def content_digest(value: Any) -> str:
+    """The SHA-256 of a value of JSON, 64 hex digits, whatever the order of its keys and the spaces between them.
+
+    >>> content_digest({"a": 1, "b": [0.1]}) == content_digest({"b": [0.1], "a": 1})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read(path: str | os.PathLike[str], *, cure: str, not_json: str, longest: int | None = None) -> Any:

@@ -42,7 +42,9 @@ def test_every_golden_file_is_checked() -> None:
 def test_the_golden_result_is_read_back_exactly() -> None:
     result = load(rewrite.FOLDER / "result.json")
     assert result == example.result()
-    assert result.to_dict() == {**json.loads(_golden("result.json")), "cross_check": result.to_dict()["cross_check"]}
+    again, golden = result.to_dict(), json.loads(_golden("result.json"))
+    golden["provenance"]["digest"] = again["provenance"]["digest"]  # of the cross-check too
+    assert again == {**golden, "cross_check": again["cross_check"]}
 
 
 def test_the_golden_result_fits_its_schema() -> None:

@@ -369,10 +369,45 @@ def test_the_last_digits_of_another_scipy_are_read(tmp_path: Path) -> None:
         whole["certificate"]["lower"] *= 1.0 + 1e-12
         whole["certificate"]["epsilon_lower"] *= 1.0 + 1e-12
         whole["ceiling"] *= 1.0 - 1e-12
+        del whole["provenance"]["digest"]
 
     whole = _changed(change)
     again = stored.load(_written(tmp_path, whole))
     assert again.certificate.lower == whole["certificate"]["lower"]  # as stored, not as computed here
+
+
+# what no count gives
+
+
+@for_each(
+    "change",
+    [
+        lambda w: w["health"]["checks"][0].update(finding="nothing"),
+        lambda w: w["health"].update(checks=[]),
+        lambda w: w["histogram"]["first"].__setitem__(0, w["histogram"]["first"][0] + 1),
+        lambda w: w.update(histogram=None),
+        lambda w: w["provenance"].update(commit="0" * 40),
+        lambda w: w["provenance"].pop("version"),
+        lambda w: w["explored"].clear(),
+        lambda w: w.update(unseen=7),
+        lambda w: w["witness"].update(event_in_words="nothing to see"),
+        lambda w: w["provenance"].update(digest="0" * 64),
+    ],
+    ids=range(10),
+)
+def test_a_change_by_mistake_is_noticed_wherever_it_is(tmp_path: Path, change: Change) -> None:
+    assert "provenance.digest is" in _refusal(_written(tmp_path, _changed(change)))
+
+
+def test_how_a_file_is_laid_out_is_no_change(tmp_path: Path) -> None:
+    made = example.result()
+    text = json.dumps(made.to_dict(), sort_keys=True, indent=7).replace("0.999", "9.99e-1")
+    assert stored.load(_written(tmp_path, text)) == made
+
+
+def test_a_file_of_before_has_no_digest_and_is_read(tmp_path: Path) -> None:
+    whole = _changed(lambda whole: whole["provenance"].pop("digest"))
+    assert stored.load(_written(tmp_path, whole)) == example.result()
 
 
 # the schema

@@ -81,7 +81,9 @@ def test_every_key_is_needed(tmp_path: Path) -> None:
 
 def test_it_changes_nothing_else() -> None:
     plain, bounded = example.result().to_dict(), example.result(upper=BOUND).to_dict()
-    assert {key for key in plain if plain[key] != bounded[key]} == {"upper"}
+    assert {key for key in plain if plain[key] != bounded[key]} == {"upper", "provenance"}
+    made = plain["provenance"], bounded["provenance"]
+    assert {key for key in made[0] if made[0][key] != made[1][key]} == {"digest"}
 
 
 def test_the_bracket_of_a_result_has_both_halves() -> None:

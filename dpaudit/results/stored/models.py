@@ -43,6 +43,7 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("command source commit", str | None),
     ("interruptions", Count),
     ("exceptions", dict[str, str]),
+    ("digest", str),
 )
 LIMITS = {  # of fields, by their names
     **dict.fromkeys(("delta", "level", "mass", "p_value", "rarer"), Probability),

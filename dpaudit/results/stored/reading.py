@@ -29,7 +29,7 @@ from dpaudit.results.question import spec_hash
 from dpaudit.results.rechecking import recompute, recompute_other, recompute_representation
 from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import StoredFinding, StoredResult, StoredUpper, result_model
-from dpaudit.results.strict_json import parsed, read
+from dpaudit.results.strict_json import content_digest, parsed, read
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.witness import Witness
@@ -67,6 +67,10 @@ def result_of(raw: Any) -> AuditResult:
     result = _result(raw, model)
     _check(result, model)
     _check_shown(result)
+    digest = raw["provenance"].get("digest")
+    if digest is not None:  # files of before have none; who changes a file on purpose makes it anew
+        given = content_digest({**raw, "provenance": result.provenance})
+        agree("provenance.digest", digest, given, "what stands in the file gives")
     return result
 
 
@@ -119,7 +123,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         unseen=raw.get("unseen", 0),
         unpaired=raw.get("unpaired", 0),
         endings=of_model(model.endings or (), tuple[Ending, ...]),
-        provenance=raw["provenance"],
+        provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )
 
 

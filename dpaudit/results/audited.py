@@ -297,14 +297,14 @@ class Audited:
         The digest of it all stands in its provenance, which nobody then changes by mistake.
         """
         crossed = self.cross_check
-        derived = {
+        derived: dict[str, Any] = {
             "schema": SCHEMA,
             "spec": {**self.spec, "hash": spec_hash(self.spec)},
             "verdict": self.verdict.value,
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
         }
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in KEYS}
-        return {**whole, "provenance": {**whole["provenance"], "digest": content_digest(whole)}}
+        return {**whole, "provenance": {**self.provenance, "digest": content_digest(whole)}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""

@@ -120,7 +120,7 @@ RESULT: Meanings = {
         "commit": "of the repository, `-dirty` where its files had changed",
         "exceptions": "the message and line of the first exception of each type, where some were raised",
         "interruptions": "how often the audit was stopped and resumed",
-        "digest": "the SHA-256 of all else in the file, by which it is seen that something in it was changed by mistake",
+        "digest": "the SHA-256 of all else in the file: what was changed by mistake is noticed",
         "command": "the command that repeats it",
         "source": "the spec file",
         "file": "of the mechanism",

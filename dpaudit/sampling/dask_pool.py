@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.sampling.pools import LostWorker, Task
+from dpaudit.sampling.pools import LostWorker, OutOfTime, Task
 
 LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
 
@@ -30,7 +32,7 @@ class Dask:
         self._client: Any = None
         self._cluster: Any = None
 
-    def run(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
+    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
         client = self._connected()
         distributed: Any = importlib.import_module("distributed")
         lost = (
@@ -43,9 +45,12 @@ class Dask:
             warnings.simplefilter("ignore", UserWarning)  # a mechanism may be large, and goes with each task
             futures = [client.submit(function, *task, pure=False) for task in tasks]
         try:
-            for future in distributed.as_completed(futures, loop=client.loop):
+            left_s = None if until == math.inf else max(0.0, until - time.monotonic())
+            for future in distributed.as_completed(futures, loop=client.loop, timeout=left_s):
                 yield future.result()
                 future.release()
+        except TimeoutError:
+            raise OutOfTime from None
         except lost as error:
             raise LostWorker(str(error)) from None
         finally:

@@ -6,6 +6,7 @@ runs it, and ends. So many processes cost little more than the import of the mec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from dpaudit.errors import UnsoundAudit
@@ -17,17 +18,18 @@ from dpaudit.sampling.worker import Job
 INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes are shared among them
 
 
-def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1) -> list[Outputs]:
+def run_fresh(job: Job, work: Sequence[FreshTask], *, at_once: int = 1, until: float = math.inf) -> list[Outputs]:
     """The outputs of each task, made in a process of its own; the job carries its mechanism as a payload.
 
-    Raises the error that a mechanism's process reported, and `UnsoundAudit` where a process was lost twice.
+    Raises the error that a mechanism's process reported, `OutOfTime` past `until` (of `time.monotonic()`), and
+    `UnsoundAudit` where a process was lost twice.
     """
     found: dict[int, Outputs] = {}
     for _ in range(2):  # a lost process is run once more, with the same seed, as any worker is
         missing = [place for place in range(len(work)) if place not in found]
         pool = Processes(min(at_once, INTERPRETERS), anew=True, spread=INTERPRETERS)
         try:
-            for number, (outputs,) in pool.numbered(run_alone, [(job, work[place]) for place in missing]):
+            for number, (outputs,) in pool.numbered(run_alone, [(job, work[place]) for place in missing], until):
                 found[missing[number]] = outputs
         except LostWorker:
             continue

@@ -1,7 +1,8 @@
 """One run that cannot escape: whatever a mechanism raises becomes an output, and a hang becomes a time-out.
 
-The soft limit is an alarm that raises inside the run. A run that swallows it, or blocks the interpreter, meets
-the hard limit: a watchdog without the interpreter's lock ends the worker, and a lost worker is no verdict.
+The soft limit is an alarm that raises inside the run. A run that swallows it, or blocks the interpreter, meets the
+hard limit: the host ends its process; in workers that are not ours a watchdog without the interpreter's lock ends the
+worker. A lost worker is no verdict.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(__file__)), each) for e
 ELSEWHERE = ("<frozen", *OWN, *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
 RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen until it rings again
 HARD_FACTOR, HARD_GRACE_S = 3.0, 5.0  # the watchdog waits this much longer than the alarm
+
+BEATS: list[memoryview[float]] = []  # of a process of ours: where its host reads when to end it, 0 for never
 
 
 class RunTimedOut(BaseException):
@@ -69,10 +72,13 @@ def _note(error: BaseException) -> str:
 def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Callable[..., Any]:
     """The call with a time limit in seconds, inside `alarms`; `hard` arms the watchdog that ends this process."""
     armed_until = 0.0
+    beat = BEATS[0] if BEATS else None
 
     def limited(*arguments: Any) -> Any:
         nonlocal armed_until
-        if hard and time.monotonic() > armed_until - (HARD_FACTOR - 1.0) * limit_s - HARD_GRACE_S / 2.0:
+        if beat is not None:
+            beat[0] = time.monotonic() + HARD_FACTOR * limit_s + HARD_GRACE_S
+        elif hard and time.monotonic() > armed_until - (HARD_FACTOR - 1.0) * limit_s - HARD_GRACE_S / 2.0:
             armed_until = time.monotonic() + HARD_FACTOR * limit_s + HARD_GRACE_S
             faulthandler.dump_traceback_later(HARD_FACTOR * limit_s + HARD_GRACE_S, exit=True, file=_nowhere())
         _LIMITED.append(True)
@@ -88,6 +94,8 @@ def time_limited(call: Callable[..., Any], limit_s: float, *, hard: bool) -> Cal
 
 def disarm() -> None:
     """Ends the watchdog: the shard is done."""
+    for beat in BEATS:
+        beat[0] = 0.0
     faulthandler.cancel_dump_traceback_later()
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -19,7 +20,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from dpaudit.sampling.pipes import BEGIN, NONCE, REST, framed, pipe, write
+from dpaudit.sampling.marks import MARK, end_marked, new_mark
+from dpaudit.sampling.pipes import BEGIN, MOST_STOPS, NONCE, REST, framed, pipe, roused, write
 
 PATIENCE_S = 5.0  # for a host that was asked to end
 START = "import sys; sys.path[:] = {path!r}; from dpaudit.sampling.serving import serve; serve{pipes!r}"
@@ -98,6 +100,7 @@ class Host:
     def __init__(self, *, silent: bool, environment: Mapping[str, str]) -> None:
         self.holds: set[str] = set()  # keys of jobs whose payload its process has
         self.made_for = _made_for(silent, environment)
+        self._mark, self._stops = new_mark(), 0
         theirs_in, self._to = pipe()
         self._from, theirs_out = pipe()
         stream = subprocess.DEVNULL if silent else None
@@ -109,7 +112,7 @@ class Host:
                 stderr=stream,
                 pass_fds=(theirs_in, theirs_out),
                 start_new_session=True,
-                env={**os.environ, **environment},
+                env={**os.environ, **environment, MARK: self._mark},
             )
         except BaseException:  # no descriptor is left, and a host whose start was interrupted finds its pipe closed
             os.close(self._to)
@@ -128,17 +131,22 @@ class Host:
         """A request; raises `Lost` where nobody is there to read it."""
         self._nonce = os.urandom(NONCE)
         try:
-            write(self._to, self._nonce, kind + content)
+            write(self._to, self._nonce, kind + content, self.gone)
         except OSError:
             raise Lost("a host ended") from None
 
     def receive(self) -> bytes:
         """The answer to the request; raises `Lost` where there will be none."""
-        answer = framed(self._from, self._nonce, lambda: self._process.poll() is not None)
+        answer = framed(self._from, self._nonce, self.gone)
         if not answer:
             raise Lost("a process ended, or answered out of turn")
-        self._nonce = b""
+        self._nonce, self._stops = b"", 0
         return answer
+
+    def gone(self) -> bool:
+        """Whether it has ended, or is stopped again and again; where it was stopped, it goes on."""
+        self._stops += roused(self._process.pid)
+        return self._process.poll() is not None or self._stops > MOST_STOPS
 
     def rests(self) -> bool:
         """Whether its process has ended, with all that it has started, and the host is there; it holds no job then."""
@@ -154,7 +162,7 @@ class Host:
     def begins(self, environment: Mapping[str, str]) -> bool:
         """Takes over where this process is now; False where the host has ended."""
         with suppress(Lost, OSError):  # of a folder that is gone
-            self.send(BEGIN, pickle.dumps((os.getcwd(), _path(), dict(environment))))
+            self.send(BEGIN, pickle.dumps((os.getcwd(), _path(), {**environment, MARK: self._mark})))
             self._nonce = b""
             return self._process.poll() is None
         return False
@@ -162,15 +170,20 @@ class Host:
     def end(self) -> None:
         """Asks it to end, with all that its process has started; `close` waits until it has."""
         self._process.terminate()
+        with suppress(OSError):
+            os.kill(self._process.pid, signal.SIGCONT)  # a mechanism may have stopped it
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends it, and what it could not end because it was killed itself."""
         self.end()
         try:
             self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.returncode != 0:
+            mine = self._mark.split()[-1]
+            end_marked(lambda mark: mark == mine)
         for end in (self._to, self._from):
             with suppress(OSError):
                 os.close(end)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Any
 
 NONCE, LENGTH = 16, 8  # bytes: a secret of the request, then how long the answer is
 LARGEST = 1 << 32  # bytes of an answer; more is no pilot
 TICK_S = 0.1  # how soon it is noticed that a process has ended without a word
+MOST_STOPS = 20  # of a child at one request: it goes on after each, and is given up after that
 KEPT, ANEW, HOLD = b"k", b"n", b"h"  # run it in the process that is there, or in a new one; or keep it for new ones
 BEGIN, REST = b"b", b"r"  # an audit begins, here; or is over: its process ends
 
@@ -28,12 +33,24 @@ def watch(parent: int, end: Callable[[], Any]) -> None:
     threading.Thread(target=until_gone, name="dpaudit-parent", daemon=True).start()
 
 
+def roused(child: int) -> bool:
+    """Whether a child was stopped; it goes on. Where that is not told it is always made to, and False."""
+    with suppress(OSError):
+        told = sys.platform == "linux"
+        stopped = told and os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG) is not None
+        if stopped or not told:
+            os.kill(child, signal.SIGCONT)
+        return stopped
+    return False
+
+
 def pipe() -> tuple[int, int]:
     """A pipe away from the standard streams: where these are closed, a new one would stand in their place."""
     ends = os.pipe()
     source, target = (end if end > 2 else fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
     for end in {*ends} - {source, target}:
         os.close(end)
+    os.set_blocking(target, False)
     return source, target
 
 
@@ -60,8 +77,14 @@ def read(source: int, size: int, ended: Callable[[], bool] = lambda: False) -> b
     return bytes(found)
 
 
-def write(target: int, nonce: bytes, content: bytes) -> None:
+def write(target: int, nonce: bytes, content: bytes, ended: Callable[[], bool] = lambda: False) -> None:
+    """All of it; raises `OSError` where nobody reads any more."""
+    room = select.poll()
+    room.register(target, select.POLLOUT)
     for part in (nonce + len(content).to_bytes(LENGTH, "little"), content):
         left = memoryview(part)
         while left:
-            left = left[os.write(target, left) :]
+            if room.poll(1000.0 * TICK_S):
+                left = left[os.write(target, left) :]
+            elif ended():
+                raise BrokenPipeError

@@ -7,8 +7,10 @@ after yielding all that had come back, so that the engine can run the rest once 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -18,7 +20,7 @@ from typing import Any, Protocol, cast
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling import answers, guard
 from dpaudit.sampling.host import Host, Lost, ready, rest
-from dpaudit.sampling.pipes import ANEW, HOLD, KEPT
+from dpaudit.sampling.pipes import ANEW, HOLD, KEPT, TICK_S
 from dpaudit.sampling.worker import Job
 
 Task = tuple[Any, ...]
@@ -28,13 +30,20 @@ class LostWorker(Exception):
     """A worker process died: killed, out of memory, or ended by the mechanism."""
 
 
+class OutOfTime(Exception):
+    """What was at work when the time was over has been ended; what had come back before was yielded."""
+
+
 class Pool(Protocol):
     """Runs `function(*task)` for each task."""
 
     name: str
 
-    def run(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
-        """What each task returned, in any order."""
+    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
+        """What each task returned, in any order; raises `OutOfTime` when `time.monotonic()` is past `until`.
+
+        Processes of ours are ended at that time, in the midst of a run; elsewhere the task that is at work is finished.
+        """
 
     def close(self) -> None:
         """Ends the workers at once."""
@@ -47,14 +56,15 @@ class InProcess:
         self.threads = threads
         self.name = "sequential" if threads == 1 else "threading"
 
-    def run(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
+    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
         if self.threads == 1 or len(tasks) == 1:
             for task in tasks:
+                in_time(until)
                 with guard.telling_interrupts():
                     done = function(*task)
                 yield done
             return
-        yield from _parallel("threading", self.threads, function, tasks)
+        yield from _parallel("threading", self.threads, function, tasks, until)
 
     def close(self) -> None:
         return None
@@ -80,28 +90,37 @@ class Processes:
         self.name = "sequential" if threads == 1 else "threading"
         return self
 
-    def run(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
-        for _, results in self.numbered(function, tasks):
+    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
+        for _, results in self.numbered(function, tasks, until):
             yield from results
 
-    def numbered(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[tuple[int, list[Any]]]:
+    def numbered(
+        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf
+    ) -> Iterator[tuple[int, list[Any]]]:
         """The number of every group of tasks, with what they returned: groups of as many as there are threads."""
         step = self.threads
         groups = [tasks[start : start + step] for start in range(0, len(tasks), step)]
         waiting = list(enumerate(groups))[::-1]
         limits = _limits(self.workers)
+        in_time(until)
         while len(self._hosts) < min(self._spread, len(groups)):
             self._hosts.append(ready(silent=self._silent, environment=limits))
         busy: dict[Host, int] = {}
+        looked = 0.0
         try:
             while waiting or busy:
+                in_time(until)
                 while waiting and len(busy) < self.workers:
                     number, group = waiting.pop()
                     host = next(each for each in self._hosts if each not in busy)
                     busy[host] = number
                     self._send(host, function, group)
+                if time.monotonic() > looked + TICK_S:
+                    looked = time.monotonic()
+                    if sum(host.gone() for host in busy):  # asked of all: each that was stopped goes on
+                        raise Lost("a host ended")
                 flying: list[Any] = list(busy)
-                for host in cast("list[Host]", wait(flying)):
+                for host in cast("list[Host]", wait(flying, max(0.0, min(TICK_S, until - time.monotonic())))):
                     results = answers.read(host.receive())
                     number = busy[host]
                     if len(results) != len(groups[number]) or not all(map(answers.fits, results, groups[number])):
@@ -154,8 +173,8 @@ class Joblib:
         self.name = backend
         self.n_jobs = n_jobs
 
-    def run(self, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
-        return _parallel(self.name, self.n_jobs, function, tasks)
+    def run(self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf) -> Iterator[Any]:
+        return _parallel(self.name, self.n_jobs, function, tasks, until)
 
     def close(self) -> None:
         return None
@@ -171,7 +190,15 @@ def check_backend(name: str) -> str:
     return name
 
 
-def _parallel(backend: str, n_jobs: int, function: Callable[..., Any], tasks: list[Task]) -> Iterator[Any]:
+def in_time(until: float) -> None:
+    """Raises `OutOfTime` where it is later than that."""
+    if time.monotonic() > until:
+        raise OutOfTime
+
+
+def _parallel(
+    backend: str, n_jobs: int, function: Callable[..., Any], tasks: list[Task], until: float
+) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
     calls = [delayed(function)(*task) for task in tasks]
@@ -185,7 +212,9 @@ def _parallel(backend: str, n_jobs: int, function: Callable[..., Any], tasks: li
             stream = itertools.chain.from_iterable(
                 Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None)(wave) for wave in waves
             )
-        yield from stream
+        for done in stream:
+            yield done
+            in_time(until)
     except BrokenProcessPool as error:
         raise LostWorker(str(error)) from None
 

@@ -1,23 +1,43 @@
 """What a host does: an interpreter of ours that runs nothing of the user's, and forks the processes that do.
 
-A process ends with its host, and a host with its driver, in every phase; what a process has started ends with it.
+A process ends with its host, and a host with its driver, in every phase. What a process has started ends with it: by
+its group, and on Linux whatever session it has gone to, as all that it leaves behind becomes a child of its host.
+The host also ends a run that is past its time limit, whatever the process has done to its alarms.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import mmap
 import os
 import pickle
 import random
 import signal
 import sys
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
-from dpaudit.sampling.pipes import ANEW, BEGIN, HOLD, LENGTH, NONCE, REST, framed, pipe, read, watch, write
+from dpaudit.sampling.pipes import (
+    ANEW,
+    BEGIN,
+    HOLD,
+    LENGTH,
+    MOST_STOPS,
+    NONCE,
+    REST,
+    framed,
+    pipe,
+    read,
+    roused,
+    watch,
+    write,
+)
 
-PDEATHSIG = 1  # of prctl
+PDEATHSIG, CHILD_SUBREAPER = 1, 36  # of prctl
+ENDING_S = 5.0  # for what a process has left to end, once it is killed
 
 _LINE: list[Any] = []  # of a process, while it answers: where to, and the nonce
 _HELD: list[bytes] = []
@@ -31,12 +51,22 @@ def serve(asked: int, told: int, driver: int) -> None:
     def end(*_: Any) -> NoReturn:
         for each in process:
             each.end()
+        _end_left()
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # both go from a driver to what it starts
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    _prctl(CHILD_SUBREAPER, 1)
+    _prctl(PDEATHSIG, signal.SIGCONT)  # no more: a driver may ask from a thread that ends; but it may have been stopped
     watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM))  # so that no other thread is in the midst of it
+    try:
+        _serve(asked, told, process)
+    finally:  # with a driver that is gone in the midst of an answer, too
+        end()
+
+
+def _serve(asked: int, told: int, process: list[_Process]) -> None:
     import cloudpickle  # noqa: F401  what every process needs is loaded once
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
@@ -64,7 +94,25 @@ def serve(asked: int, told: int, driver: int) -> None:
             process[0].end()
             process.clear()
         write(told, head[:NONCE], answer)
-    end()
+
+
+def _prctl(option: int, value: int) -> bool:
+    """Sets what Linux alone has."""
+    return sys.platform == "linux" and not int(ctypes.CDLL(None).prctl(option, value, 0, 0, 0))
+
+
+def _end_left() -> None:
+    """Ends all children of this host, and those that become its children by that."""
+    until = time.monotonic() + ENDING_S
+    with suppress(ChildProcessError):  # there are none
+        while time.monotonic() < until:
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+            for file in Path("/proc/self/task").glob("*/children"):
+                for child in file.read_text().split():
+                    with suppress(OSError):  # it runs as somebody else
+                        os.kill(int(child), signal.SIGKILL)
+            time.sleep(0.001)
 
 
 class _Process:
@@ -73,35 +121,43 @@ class _Process:
     def __init__(self, asked: int, told: int, known: list[_Process]) -> None:
         theirs_in, self._to = pipe()
         self._from, theirs_out = pipe()
+        self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; whether it answered
         host = os.getpid()
         self.id = os.fork()
         if self.id == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.setsid()  # so that what a mechanism starts can be ended with it
-            if sys.platform != "linux" or ctypes.CDLL(None).prctl(PDEATHSIG, signal.SIGKILL):
+            if not _prctl(PDEATHSIG, signal.SIGKILL):
                 watch(host, lambda: os._exit(1))
             if os.getppid() != host:  # it had ended before anybody watched
                 os._exit(1)
             for end in (asked, told, self._to, self._from):
                 os.close(end)
-            _work(theirs_in, theirs_out)
-        self._over = False
+            _work(theirs_in, theirs_out, self._beat)
+        self._over, self._stops = False, 0
         known.append(self)
         os.close(theirs_in)
         os.close(theirs_out)
 
     def ask(self, content: bytes) -> bytes:
-        """The answer; nothing where the process ended, or answered out of turn."""
+        """The answer; nothing where the process ended, hung past its time limit, or answered out of turn."""
         nonce = os.urandom(NONCE)
+        self._beat[0] = self._beat[1] = self._stops = 0
         try:
-            write(self._to, nonce, content)
+            write(self._to, nonce, content, self._gone)
         except OSError:
             return b""
-        return framed(self._from, nonce, self._ended)
+        return framed(self._from, nonce, self._gone)
 
-    def _ended(self) -> bool:
-        self._over = self._over or os.waitpid(self.id, os.WNOHANG)[0] != 0
-        return self._over
+    def _gone(self) -> bool:
+        """Whether no more is to be expected of it; it goes on where it was stopped."""
+        while not self._over and (ended := os.waitpid(-1, os.WNOHANG)[0]):  # others that became children of the host
+            self._over = ended == self.id
+        if self._over:
+            return True
+        self._stops += roused(self.id)
+        late = 0.0 < self._beat[0] < time.monotonic()
+        return late or self._beat[1] > 0.0 or self._stops > MOST_STOPS
 
     def end(self) -> None:
         """Ends the process, what it has started in its group, and the programs of commands, which have groups."""
@@ -116,19 +172,22 @@ class _Process:
             with suppress(OSError):
                 os.kill(self.id, signal.SIGKILL)  # before it had a group
                 os.waitpid(self.id, 0)
+            self._over = True
         end_groups()
+        _end_left()
 
 
 # --- the process ------------------------------------------------------------------------------------------------
 
 
-def _work(asked: int, told: int) -> NoReturn:
+def _work(asked: int, told: int, beat: memoryview[float]) -> NoReturn:
     """What a process does: one request after the other; it ends at once, whatever threads a mechanism has left."""
     import numpy as np
 
-    from dpaudit.sampling import answers, tasks
+    from dpaudit.sampling import answers, guard, tasks
 
     me = os.getpid()
+    guard.BEATS[:] = [beat]
     for content in _HERE:
         folder, sys.path[:], environment = pickle.loads(content)
         os.chdir(folder)
@@ -149,6 +208,7 @@ def _work(asked: int, told: int) -> NoReturn:
                 break  # a mechanism forked and came back twice: only the original may answer
             write(told, _LINE[1], answer)
             _LINE.clear()
+            beat[1] = 1.0  # if the host has none by now, it went elsewhere
         code = 0
     finally:
         if os.getpid() == me:

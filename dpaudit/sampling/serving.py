@@ -141,13 +141,21 @@ class _Process:
 
     def ask(self, content: bytes) -> bytes:
         """The answer; nothing where the process ended, hung past its time limit, or answered out of turn."""
-        nonce = os.urandom(NONCE)
+        return self.receive() if self.send(content) else b""
+
+    def send(self, content: bytes) -> bool:
+        """A request; False where nobody takes it."""
+        self.nonce = os.urandom(NONCE)
         self._beat[0] = self._beat[1] = self._stops = 0
         try:
-            write(self._to, nonce, content, self._gone)
+            write(self._to, self.nonce, content, self._gone)
         except OSError:
-            return b""
-        return framed(self._from, nonce, self._gone)
+            return False
+        return True
+
+    def receive(self) -> bytes:
+        """What it says next to this request; nothing where no more will come."""
+        return framed(self._from, self.nonce, self._gone)
 
     def _gone(self) -> bool:
         """Whether no more is to be expected of it; it goes on where it was stopped."""

@@ -121,7 +121,7 @@ class _Process:
     def __init__(self, asked: int, told: int, known: list[_Process]) -> None:
         theirs_in, self._to = pipe()
         self._from, theirs_out = pipe()
-        self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; whether it answered
+        self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; how often it answered
         host = os.getpid()
         self.id = os.fork()
         if self.id == 0:
@@ -134,7 +134,7 @@ class _Process:
             for end in (asked, told, self._to, self._from):
                 os.close(end)
             _work(theirs_in, theirs_out, self._beat)
-        self._over, self._stops = False, 0
+        self._over, self._stops, self._asked = False, 0, 0
         known.append(self)
         os.close(theirs_in)
         os.close(theirs_out)
@@ -146,7 +146,8 @@ class _Process:
     def send(self, content: bytes) -> bool:
         """A request; False where nobody takes it."""
         self.nonce = os.urandom(NONCE)
-        self._beat[0] = self._beat[1] = self._stops = 0
+        self._beat[0] = self._stops = 0
+        self._asked += 1
         try:
             write(self._to, self.nonce, content, self._gone)
         except OSError:
@@ -165,7 +166,7 @@ class _Process:
             return True
         self._stops += roused(self.id)
         late = 0.0 < self._beat[0] < time.monotonic()
-        return late or self._beat[1] > 0.0 or self._stops > MOST_STOPS
+        return late or self._beat[1] >= self._asked or self._stops > MOST_STOPS
 
     def end(self) -> None:
         """Ends the process, what it has started in its group, and the programs of commands, which have groups."""
@@ -216,7 +217,7 @@ def _work(asked: int, told: int, beat: memoryview[float]) -> NoReturn:
                 break  # a mechanism forked and came back twice: only the original may answer
             write(told, _LINE[1], answer)
             _LINE.clear()
-            beat[1] = 1.0  # if the host has none by now, it went elsewhere
+            beat[1] += 1.0  # if the host has none by now, it went elsewhere
         code = 0
     finally:
         if os.getpid() == me:

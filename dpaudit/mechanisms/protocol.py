@@ -58,17 +58,16 @@ class Description:
 def _told(value: Any) -> Any:
     """A parameter as it is where JSON can hold it, else as it prints: a result stores it, and never computes with it.
 
-    >>> _told([1, 2.5]), _told({("a", "b"): 1})
-    ([1, 2.5], "{('a', 'b'): 1}")
+    >>> _told((1, 2.5)), _told({2: 1}), _told({("a", "b"): 1})
+    ([1, 2.5], {'2': 1}, "{('a', 'b'): 1}")
     """
     try:
-        json.dumps(value, allow_nan=False, sort_keys=True)
+        return json.loads(json.dumps(value, allow_nan=False, sort_keys=True))
     except Exception:
         try:
             return repr(value)
         except Exception:
             return type(value).__name__
-    return value
 
 
 class Mechanism(Protocol):

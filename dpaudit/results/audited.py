@@ -304,7 +304,7 @@ class Audited:
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
         }
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in KEYS}
-        return {**whole, "provenance": {**self.provenance, "digest": content_digest(whole)}}
+        return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the result as JSON, whole or not at all, and returns the path."""

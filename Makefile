@@ -103,7 +103,7 @@ clean:
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
 $(VENV)/.ready-audit: EXTRAS := audits,verify
-$(VENV)/.ready-test: EXTRAS := test,audits,verify,dask,docs
+$(VENV)/.ready-test: EXTRAS := test,audits,verify,attest,dask,docs
 $(VENV)/.ready-docs: EXTRAS := docs,verify
 $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml
 	$(call environment,$(VENV))
@@ -116,7 +116,7 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml
 	$(call environment,$(@D))
 	@$(@D)/bin/python scripts/oldest.py > $(@D)/constraints.txt
 	@echo "installing the lowest versions into $(@D); this takes a minute or two"
-	@$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable '.[test,audits,verify,dask,docs]'
+	@$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable '.[test,audits,verify,attest,dask,docs]'
 	@touch $@
 
 .environments/package/.ready:

@@ -24,10 +24,18 @@ if TYPE_CHECKING:
         TradeOffDP,
         ZeroConcentratedDP,
     )
-    from dpaudit.errors import ClaimRefuted, DpAuditError, InvalidSpec, MissingRequirement, UnsoundAudit
+    from dpaudit.errors import (
+        ClaimRefuted,
+        DpAuditError,
+        InvalidSpec,
+        MissingRequirement,
+        NotAttested,
+        UnsoundAudit,
+    )
     from dpaudit.mechanisms import batched, built_by
     from dpaudit.mechanisms.command import command
     from dpaudit.pairs import AdjacentPair, stock_pairs
+    from dpaudit.results.attesting import attest, verify_attestation
     from dpaudit.results.bounds import BracketVerdict
     from dpaudit.results.bracket import Bracket
     from dpaudit.results.result import AuditResult
@@ -54,11 +62,19 @@ _HOMES = {
         "TradeOffDP",
         "ZeroConcentratedDP",
     ),
-    "dpaudit.errors": ("ClaimRefuted", "DpAuditError", "InvalidSpec", "MissingRequirement", "UnsoundAudit"),
+    "dpaudit.errors": (
+        "ClaimRefuted",
+        "DpAuditError",
+        "InvalidSpec",
+        "MissingRequirement",
+        "NotAttested",
+        "UnsoundAudit",
+    ),
     "dpaudit.mechanisms": ("batched", "built_by", "command"),
     "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
     "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
     "dpaudit.sweeps": ("Sweep", "SweepInterrupted", "sweep"),
+    "dpaudit.results.attesting": ("attest", "verify_attestation"),
     "dpaudit.results.bounds": ("BracketVerdict",),
     "dpaudit.results.bracket": ("Bracket",),
     "dpaudit.results.upper": ("UpperBound",),
@@ -78,6 +94,7 @@ __all__ = [
     "GaussianDP",
     "InvalidSpec",
     "MissingRequirement",
+    "NotAttested",
     "PairSearch",
     "PrivacyProfile",
     "PureDP",
@@ -93,6 +110,7 @@ __all__ = [
     "Verdict",
     "ZeroConcentratedDP",
     "__version__",
+    "attest",
     "audit",
     "audit_scores",
     "batched",
@@ -105,6 +123,7 @@ __all__ = [
     "search_pairs",
     "stock_pairs",
     "sweep",
+    "verify_attestation",
     "write_report",
 ]
 

@@ -29,6 +29,12 @@ class MissingRequirement(UnsoundAudit):
     """Something the audit needs is not installed here. Cure: install it as the message says."""
 
 
+class NotAttested(DpAuditError):
+    """A result is not what the holder of a key attested. Cure: the file that was attested, or the right key."""
+
+    exit_code = 1
+
+
 class ClaimRefuted(DpAuditError, AssertionError):
     """A claim was refuted; raised by `AuditResult.raise_if_refuted`, so that a test fails with the witness."""
 

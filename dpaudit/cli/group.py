@@ -23,6 +23,7 @@ COMMANDS = (
     "history",
     "compare",
     "accept",
+    "attest",
     "sweep",
     "verify",
     "check",

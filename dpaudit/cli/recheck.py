@@ -22,16 +22,25 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, metavar="N", help="Seed of the fresh runs; the stored one plus 1 by default.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers for the fresh runs; -1 for all processors.")
 @click.option("--no-progress", is_flag=True, help="Say nothing while the fresh runs are made.")
-def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool) -> int:
+@click.option("--key", metavar="FILE", help="A public key that must have attested RESULT.json, in the file beside it.")
+def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
     """Check the arithmetic of RESULT.json from its counts; with --fresh, repeat its witness on new runs.
 
-    A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1.
+    A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1, and so does
+    an attestation that does not hold with --key.
     """
     from dpaudit.api import load
+    from dpaudit.results.attesting.attestation import beside, verify_attestation
     from dpaudit.results.wording.sections import evidence_lines
     from dpaudit.results.wording.statements import headline
 
     stored = load(result)  # refuses what the counts do not give
+    attestation = beside(result)
+    if key is not None:
+        verify_attestation(attestation, result, key)
+        click.echo(f"{attestation}: attested with this key")
+    elif attestation.exists():
+        say(f"note: {attestation} was not looked at; --key PUBLIC says whether it holds")
     if not fresh:
         if seed is not None:
             raise click.UsageError("--seed is for --fresh: stored counts have no randomness left")

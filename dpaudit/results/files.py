@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and what stands at a path, in one look."""
+"""Files read within a cap, and written whole or not at all; what stands at a path, in one look."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import stat
 import tempfile
 from pathlib import Path
+
+from dpaudit.errors import InvalidSpec
 
 FILE, FOLDER, OTHER = "file", "folder", "other"  # of what stands at a path; a pipe or a device may never end
 
@@ -21,6 +23,36 @@ def found_at(path: str | os.PathLike[str]) -> str | None:
     except (OSError, ValueError):  # what is wrong with it is told where it is opened
         return None
     return FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else OTHER
+
+
+class NoSuchFile(InvalidSpec):
+    """Nothing stands at the path of a file."""
+
+
+def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
+    """The whole of a file of at most so many bytes; every file that somebody gives us is read here.
+
+    Raises `NoSuchFile` where there is nothing, `InvalidSpec` where it cannot be read, is larger, or is no file: a pipe
+    is not waited for, a device is not read. Neither names the path.
+    """
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidSpec("not a file")
+            content = file.read(largest + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoSuchFile("there is no such file") from None
+    except InvalidSpec:
+        raise
+    except (OSError, ValueError) as error:  # the second: a zero character in the name
+        raise InvalidSpec(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if len(content) > largest:
+        raise InvalidSpec(f"larger than {largest // 1024:,} KB, which no such file has to be")
+    return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:

@@ -21,7 +21,8 @@ INTRODUCTION = """\
 MEANINGS = {
     70: "An internal error: dpaudit's fault. `dpaudit --debug COMMAND ...` shows where.",
     2: "Bad usage, or a spec, a file or a value that is wrong. The message names the place, the value and the cure.",
-    1: "A claim refuted against expectation, a known violation missed, or an acceptance that expired.",
+    1: "A claim refuted against expectation, a known violation missed, an acceptance that expired, or an attestation"
+    " that does not hold.",
     3: "No verdict: the experiment broke, or something it requires is not installed.",
     4: "Finished, but without the power that the spec asks for with `detect`.",
     5: "Nothing was audited.",

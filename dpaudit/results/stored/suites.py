@@ -84,9 +84,13 @@ def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
 def load_either(path: str | os.PathLike[str]) -> AuditResult | SuiteResult:
     """The result or the suite in a file, whichever it says that it is. Raises `InvalidSpec` as `load_suite` does."""
     with named(path):
-        raw = read(path, cure=CURE, not_json=GIVE)
-        check_schema(raw, SCHEMA, SUITE_SCHEMA)
-        return result_of(raw) if raw["schema"] == SCHEMA else _suite_of(raw)
+        return either_of(read(path, cure=CURE, not_json=GIVE))
+
+
+def either_of(raw: Any) -> AuditResult | SuiteResult:
+    """The same of a JSON object. Raises `InvalidSpec`, or `msgspec.ValidationError` for a wrong key."""
+    check_schema(raw, SCHEMA, SUITE_SCHEMA)
+    return result_of(raw) if raw["schema"] == SCHEMA else _suite_of(raw)
 
 
 def stored_files(folder: Path) -> list[Path]:

@@ -1,0 +1,122 @@
+"""What an attestation says: an in-toto statement about stored files, a function of their bytes.
+
+Source: in-toto attestation framework, version 1 (statement, resource descriptors, sets of digests).
+Contract: what stands under a version of `PREDICATE` never changes; a further key is another version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import InvalidSpec, NotAttested
+from dpaudit.results.files import read_bytes
+from dpaudit.results.result import AuditResult
+from dpaudit.results.strict_json import content_digest, parsed
+from dpaudit.results.suite import SuiteResult
+from dpaudit.version import __version__
+
+LARGEST = 2**26  # bytes of a file
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "urn:uuid:60d5a809-d9f4-4bd4-894a-b0284cd610be#dpaudit-result/v1"  # a name that needs no domain
+SOURCE = "dpaudit_source_v1"  # of a mechanism: the first 16 hex digits of the SHA-256 of its source
+QUESTION = ("name", "claim", "runs", "confidence", "seed", "stopping", "certifier", "hash")
+ANSWER = ("verdict", "evidence", "certificate", "runs_used", "ceiling", "reproducible", "health")
+EVENT = ("pair", "event_in_words", "p_side", "tangent")
+MECHANISM = ("name", "reference", "digest")
+ENTRY = ("name", "expect", "as_expected", "accepted", "exit_code", "error")
+ENVIRONMENT = ("version", "python", "numpy", "scipy", "joblib", "statsmodels", "platform", "commit")
+DIGESTED = ("spec", "witness", "histogram", "provenance")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A result or a suite in a file: its name, the SHA-256 of its bytes, its JSON, and what that says."""
+
+    name: str
+    sha256: str
+    raw: dict[str, Any]
+    held: AuditResult | SuiteResult
+
+
+def stored_file(path: str | os.PathLike[str]) -> StoredFile:
+    """The result or suite at a path. Raises `InvalidSpec` as `load` does: what contradicts itself is not attested."""
+    from dpaudit.results.stored.reading import CURE, GIVE, named
+    from dpaudit.results.stored.suites import either_of
+
+    with named(path):
+        try:
+            content = read_bytes(path, LARGEST)
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InvalidSpec(f"not JSON: it is not text in UTF-8; {GIVE}") from None
+        except InvalidSpec as error:
+            raise InvalidSpec(f"{error}; {GIVE}") from None
+        raw = parsed(text, cure=CURE, not_json=GIVE)
+        return StoredFile(Path(path).name, hashlib.sha256(content).hexdigest(), raw, either_of(raw))
+
+
+def statement(files: Iterable[StoredFile]) -> dict[str, Any]:
+    """The statement about some files: each file and each known source is a subject."""
+    whole = list(files)
+    subjects = [{"name": each.name, "digest": {"sha256": each.sha256}} for each in whole]
+    sources = {
+        (made["reference"] or made["name"], made["digest"])
+        for each in whole
+        for result in _results(each.raw)
+        if (made := result["spec"]["mechanism"])["digest"]
+    }
+    return {
+        "_type": STATEMENT,
+        "subject": [*subjects, *({"name": name, "digest": {SOURCE: digest}} for name, digest in sorted(sources))],
+        "predicateType": PREDICATE,
+        "predicate": {"dpaudit": __version__, "files": {each.sha256: _said(each.raw) for each in whole}},
+    }
+
+
+def check_statement(stated: Any, file: StoredFile) -> None:
+    """Raises `NotAttested` where a statement is none of ours, or says something else than the file."""
+    if not isinstance(stated, dict) or stated.get("_type") != STATEMENT or stated.get("predicateType") != PREDICATE:
+        raise NotAttested("what is signed is no statement of this version about results")
+    try:
+        subjects = {each["digest"].get("sha256") for each in stated["subject"]}
+        said = stated["predicate"]["files"].get(file.sha256)
+    except (AttributeError, KeyError, TypeError):
+        raise NotAttested("what is signed is no statement of this version about results") from None
+    if file.sha256 not in subjects or said is None:
+        raise NotAttested("its bytes are not those that were attested")
+    if said != _said(file.raw):
+        raise NotAttested("what is signed is not what it says")
+
+
+def _results(raw: dict[str, Any]) -> list[dict[str, Any]]:
+    """The stored results of a file, one or those of a suite."""
+    return [raw] if "spec" in raw else [each["result"] for each in raw["entries"] if each["result"] is not None]
+
+
+def _said(raw: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a file: of a suite what became of each audit."""
+    if "spec" in raw:
+        return _result(raw)
+    audits = [
+        {**{key: each.get(key) for key in ENTRY}, "result": each["result"] and _result(each["result"])}
+        for each in raw["entries"]
+    ]
+    return {"confidence": raw["confidence"], "exit_code": raw["exit_code"], "audits": audits}
+
+
+def _result(raw: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a result: question, answer, counts, environment, and the digests of what is long or private."""
+    return {
+        "question": {key: raw["spec"][key] for key in QUESTION},
+        "mechanism": {key: raw["spec"]["mechanism"][key] for key in MECHANISM},
+        "witness": {key: raw["witness"][key] for key in EVENT},
+        **{key: raw[key] for key in ANSWER},
+        "unseen": raw.get("unseen", 0),
+        "environment": {key: raw["provenance"][key] for key in ENVIRONMENT if key in raw["provenance"]},
+        "digests": {key: content_digest(raw[key]) for key in DIGESTED if key in raw},
+    }

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import marshal
 import math
+import pickle
+from functools import cache
+from io import BytesIO
+from itertools import chain
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
 
 LONGEST_NUMBER = 1_000  # bits of an integer; Python refuses to write much longer ones
 LARGEST_RECORDED_VALUE = 2_000  # characters; a larger dataset is recorded by digest alone
+ATOMS = frozenset({type(None), bool, int, float, str, bytes})
+HOLDERS = frozenset({list, tuple, set, frozenset, dict})
+BATCH = 1000  # items of a list that a pickler writes at a time
+DEEPEST = 32  # levels of holders in a dataset that is looked through
 
 
 def digest(data: Any) -> str:
@@ -17,10 +27,8 @@ def digest(data: Any) -> str:
 
     Raises `InvalidSpec` where the dataset cannot be pickled.
     """
-    import joblib
-
     try:
-        return str(joblib.hash(_unshared(data)))
+        return str(_hasher()("md5").hash(_unshared(data)))
     except Exception as error:  # whatever an object's own way to be pickled raises
         raise InvalidSpec(
             f"a dataset must be picklable, got {type(data).__name__} ({error}); "
@@ -28,11 +36,37 @@ def digest(data: Any) -> str:
         ) from None
 
 
+@cache
+def _hasher() -> Any:
+    """The hasher of `joblib.hash`, a pickler in Python; lists of atoms are pickled in C, to the same bytes."""
+    from joblib.hashing import NumpyHasher
+
+    class Hasher(NumpyHasher):  # type: ignore[misc]
+        def _batch_appends(self, items: Any, *rest: Any) -> None:
+            if len(items) < BATCH or not ATOMS.issuperset(map(type, items)):
+                super()._batch_appends(items, *rest)
+                return
+            for start in range(0, len(items), BATCH):
+                written = BytesIO()
+                pickler = pickle.Pickler(written, 3)
+                pickler.fast = True  # nothing is said to be held twice: there, as here, it is not looked for
+                pickler.dump(items[start : start + BATCH])
+                self.write(written.getvalue()[len(b"\x80\x03]") : -len(b".")])
+
+    return Hasher
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two datasets have one digest. Raises `InvalidSpec` as `digest` does."""
+    quick = _is_builtin(first) and _is_builtin(second) and first != second  # a NaN is not equal to itself
+    return not (quick and marshal.dumps(first, 2) != marshal.dumps(second, 2)) and digest(first) == digest(second)
+
+
 def _unshared(data: Any) -> Any:
     """The data with no part held twice, and arrays in one order: equal contents are hashed alike."""
     kind = type(data)
     if kind in (list, tuple):
-        return kind(map(_unshared, data))
+        return kind(iter(data) if ATOMS.issuperset(map(type, data)) else map(_unshared, data))
     if kind is dict:
         return {key: _unshared(value) for key, value in data.items()}
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
@@ -40,12 +74,43 @@ def _unshared(data: Any) -> Any:
     return data
 
 
+def mark(data: Any) -> str | None:
+    """A hash that changes when the dataset does, for comparing within one process; None for what cannot change.
+
+    >>> len({mark([1]), mark([1.0]), mark([True]), mark((1,)), mark([1, 1])})
+    5
+    """
+    if data is None or isinstance(data, int | float | str | bytes | bool):
+        return None
+    try:
+        # version 2 tells every value with its type, and nothing of who else holds it
+        return hashlib.sha256(marshal.dumps(data, 2)).hexdigest() if _is_builtin(data) else digest(data)
+    except (InvalidSpec, ValueError):  # its classes came by value, from a module that cannot be imported here
+        import cloudpickle
+
+        return hashlib.sha256(cloudpickle.dumps(data)).hexdigest()
+
+
 def private_copy(data: Any) -> Any:
     """A copy that a mechanism may spoil without spoiling the caller's; the object itself if it cannot be copied."""
     try:
-        return copy.deepcopy(data)
+        return pickle.loads(pickle.dumps(data, 5)) if _is_builtin(data) else copy.deepcopy(data)
     except Exception:
         return data
+
+
+def _is_builtin(data: Any) -> bool:
+    """Whether all of it is of Python's own plain types, exactly: C code of Python's then reads and copies it whole."""
+    level = [data]
+    for _ in range(DEEPEST):
+        kinds = set(map(type, level))
+        if not kinds <= ATOMS | HOLDERS:
+            return False
+        held = [each for each in level if type(each) in HOLDERS] if kinds & HOLDERS else []
+        if not held:
+            return True
+        level = list(chain.from_iterable(chain(each, each.values()) if type(each) is dict else each for each in held))
+    return False
 
 
 def plain_value(data: Any) -> Any:

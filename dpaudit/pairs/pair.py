@@ -10,7 +10,7 @@ from typing import Any
 from dpaudit import validate
 from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
-from dpaudit.pairs.data import digest, plain_value
+from dpaudit.pairs.data import digest, plain_value, same
 from dpaudit.pairs.records import compared
 
 VALUES = {bool, int, float, str, bytes, type(None)}  # one record as it is, whatever it says
@@ -38,7 +38,7 @@ class AdjacentPair:
         validate.whole("distance", self.distance, least=1)
         if self.sensitivity is not None:
             validate.positive("sensitivity", self.sensitivity)
-        if digest(self.first) == digest(self.second):
+        if same(self.first, self.second):
             raise InvalidSpec(f"the datasets of {self.name!r} must differ, got the same value twice")
 
     @classmethod

@@ -11,6 +11,8 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from itertools import islice
+from operator import eq
 from typing import Any
 
 from dpaudit.claims.relation import Relation
@@ -52,7 +54,11 @@ def compared(first: Any, second: Any) -> ComparedRecords | None:
     if found is None:
         return None
     how, before, after = found
-    left, right = Counter(before), Counter(after)
+    there = list(map(eq, before, after))  # most records stand where they stood, counted from one end or the other
+    start = there.index(False) if False in there else len(there)
+    there = list(map(eq, reversed(before), islice(reversed(after), len(there) - start)))
+    end = there.index(False) if False in there else len(there)
+    left, right = (Counter(keys[start : len(keys) - end]) for keys in (before, after))
     return ComparedRecords(how, (left - right).total(), (right - left).total(), (len(before), len(after)))
 
 

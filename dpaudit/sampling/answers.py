@@ -77,7 +77,8 @@ def _encoded(results: list[Any]) -> bytes:
     parts: list[bytes] = []
     for result in results:
         if isinstance(result, Done):
-            value: Any = [result.seconds, result.cpu_s, result.error, [_shard(shard) for shard, _ in result.results]]
+            times = [result.seconds, result.cpu_s, result.check_s]
+            value: Any = [times, result.error, [_shard(shard) for shard, _ in result.results]]
             kept = [encoded(KeptShard(each)) for _, each in result.results]
             value.append([kind for kind, _ in kept])
             kind, blobs = "done", [content for _, content in kept]
@@ -96,11 +97,11 @@ def _encoded(results: list[Any]) -> bytes:
 
 def _result(kind: str, value: Any, parts: list[bytes]) -> Any:
     if kind == "done":
-        seconds, cpu_s, error, work, kinds = value
+        (seconds, cpu_s, check_s), error, work, kinds = value
         found = [decoded(each, part).result for each, part in zip(kinds, parts, strict=True)]
         told = None if error is None else (str(error[0]), str(error[1]))
         made = [Shard(Stage(stage), int(pair), int(index), int(runs)) for stage, pair, index, runs in work]
-        return Done(tuple(zip(made, found, strict=True)), _time(seconds), _time(cpu_s), told)
+        return Done(tuple(zip(made, found, strict=True)), _time(seconds), _time(cpu_s), told, _time(check_s))
     if kind == "outputs":
         return decoded(kind, parts[0]).result
     if kind == "words":

@@ -37,6 +37,8 @@ from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
+CHECK_PART = 20  # a task lasts this many times longer than it takes to look at its datasets,
+LONGEST_TASK_S = 10.0  # up to this
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
@@ -144,6 +146,7 @@ class Session:
         self._lost = 0  # workers that died while they ran shards
         self._makers: set[tuple[int, int]] = set()  # driver and its lost workers, of the runs that search and certify
         self.run_s = 0.0
+        self._check_s = 0.0  # what it takes after a task to see that the datasets are as they were
         self.worked_s = 0.0  # CPU seconds of workers outside this process
         self.asked_for = 0  # runs of all stages after the probe, also of those that broke
         self.certifying = False  # runs on a frozen event have been asked for
@@ -182,6 +185,7 @@ class Session:
             self.job = replace(self.job, alone=True)
             return self.probe(min(runs, 16 * pairs))
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
+        self._check_s = min(first.check_s, second.check_s)
         same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
         return Probe(self.run_s, 2 * pairs * each, same, self.job.alone, tuple(pilot for _, pilot in first.results))
 
@@ -380,15 +384,16 @@ class Session:
         return replace(self.job, payload=self._payload, own_process=True)
 
     def _task_runs(self, runs: int) -> int:
-        """Runs of a task: about `TASK_S` of work, and some tasks for each worker."""
+        """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker."""
         if self.run_s <= 0.0:
             return runs
         fair = max(1, runs // (4 * self.engine.n_jobs)) if runs * self.run_s > PARALLEL_FROM_S else runs
-        return max(1, min(fair, int(TASK_S / self.run_s)))
+        task_s = max(TASK_S, min(LONGEST_TASK_S, CHECK_PART * self._check_s))
+        return max(1, min(fair, int(task_s / self.run_s)))
 
     def _learn(self, done: Done, *, outside: bool) -> None:
         """The speed of the last task groups the next stage better; it never changes a shard."""
         self.worked_s += done.cpu_s if outside else 0.0
         runs = sum(shard.runs for shard, _ in done.results)
         if runs:
-            self.run_s = done.seconds / runs
+            self.run_s, self._check_s = done.seconds / runs, done.check_s

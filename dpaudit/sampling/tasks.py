@@ -36,12 +36,16 @@ LOCAL: dict[str, tuple[Mechanism, tuple[AdjacentPair | SealedPair, ...]]] = {}  
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a task sends home: integers or a pilot for each shard, the time it took, or why it broke."""
+    """What a task sends home: integers or a pilot for each shard, the time it took, or why it broke.
+
+    `check_s` is what it cost afterwards to look whether its runs had changed a dataset.
+    """
 
     results: tuple[tuple[Shard, Any], ...] = ()
     seconds: float = 0.0
     cpu_s: float = 0.0
     error: tuple[str, str] | None = None
+    check_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +89,12 @@ def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done
         start, cpu = time.perf_counter(), time.thread_time()
         with guard.alarms(job.run_timeout_s is not None):
             results = tuple((shard, worker.run(shard, reducer)) for shard in task)
+        ran = time.perf_counter()
         worker.check_datasets()
         guard.disarm()
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
-        return Done(results, time.perf_counter() - start, time.thread_time() - cpu)
+        return Done(results, ran - start, time.thread_time() - cpu, check_s=time.perf_counter() - ran)
     except DpAuditError as error:
         if os.getpid() != process:
             os._exit(1)

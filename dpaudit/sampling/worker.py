@@ -6,7 +6,6 @@ calls, each of one side, in random order. So a drift in time never looks like a 
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -18,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Places
-from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
 from dpaudit.outputs import TYPE, Outputs, Pilot, concatenate
-from dpaudit.pairs.data import digest, private_copy
+from dpaudit.pairs.data import mark, private_copy
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
 from dpaudit.sampling.encode import encode_batch, encode_objects
@@ -104,7 +103,7 @@ class Worker:
                 takes_rng=opened.takes_rng,
             )
         data = tuple(tuple(private_copy(side) for side in pair.open()) for pair in pairs)
-        marks = tuple((_mark(first), _mark(second)) for first, second in data)
+        marks = tuple((mark(first), mark(second)) for first, second in data)
         return cls(job, opened, data, marks)
 
     def run(self, shard: Shard, reducer: Reducer | None) -> Integers | Pilot:
@@ -138,7 +137,7 @@ class Worker:
         """Raises `UnsoundAudit` where a run has changed a dataset."""
         for pair, marks in zip(self.pairs, self.digests, strict=True):
             for side, data, before in zip(("first", "second"), pair, marks, strict=True):
-                if before is not None and _mark(data) != before:
+                if before is not None and mark(data) != before:
                     raise UnsoundAudit(
                         f"the mechanism changed its dataset ({side} of a pair): later runs saw other data; "
                         "let it work on a copy"
@@ -280,15 +279,3 @@ def one_line(error: BaseException) -> str:
         return str(error).splitlines()[0][:200]
     except BaseException:
         return "no message"
-
-
-def _mark(data: Any) -> str | None:
-    """A digest that changes when the dataset does; None for what cannot change."""
-    if data is None or isinstance(data, int | float | str | bytes | bool):
-        return None
-    try:
-        return digest(data)
-    except InvalidSpec:  # its classes came by value, from a module that cannot be imported here
-        import cloudpickle
-
-        return hashlib.sha256(cloudpickle.dumps(data)).hexdigest()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import random
 import subprocess
 import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, InvalidSpec, Relation
 from dpaudit.pairs import SealedPair, digest
-from dpaudit.pairs.data import private_copy
+from dpaudit.pairs.data import mark, private_copy
 from tests.cases import for_each
 
 ADD, REPLACE, SPECIAL, LOCAL = (
@@ -331,3 +333,39 @@ def test_copies_do_not_share_their_contents() -> None:
     assert data["array"].tolist() == [0.0, 0.0]
     lock = threading.Lock()
     assert private_copy(lock) is lock
+
+
+def test_long_lists_have_the_digest_that_they_always_had() -> None:
+    rng = random.Random(18)
+    odd = [1, 2.0, None, True, "a", "\ud800", b"x", 2**300, -1, 70_000, (), math.nan, -0.0]
+    for size in (0, 1, 2, 999, 1000, 1001, 2001, 2500):
+        for flat in ([rng.random() for _ in range(size)], [rng.choice(odd) for _ in range(size)]):
+            for data in (flat, tuple(flat), [flat, "e", list(flat)], {"b": flat, "a": (np.zeros(2), list(flat))}):
+                assert digest(data) == joblib.hash(data)
+            assert digest([flat, flat]) == digest([flat, list(flat)])
+
+
+def test_a_mark_tells_what_a_digest_tells() -> None:
+    held = [1.0, 2]
+    values = [
+        [1], [True], [1.0], (1,), {1}, frozenset({1}), {1: 1}, {1: None}, [0.0], [-0.0], [2**70], ["1"], [b"1"], [[1]],
+        [np.float64(1.0)], [np.array([1.0])], np.ones(2), np.ones((2, 1)), np.ones(2, np.float32), [bytearray(b"1")],
+        [held, 3], {"a": held}, {"a": {"b": (held,)}}, [object], SimpleNamespace(a=1),
+    ]  # fmt: skip
+    marks = [mark(value) for value in values]
+    assert len(set(marks)) == len(values)
+    assert None not in marks
+    for value in values:
+        assert mark(value) == mark(private_copy(value)) == mark(value)
+    held[0] = 1
+    assert [mark(value) != before for value, before in zip(values, marks, strict=True)].count(True) == 3
+    assert mark(1) is mark("a") is mark(None) is None
+
+
+def test_pairs_differ_where_their_digests_do() -> None:
+    different = [([math.nan, 1], [math.nan, 2]), ([1], [1.0]), ([0.0], [-0.0]), ([True], [1])]
+    for first, second in different:
+        assert AdjacentPair(first, second)
+    for first, second in (([math.nan], [math.nan]), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ({1, 2}, {2, 1})):
+        with pytest.raises(InvalidSpec, match="must differ"):
+            AdjacentPair(first, second)

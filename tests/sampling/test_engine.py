@@ -17,6 +17,7 @@ from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import wrap
 from dpaudit.outputs import token
 from dpaudit.sampling import Engine, Session, Stage, shards
+from dpaudit.sampling.tasks import Done
 
 
 def noisy(data: float, rng: np.random.Generator) -> float:
@@ -185,3 +186,13 @@ def test_a_lost_shard_is_no_verdict() -> None:
         engine.session = lambda *arguments: Losing(engine, *arguments)  # type: ignore[method-assign]
         with pytest.raises(UnsoundAudit, match="came back"):
             run_audit(spec, engine)
+
+
+def test_large_datasets_are_looked_at_after_longer_tasks() -> None:
+    with Engine(n_jobs=1) as engine, engine.session(wrap(noisy), (AdjacentPair(1.0, 0.0),), 0, None) as session:
+        found = {}
+        for check_s in (0.0, 0.001, 0.1, 60.0):
+            shard = shards(Stage.SEARCH, 0, 1_000, 1_000)[0]
+            session._learn(Done(((shard, None),), 0.001, check_s=check_s), outside=False)
+            found[check_s] = session._task_runs(10**9)
+    assert found == {0.0: 150_000, 0.001: 150_000, 0.1: 2_000_000, 60.0: 10_000_000}

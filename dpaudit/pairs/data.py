@@ -7,7 +7,6 @@ import hashlib
 import marshal
 import math
 import pickle
-from functools import cache
 from io import BytesIO
 from itertools import chain
 from typing import Any
@@ -28,7 +27,7 @@ def digest(data: Any) -> str:
     Raises `InvalidSpec` where the dataset cannot be pickled.
     """
     try:
-        return str(_hasher()("md5").hash(_unshared(data)))
+        return str(_hasher().hash(_unshared(data)))
     except Exception as error:  # whatever an object's own way to be pickled raises
         raise InvalidSpec(
             f"a dataset must be picklable, got {type(data).__name__} ({error}); "
@@ -36,24 +35,26 @@ def digest(data: Any) -> str:
         ) from None
 
 
-@cache
 def _hasher() -> Any:
     """The hasher of `joblib.hash`, a pickler in Python; lists of atoms are pickled in C, to the same bytes."""
     from joblib.hashing import NumpyHasher
 
-    class Hasher(NumpyHasher):  # type: ignore[misc]
-        def _batch_appends(self, items: Any, *rest: Any) -> None:
-            if len(items) < BATCH or not ATOMS.issuperset(map(type, items)):
-                super()._batch_appends(items, *rest)
-                return
-            for start in range(0, len(items), BATCH):
-                written = BytesIO()
-                pickler = pickle.Pickler(written, 3)
-                pickler.fast = True  # nothing is said to be held twice: there, as here, it is not looked for
-                pickler.dump(items[start : start + BATCH])
-                self.write(written.getvalue()[len(b"\x80\x03]") : -len(b".")])
+    hasher: Any = NumpyHasher("md5")
+    one_by_one = hasher._batch_appends
 
-    return Hasher
+    def append(items: Any, *rest: Any) -> None:
+        if len(items) < BATCH or not ATOMS.issuperset(map(type, items)):
+            one_by_one(items, *rest)
+            return
+        for start in range(0, len(items), BATCH):
+            written = BytesIO()
+            pickler = pickle.Pickler(written, 3)
+            pickler.fast = True  # nothing is said to be held twice: there, as here, it is not looked for
+            pickler.dump(items[start : start + BATCH])
+            hasher.write(written.getvalue()[len(b"\x80\x03]") : -len(b".")])
+
+    hasher._batch_appends = append
+    return hasher
 
 
 def same(first: Any, second: Any) -> bool:

@@ -96,9 +96,9 @@ class Command:
     def _ended(self, text: bytes, runs: int) -> tuple[int, bytes, bytes]:
         """Exit code and streams of the program, as they are when it ends: what it leaves behind may hold a pipe open.
 
-        So they are files, which have no name and go with this process.
+        So they are files, which have no name, in memory where the system can, and go with this process.
         """
-        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        with _nameless() as given, _nameless() as out, _nameless() as err:
             given.write(text)
             given.seek(0)
             try:
@@ -139,6 +139,10 @@ def command(argv: Sequence[str], *, folder: str | None = None) -> Command:
     if not isinstance(argv, list | tuple) or not argv or not all(isinstance(part, str) for part in argv):
         raise InvalidSpec(f"a command is a list of strings such as ['python3', 'mechanism.py'], got {argv!r}")
     return Command(tuple(argv), folder)
+
+
+def _nameless() -> IO[bytes]:
+    return open(os.memfd_create("dpaudit"), "w+b") if hasattr(os, "memfd_create") else TemporaryFile()
 
 
 def _whole(file: IO[bytes]) -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec
@@ -56,10 +58,13 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Writes a file through a temporary one beside it, so that a reader never sees half of it."""
+    """Writes a file through a temporary one beside it, so that a reader never sees half of it.
+
+    Temporary ones that killed writers of this file have left are removed.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.dpaudit-{os.getpid()}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -70,4 +75,10 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    for left in target.parent.glob(f".{glob.escape(target.name)}.dpaudit-*-*"):
+        with suppress(ValueError, PermissionError):  # of another user
+            try:
+                os.kill(int(left.name.split("-")[-2]), 0)
+            except ProcessLookupError:
+                left.unlink(missing_ok=True)
     return target

@@ -20,10 +20,12 @@ from typing import Any, Protocol, cast
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling import answers, guard
 from dpaudit.sampling.host import Host, Lost, ready, rest
-from dpaudit.sampling.pipes import ANEW, HOLD, KEPT, TICK_S
+from dpaudit.sampling.pipes import ANEW, HOLD, KEPT, TICK_S, watch
 from dpaudit.sampling.worker import Job
 
 Task = tuple[Any, ...]
+
+_WATCHED: list[int] = []  # of a worker: its driver
 
 
 class LostWorker(Exception):
@@ -201,7 +203,7 @@ def _parallel(
 ) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
-    calls = [delayed(function)(*task) for task in tasks]
+    calls = [delayed(_beside)(os.getpid(), function, *task) for task in tasks]
     try:
         try:
             stream: Iterable[Any] = Parallel(
@@ -217,6 +219,14 @@ def _parallel(
             in_time(until)
     except BrokenProcessPool as error:
         raise LostWorker(str(error)) from None
+
+
+def _beside(driver: int, function: Callable[..., Any], *task: Any) -> Any:
+    """What a task returns; a worker that this driver has forked ends with it, even if it is killed."""
+    if os.getppid() == driver and driver not in _WATCHED:
+        _WATCHED.append(driver)
+        watch(driver, lambda: os._exit(1))
+    return function(*task)
 
 
 def _waves(calls: list[Any], size: int) -> Iterator[list[Any]]:

@@ -13,6 +13,7 @@ import mmap
 import os
 import pickle
 import random
+import resource
 import signal
 import sys
 import time
@@ -54,7 +55,9 @@ def serve(asked: int, told: int, driver: int) -> None:
         _end_left()
         os._exit(0)
 
-    signal.signal(signal.SIGTERM, end)
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, end)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # it holds the data
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # both go from a driver to what it starts
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     _prctl(CHILD_SUBREAPER, 1)
@@ -125,7 +128,8 @@ class _Process:
         host = os.getpid()
         self.id = os.fork()
         if self.id == 0:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            for each in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(each, signal.SIG_DFL)
             os.setsid()  # so that what a mechanism starts can be ended with it
             if not _prctl(PDEATHSIG, signal.SIGKILL):
                 watch(host, lambda: os._exit(1))

@@ -94,16 +94,13 @@ def _threshold(text: str | None) -> float | str | None:
 
 
 def _claim(text: str | None) -> Claim | None:
-    import json
-
     from dpaudit.claims import claim_from_dict
+    from dpaudit.results.strict_json import parsed
 
     if text is None:
         return None
+    cure = """give JSON such as '{"form": "PureDP", "epsilon": 1.0}'"""
     try:
-        stored = json.loads(text)
-    except ValueError:
-        raise InvalidSpec(
-            f'--claim must be JSON such as \'{{"form": "PureDP", "epsilon": 1.0}}\', got {text!r}'
-        ) from None
-    return claim_from_dict(stored)
+        return claim_from_dict(parsed(text, cure=cure, not_json=cure))
+    except InvalidSpec as error:
+        raise InvalidSpec(f"--claim: {error}") from None

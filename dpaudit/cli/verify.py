@@ -124,10 +124,13 @@ def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _json(option: str, text: str) -> Any:
+    from dpaudit.results.strict_json import parsed
+
+    cure = "give JSON such as 1.5 or [[0, 0], [1, -1]]"
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidSpec(f"{option} must be JSON, such as 1.5 or [[0, 0], [1, -1]], got {text!r}") from None
+        return parsed(text, cure=cure, not_json=cure)
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{option}: {error}") from None
 
 
 def _save(joined: Joined, path: str) -> None:

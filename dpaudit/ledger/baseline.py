@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import date, datetime
@@ -16,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.files import FILE, found_at, write_text
+from dpaudit.results.files import NoSuchFile, write_text
 from dpaudit.results.fingerprint import fingerprint
 from dpaudit.results.result import AuditResult
+from dpaudit.results.strict_toml import read_toml
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
@@ -44,20 +44,11 @@ def read_baseline(path: str | os.PathLike[str], *, missing_ok: bool = False) -> 
     """
     shown = clean(path, 200)
     try:
-        if found_at(path) not in (FILE, None):  # a pipe or a device may never end
-            raise InvalidSpec(f"{shown}: not a file; name one that dpaudit accept wrote")
-        with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise InvalidSpec(f"{shown}: larger than {LARGEST:,} bytes; this is no file of accepted findings")
-        found = tomllib.loads(content.decode("utf-8-sig"))
-    except OSError as error:
-        if missing_ok and isinstance(error, FileNotFoundError | NotADirectoryError):
+        found = read_toml(path, largest=LARGEST, dates=True)
+    except NoSuchFile:
+        if missing_ok:
             return ()
-        why = error.strerror or type(error).__name__
-        raise InvalidSpec(f"{shown}: cannot be read ({why}); name a file that dpaudit accept wrote") from None
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
-        raise InvalidSpec(f"{shown}: not TOML ({clean(error, 200)}); restore it") from None
+        raise
     if found.get("schema") != SCHEMA:
         raise InvalidSpec(f"{shown}: schema must be {SCHEMA!r}, got {clean(repr(found.get('schema')))}")
     unknown = sorted(set(found) - {"schema", "finding"})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+LARGEST = 2**22  # bytes of pyproject.toml
 CONFIDENCE = 1.0 - 1e-6  # of each audit: a suite of a thousand then refutes falsely once in a thousand sessions
 
 
@@ -88,17 +89,16 @@ def settings_of(root: Path) -> dict[str, Any]:
     It costs nothing where there is none, and leaves out values of the wrong kind: each audit tells of them. Its
     confidence is that of a whole suite of `dpaudit run`, which would be far too little for each of many tests.
     """
-    try:
-        text = (root / "pyproject.toml").read_bytes()
-    except OSError:
-        return {}
-    if b"dpaudit" not in text:
-        return {}
-    import tomllib
+    from dpaudit.errors import InvalidSpec
+    from dpaudit.results.files import read_bytes
 
     try:
-        table = tomllib.loads(text.decode("utf-8")).get("tool", {}).get("dpaudit", {})
-    except (ValueError, AttributeError, RecursionError):
+        if b"dpaudit" not in read_bytes(root / "pyproject.toml", LARGEST):
+            return {}
+        from dpaudit.results.strict_toml import read_toml
+
+        table = read_toml(root / "pyproject.toml", largest=LARGEST, dates=True).get("tool", {}).get("dpaudit", {})
+    except (InvalidSpec, AttributeError):
         return {}
     if not isinstance(table, dict):
         return {}

@@ -12,7 +12,12 @@ from enum import Enum
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import read_bytes
 from dpaudit.results.wording.quoting import clean
+
+LARGEST = 2**24  # bytes of a file; a result has ten thousand
+MOST_VALUES = 2**22  # in a text; a suite of 2,000 audits has a million
+DEEPEST = 64  # objects and lists inside one another
 
 
 @runtime_checkable
@@ -65,19 +70,14 @@ def content_digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read(path: str | os.PathLike[str], *, cure: str, not_json: str, longest: int | None = None) -> Any:
+def read(path: str | os.PathLike[str], *, cure: str, not_json: str, largest: int = LARGEST) -> Any:
     """The value of a JSON file. Raises `InvalidSpec` as `parsed` does, and where there is no text to read."""
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(-1 if longest is None else longest + 1)
-    except FileNotFoundError:
-        raise InvalidSpec(f"there is no such file; {not_json}") from None
+        text = read_bytes(path, largest).decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidSpec(f"not JSON: it is not text in UTF-8; {not_json}") from None
-    except (OSError, ValueError) as error:
-        raise InvalidSpec(f"cannot be read ({getattr(error, 'strerror', None) or error}); {not_json}") from None
-    if longest is not None and len(text) > longest:
-        raise InvalidSpec(f"longer than such a file can be; {not_json}")
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{error}; {not_json}") from None
     return parsed(text, cure=cure, not_json=not_json)
 
 
@@ -106,9 +106,18 @@ def parsed(text: str, *, cure: str, not_json: str) -> Any:
             raise InvalidSpec(f"the number {clean(text)} is too large; {cure}")
         return number
 
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        raise InvalidSpec(f"more than {MOST_VALUES:,} values; {not_json}")
     try:
-        return json.loads(text, object_pairs_hook=whole, parse_constant=no_number, parse_float=finite)
+        value = json.loads(text, object_pairs_hook=whole, parse_constant=no_number, parse_float=finite)
     except InvalidSpec:
         raise
     except (ValueError, RecursionError) as error:
         raise InvalidSpec(f"not JSON ({clean(error)}); {not_json}") from None
+    layer = [value]
+    for _ in range(DEEPEST + 1):
+        parts = (each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list))
+        layer = [each for part in parts for each in part]
+    if layer:
+        raise InvalidSpec(f"nested more than {DEEPEST} deep; {cure}")
+    return value

@@ -11,6 +11,7 @@ from typing import Any
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.wording.quoting import clean
 
 NAMES = ("tp", "fp", "tn", "fn")
 
@@ -84,8 +85,10 @@ class AttackCounts:
         AttackCounts(tp=3, fp=1, tn=4, fn=2)
         """
         found = {str(key).lower(): value for key, value in stored.items()}
-        if set(found) != set(NAMES):
-            raise InvalidSpec(f"counts must have the keys tp, fp, tn, fn, got {', '.join(map(str, stored)) or 'none'}")
+        if set(found) != set(NAMES) or len(stored) != len(NAMES):
+            raise InvalidSpec(
+                f"counts must have the keys tp, fp, tn, fn, got {clean(', '.join(map(str, stored)), 200) or 'none'}"
+            )
         return cls(**found)
 
     @classmethod

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 import math
 import os
-from collections.abc import Iterable
+import zipfile
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import read_bytes
+from dpaudit.results.strict_json import read
+from dpaudit.results.wording.quoting import clean
 from dpaudit.scores.counts import NAMES, AttackCounts
 
 SCORE, MEMBER = ("score", "scores"), ("member", "members", "is_member", "label")
 IN, OUT = ("in", "in_scores", "in_score"), ("out", "out_scores", "out_score")
 TRUE, FALSE = ("1", "1.0", "true", "yes", "in"), ("0", "0.0", "false", "no", "out")
 SUFFIXES = (".csv", ".json", ".npy", ".npz")
+LARGEST_TEXT, LARGEST_ARRAYS = 2**26, 2**27  # bytes; what is packed counts as it is unpacked
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as numpy writes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,72 +54,79 @@ def read_scores(
     source = Path(path)
     if source.suffix.lower() not in SUFFIXES:
         raise InvalidSpec(f"{path}: scores come as {', '.join(SUFFIXES)}, got {source.suffix or 'no suffix'!r}")
-    kind = source.suffix.lower()
     try:
-        if kind == ".csv":
-            return _csv(source, score, member, inside, outside)
-        if kind == ".json":
-            return _json(source, inside, outside)
-        return _numpy(source, inside, outside)
-    except FileNotFoundError:
-        raise InvalidSpec(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidSpec(f"{path}: cannot be read: {error}") from None
+        match source.suffix.lower():
+            case ".csv":
+                return _csv(source, score, member, inside, outside)
+            case ".json":
+                return _json(source, inside, outside)
+            case suffix:
+                return _numpy(source, suffix == ".npz", inside, outside)
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{path}: {error}") from None
 
 
 def _csv(source: Path, score: str | None, member: str | None, inside: str | None, outside: str | None) -> Loaded:
-    with source.open(encoding="utf-8-sig", newline="") as stream:
-        rows = list(csv.reader(stream))
-    if not rows:
-        raise InvalidSpec(f"{source}: is empty; the first line must name the columns")
-    header = [name.strip() for name in rows[0]]
-    s, m = _column(source, header, score, SCORE), _column(source, header, member, MEMBER)
-    i, o = _column(source, header, inside, IN), _column(source, header, outside, OUT)
-    body = [(line, row) for line, row in enumerate(rows[1:], start=2) if any(cell.strip() for cell in row)]
-    if i is not None and o is not None and (s is None or m is None or inside or outside):
-        return Loaded(_numbers(source, header[i], i, body, gaps=True), _numbers(source, header[o], o, body, gaps=True))
-    if s is None or m is None:
+    try:
+        rows = csv.reader(io.StringIO(read_bytes(source, LARGEST_TEXT).decode("utf-8-sig"), newline=""))
+        header = [name.strip() for name in next(rows, ())]
+        if not header:
+            raise InvalidSpec("is empty; the first line must name the columns")
+        return _columns(header, enumerate(rows, start=2), score, member, inside, outside)
+    except UnicodeDecodeError as error:
+        raise InvalidSpec(f"cannot be read: it is not text in UTF-8 (byte {error.start})") from None
+    except csv.Error as error:
+        raise InvalidSpec(f"is not CSV: {error}; give one score a line") from None
+
+
+def _columns(
+    header: list[str],
+    rows: Iterator[tuple[int, list[str]]],
+    score: str | None,
+    member: str | None,
+    inside: str | None,
+    outside: str | None,
+) -> Loaded:
+    s, m = _column(header, score, SCORE), _column(header, member, MEMBER)
+    i, o = _column(header, inside, IN), _column(header, outside, OUT)
+    wide = i is not None and o is not None and (s is None or m is None or bool(inside or outside))
+    first, second = (i, o) if wide else (s, m)
+    if first is None or second is None:
         raise InvalidSpec(
-            f"{source}: the header must name score and member, or in and out, got {', '.join(header)}; "
+            f"the header must name score and member, or in and out, got {clean(', '.join(header), 200)}; "
             "or name the columns with --score and --member, or --in and --out"
         )
-    values = _numbers(source, header[s], s, body, gaps=False)
-    belongs = [
-        _truth(f"{source}: line {line}, column {header[m]}", row[m] if m < len(row) else "") for line, row in body
-    ]
-    return Loaded(
-        [value for value, yes in zip(values, belongs, strict=True) if yes],
-        [value for value, yes in zip(values, belongs, strict=True) if not yes],
-    )
+    sides = array("d"), array("d")  # eight bytes a score
+    for line, row in rows:
+        cells = [row[column].strip() if column < len(row) else "" for column in (first, second)]
+        places = [f"line {line}, column {header[column]}" for column in (first, second)]
+        if wide:
+            for side, place, cell in zip(sides, places, cells, strict=True):
+                if cell:  # the two sides need not be equally long
+                    side.append(_number(place, cell))
+        elif any(map(str.strip, row)):
+            number = _number(places[0], cells[0])
+            sides[0 if _truth(places[1], cells[1]) else 1].append(number)
+    return Loaded(*sides)
 
 
-def _column(source: Path, header: list[str], named: str | None, known: Iterable[str]) -> int | None:
+def _column(header: list[str], named: str | None, known: Iterable[str]) -> int | None:
     """Where a column is: by the name the user gave, or else by one of the known ones."""
     if named is not None:
         if named not in header:
-            raise InvalidSpec(f"{source}: there is no column {named!r}; the header has {', '.join(header)}")
+            raise InvalidSpec(f"there is no column {clean(named)!r}; it has {clean(', '.join(header), 200)}")
         return header.index(named)
     found = [place for place, name in enumerate(header) if name.lower() in known]
     if len(found) > 1:
-        raise InvalidSpec(f"{source}: {' and '.join(header[each] for each in found)} could both be meant; name one")
+        raise InvalidSpec(f"{' and '.join(header[each] for each in found[:2])} could both be meant; name one")
     return found[0] if found else None
-
-
-def _numbers(source: Path, name: str, column: int, body: list[tuple[int, list[str]]], *, gaps: bool) -> list[float]:
-    found = []
-    for line, row in body:
-        cell = row[column].strip() if column < len(row) else ""
-        if not cell and gaps:  # the two sides need not be equally long
-            continue
-        found.append(_number(f"{source}: line {line}, column {name}", cell))
-    return found
 
 
 def _number(place: str, value: Any) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidSpec(f"{place} must be a number, got {value!r}") from None
+        number = float(value if isinstance(value, int | float) or f"{value}".isascii() and "_" not in value else "")
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidSpec(f"{place} must be a number, got {clean(repr(value))}") from None
     if isinstance(value, bool) or not math.isfinite(number):
         raise InvalidSpec(f"{place} must be a finite number, got {value!r}; give the attack's lowest score, not a gap")
     return number
@@ -120,53 +135,74 @@ def _number(place: str, value: Any) -> float:
 def _truth(place: str, cell: str) -> bool:
     word = cell.strip().lower()
     if word not in TRUE + FALSE:
-        raise InvalidSpec(f"{place} must be 1 or 0, got {cell!r}")
+        raise InvalidSpec(f"{place} must be 1 or 0, got {clean(repr(cell))}")
     return word in TRUE
 
 
 def _json(source: Path, inside: str | None, outside: str | None) -> Loaded:
-    try:
-        stored = json.loads(source.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidSpec(f"{source}: is not JSON: {error}") from None
+    stored = read(source, cure="restore it", not_json="give scores or counts as JSON", largest=LARGEST_TEXT)
     if not isinstance(stored, dict):
-        raise InvalidSpec(
-            f'{source}: must be an object such as {{"in": [...], "out": [...]}}, got {type(stored).__name__}'
-        )
+        raise InvalidSpec(f'must be an object such as {{"in": [...], "out": [...]}}, got {type(stored).__name__}')
     if {str(key).lower() for key in stored} & set(NAMES):
-        try:
-            return Loaded(counts=AttackCounts.from_dict(stored))
-        except InvalidSpec as error:
-            raise InvalidSpec(f"{source}: {error}") from None
-    sides = []
-    for named, known in ((inside, IN), (outside, OUT)):
-        key = named if named is not None else next((each for each in known if each in stored), known[0])
+        return Loaded(counts=AttackCounts.from_dict(stored))
+    sides: list[Any] = []
+    for key in _keys(stored, inside, outside):
         if not isinstance(stored.get(key), list):
-            raise InvalidSpec(f"{source}: must have a list under {key!r}, or the counts tp, fp, tn, fn")
-        sides.append([_number(f"{source}: {key}[{place}]", value) for place, value in enumerate(stored[key])])
-    return Loaded(sides[0], sides[1])
+            raise InvalidSpec(f"must have a list under {key!r}, or the counts tp, fp, tn, fn")
+        sides.append(array("d", (_number(f"{key}[{place}]", value) for place, value in enumerate(stored[key]))))
+    return Loaded(*sides)
 
 
-def _numpy(source: Path, inside: str | None, outside: str | None) -> Loaded:
+def _keys(known: Iterable[str], inside: str | None, outside: str | None) -> tuple[str, ...]:
+    """The names of the two sides: those that the user gave, or else those of the usual ones that are there."""
+    usual = ((inside, IN), (outside, OUT))
+    return tuple(named or next((each for each in names if each in known), names[0]) for named, names in usual)
+
+
+def _numpy(source: Path, packed: bool, inside: str | None, outside: str | None) -> Loaded:
     import numpy as np
 
-    try:
-        stored = np.load(source, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise InvalidSpec(f"{source}: cannot be read as numpy arrays: {error}") from None
-    if isinstance(stored, np.ndarray):
-        if stored.ndim != 2 or stored.shape[1] != 2 or stored.dtype.kind not in "biuf":
-            raise InvalidSpec(f"{source}: must be a table of two columns, score and member, got shape {stored.shape}")
-        wrong = np.flatnonzero(~np.isin(stored[:, 1], (0, 1)))
+    content = read_bytes(source, LARGEST_ARRAYS)
+    if not packed:
+        table = _array("", content)
+        if table.ndim != 2 or table.shape[1] != 2:
+            raise InvalidSpec(f"must be a table of two columns, score and member, got shape {table.shape}")
+        wrong = np.flatnonzero(~np.isin(table[:, 1], (0, 1)))
         if wrong.size:
-            raise InvalidSpec(f"{source}: row {wrong[0]}, column 1 must be 1 or 0, got {stored[wrong[0], 1]}")
-        yes = stored[:, 1] == 1
-        return Loaded(stored[yes, 0], stored[~yes, 0])
-    with stored:
-        sides = []
-        for named, known in ((inside, IN), (outside, OUT)):
-            key = named if named is not None else next((each for each in known if each in stored.files), known[0])
-            if key not in stored.files:
-                raise InvalidSpec(f"{source}: must hold an array {key!r}, got {', '.join(stored.files) or 'none'}")
-            sides.append(stored[key])
-    return Loaded(sides[0], sides[1])
+            raise InvalidSpec(f"row {wrong[0]}, column 1 must be 1 or 0, got {table[wrong[0], 1]}")
+        yes = table[:, 1] == 1
+        return Loaded(table[yes, 0], table[~yes, 0])
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            held = {each.filename.removesuffix(".npy"): each for each in archive.infolist()}
+            sides = []
+            for key in _keys(held, inside, outside):
+                if key not in held:
+                    raise InvalidSpec(f"must hold an array {key!r}, got {clean(', '.join(held), 200) or 'none'}")
+                if held[key].file_size > LARGEST_ARRAYS or held[key].compress_type not in PACKED:
+                    raise InvalidSpec(
+                        f"array {key!r} is larger than {LARGEST_ARRAYS >> 20} MB, or packed in another way"
+                    )
+                sides.append(_array(f"array {key!r} ", archive.read(held[key])))
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, InvalidSpec):
+            raise
+        raise InvalidSpec(f"cannot be read as numpy arrays: {clean(error)}") from None
+    return Loaded(*sides)
+
+
+def _array(name: str, content: bytes) -> Any:
+    """The array of numbers in an .npy file: nothing is made that its bytes do not fill, and nothing is unpickled."""
+    import numpy as np
+
+    file = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = header(file)
+    except Exception as error:  # numpy hands the header to Python's own parser, which raises whatever it likes
+        raise InvalidSpec(f"{name}cannot be read as numpy arrays: {clean(error)}") from None
+    held = len(content) - file.tell()
+    if dtype.kind not in "biuf" or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != held:
+        raise InvalidSpec(f"{name}must be real numbers that fill its shape, got {dtype} {shape} in {held:,} bytes")
+    return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape, order="F" if fortran else "C")

@@ -20,9 +20,9 @@ from dpaudit.mechanisms.importing import is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.mechanisms.resolve import own
 from dpaudit.pairs import AdjacentPair, stock_pairs
+from dpaudit.results.strict_toml import read_toml
 from dpaudit.results.upper import UpperBound
 from dpaudit.results.verdict import Verdict
-from dpaudit.spec_file.guarded_toml import read_toml
 from dpaudit.spec_file.pairs import ImportedPair, pairs_of
 from dpaudit.spec_file.settings import Settings
 from dpaudit.spec_file.uppers import upper_bound

@@ -8,6 +8,9 @@ from typing import get_type_hints
 
 from dpaudit import validate
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import NoSuchFile, read_bytes
+
+LARGEST = 2**22  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +33,19 @@ def read_settings(folder: Path) -> Settings:
     """
     path = folder / "pyproject.toml"
     try:
-        if b"dpaudit" not in path.read_bytes():  # most are somebody else's: then they need not even be valid
+        if b"dpaudit" not in read_bytes(path, LARGEST):  # most are somebody else's: then they need not even be valid
             return Settings()
-    except (FileNotFoundError, IsADirectoryError):
+    except NoSuchFile:
         return Settings()
-    except OSError as error:
-        raise InvalidSpec(f"{path}: cannot be read: {error.strerror or type(error).__name__}") from None
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{path}: {error}") from None
     from msgspec import defstruct
     from msgspec.structs import asdict
 
-    from dpaudit.spec_file.guarded_toml import read_toml
+    from dpaudit.results.strict_toml import read_toml
     from dpaudit.spec_file.tables import convert
 
-    tool = read_toml(path).get("tool", {})
+    tool = read_toml(path, largest=LARGEST, dates=True).get("tool", {})
     table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise InvalidSpec(f"{path}: tool.dpaudit must be a table, got {table!r}")

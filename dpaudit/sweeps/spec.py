@@ -13,7 +13,7 @@ from dpaudit.auditing.spec import SELECTOR
 from dpaudit.claims import Claim, Relation, claim_of_keys, form_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.importing import is_own
-from dpaudit.spec_file.guarded_toml import read_toml
+from dpaudit.results.strict_toml import read_toml
 from dpaudit.spec_file.pairs import pairs_of
 from dpaudit.spec_file.questions import DEFAULT_CONFIDENCE, DEFAULT_RUNS, DEFAULT_SEED, Wishes, at
 from dpaudit.sweeps.axes import axis, combinations

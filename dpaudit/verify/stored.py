@@ -21,7 +21,6 @@ from dpaudit.verify.proof import Proof
 
 SCHEMA = "dpaudit.proof/1"
 CURE = "give the path of a proof that dpaudit saved"
-LONGEST_FILE = 20_000_000  # bytes; real ones have a few thousand
 
 Rational = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,60}(/[0-9]{1,60})?$")]
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
@@ -84,6 +83,6 @@ def load(path: str | os.PathLike[str]) -> Proof:
     """The proof in a file. Raises `InvalidSpec`, in one line, where there is none."""
     name = os.fspath(path)
     try:
-        return from_dict(read(name, cure=CURE, not_json=CURE, longest=LONGEST_FILE))
+        return from_dict(read(name, cure=CURE, not_json=CURE))
     except InvalidSpec as error:
         raise InvalidSpec(f"{name}: {error}") from None

@@ -85,7 +85,7 @@ REFUSED = {
     "NaN": ("score,member\n1,1\nnan,0\n", "x.csv", (), "error: x.csv: line 3, column score must be a finite number"),
     "a gap": ("score,member\n,1\n", "x.csv", (), "error: x.csv: line 2, column score must be a number, got ''"),
     "no truth": ("score,member\n1,2\n", "x.csv", (), "error: x.csv: line 2, column member must be 1 or 0, got '2'"),
-    "not JSON": ("{", "x.json", (), "error: x.json: is not JSON: "),
+    "not JSON": ("{", "x.json", (), "error: x.json: not JSON ("),
     "a list": ("[1]", "x.json", (), "error: x.json: must be an object such as"),
     "one side": ('{"in": [1]}', "x.json", (), "error: x.json: must have a list under 'out'"),
     "null": ('{"in": [null], "out": [1]}', "x.json", (), "error: x.json: in[0] must be a number, got None"),
@@ -97,7 +97,7 @@ REFUSED = {
         ("--threshold", "x"),
         "error: --threshold must be a number or all",
     ),
-    "a claim": ('{"in": [1], "out": [0]}', "x.json", ("--claim", "x"), "error: --claim must be JSON such as"),
+    "a claim": ('{"in": [1], "out": [0]}', "x.json", ("--claim", "x"), "error: --claim: not JSON ("),
     "an option": (
         '{"in": [1], "out": [0]}',
         "x.json",

@@ -282,5 +282,5 @@ def test_a_broken_baseline_is_never_written_over(run: Run, here: Path) -> None:
     (here / "dpaudit-accepted.toml").write_text("mine")
     code, _, err = run("accept", "loud.json", "--reason", "x", "--until", LATER)
     assert code == 2
-    assert "dpaudit-accepted.toml: not TOML" in err
+    assert "dpaudit-accepted.toml: not valid TOML" in err
     assert (here / "dpaudit-accepted.toml").read_text() == "mine"

@@ -298,7 +298,7 @@ def test_options_that_do_not_go_together(dpaudit: Cli, write: Write) -> None:
         (("--no-ledger", "--resume"), "--no-ledger and --resume: give one of the two"),
         (("--no-ledger", "--ledger", "x"), "--no-ledger and --ledger: give one of the two"),
         (("--format", "json,word"), "--format: a format must be one of"),
-        (("--accepted", "none.toml"), "none.toml: cannot be read"),
+        (("--accepted", "none.toml"), "none.toml: there is no such file"),
     ):
         ended = dpaudit("run", path, *options)
         assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err

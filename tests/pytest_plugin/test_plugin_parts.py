@@ -114,7 +114,7 @@ def test_a_time_limit_of_the_test_goes_before_the_usual_runs_and_beside_its_own(
         ("[tool.dpaudit]\nruns = 'many'\nseed = true\naccepted = 'a.toml'\n", {"accepted": "a.toml"}),
         ("[tool.dpaudit]\nruns = inf\n", {}),
         ("[tool.dpaudit]\nruns = 2.5\n", {}),
-        (f"[tool.dpaudit]\nruns = 1{'0' * 400}\n", {"runs": 10**400}),
+        (f"[tool.dpaudit]\nruns = 1{'0' * 400}\n", {}),
         ("[tool]\ndpaudit = 3\n", {}),
         ("dpaudit, and this is no TOML", {}),
         ("[project]\nname = 'other'\n", {}),
@@ -296,7 +296,7 @@ def test_a_suite_is_made_of_what_was_stored_and_of_what_was_lost(tmp_path: Path)
     assert line.startswith("EXPIRED ")
     assert "0" * 16 in line
     assert expired(None) == ()
-    assert "cannot be read" in expired(tmp_path / "none.toml")[0]
+    assert "there is no such file" in expired(tmp_path / "none.toml")[0]
     assert kept().verdict.value == "NOT_REFUTED"
 
 

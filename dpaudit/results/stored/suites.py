@@ -29,6 +29,7 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 
 SUITE_SCHEMA, SUITE_FILE = "dpaudit.suite/1", "suite.json"
+LARGEST_SUITE = 2**26  # bytes; one of 2,000 audits has half of that
 SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing
 ROUNDED = 1e-3  # relative; a confidence close to 1 keeps few digits of its distance from 1
 
@@ -78,13 +79,13 @@ def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
     Raises `InvalidSpec` where the file is missing, is not such a suite, or contradicts its own results.
     """
     with named(path):
-        return _suite_of(read(path, cure=CURE, not_json=GIVE))
+        return _suite_of(read(path, cure=CURE, not_json=GIVE, largest=LARGEST_SUITE))
 
 
 def load_either(path: str | os.PathLike[str]) -> AuditResult | SuiteResult:
     """The result or the suite in a file, whichever it says that it is. Raises `InvalidSpec` as `load_suite` does."""
     with named(path):
-        return either_of(read(path, cure=CURE, not_json=GIVE))
+        return either_of(read(path, cure=CURE, not_json=GIVE, largest=LARGEST_SUITE))
 
 
 def either_of(raw: Any) -> AuditResult | SuiteResult:

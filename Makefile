@@ -1,6 +1,7 @@
 # Every target sets up what it needs. A fresh machine needs Python 3.11 or newer, and nothing else.
 
-VENV    := .venv
+# LOCKED=1 takes the versions and hashes of requirements/, into environments of their own: as CI and releases do.
+VENV    := $(if $(LOCKED),.environments/locked,.venv)
 RUN     := $(VENV)/bin/python
 CHECK   := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -12,7 +13,7 @@ LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit lectures literature literature-full research quick test oldest test-browser prove-random docs bench package \
+.PHONY: help audit lectures literature literature-full research quick test oldest test-browser prove-random docs bench package sbom lock \
         audit-libraries clean
 .DELETE_ON_ERROR:
 
@@ -30,6 +31,8 @@ help:
 	@echo "make docs             builds the documentation into site/"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
 	@echo "make package          builds sdist and wheel into dist/ and tries the wheel in a fresh environment"
+	@echo "make sbom             writes dist/dpaudit.cdx.json: what the wheel brings with it, at the versions of the lock"
+	@echo "make lock             writes requirements/ anew: the newest versions that pyproject.toml allows, with hashes"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
 	@echo "make clean            removes the environments"
 
@@ -84,12 +87,31 @@ prove-random: $(VENV)/.ready-test
 bench: $(VENV)/.ready-test
 	$(RUN) -m benchmarks
 
-package: .environments/package/.ready
+PACKING := .environments/$(if $(LOCKED),release,package)
+package: $(PACKING)/.ready
 	rm -rf dist .environments/wheel
-	.environments/package/bin/python -m build --outdir dist
+	$(PACKING)/bin/python -m build $(if $(LOCKED),--no-isolation) --outdir dist
 	$(PYTHON) -m venv .environments/wheel
 	.environments/wheel/bin/python -m pip install --quiet dist/*.whl
 	.environments/wheel/bin/python scripts/package.py dist
+
+sbom: package .environments/release/.ready
+	rm -rf .environments/runtime
+	$(PYTHON) -m venv --without-pip .environments/runtime
+	$(INTO_RUNTIME) --require-hashes --requirement requirements/runtime.txt
+	$(INTO_RUNTIME) --no-deps --no-index --find-links dist dpaudit
+	.environments/release/bin/cyclonedx-py environment .environments/runtime/bin/python \
+	  --output-reproducible --output-format JSON --output-file dist/dpaudit.cdx.json
+INTO_RUNTIME := .environments/release/bin/python -m pip --python .environments/runtime/bin/python install --quiet
+
+COMPILE := .environments/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+  --default-index https://pypi.org/simple --custom-compile-command "make lock"
+lock: .environments/lock/.ready
+	@mkdir -p requirements
+	$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml --group build --output-file requirements/action.txt
+	$(COMPILE) pyproject.toml $(TESTED:%=--extra %) --group build --output-file requirements/test.txt
+	$(COMPILE) --group build --group release --output-file requirements/release.txt
 
 audit-libraries: $(LIBRARIES:%=.environments/%/.ready)
 	@status=0; for library in $(LIBRARIES); do \
@@ -102,13 +124,17 @@ clean:
 	rm -rf $(VENV) .environments site dist
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
+TESTED := test audits verify attest dask docs
+comma := ,
+space := $(subst ,, )
 $(VENV)/.ready-audit: EXTRAS := audits,verify
-$(VENV)/.ready-test: EXTRAS := test,audits,verify,attest,dask,docs
+$(VENV)/.ready-test: EXTRAS := $(subst $(space),$(comma),$(TESTED))
 $(VENV)/.ready-docs: EXTRAS := docs,verify
-$(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml
+$(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml $(if $(LOCKED),requirements/test.txt)
 	$(call environment,$(VENV))
-	@echo "installing dpaudit[$(EXTRAS)] into $(VENV); this takes a minute or two"
-	@$(RUN) -m pip install --quiet --editable '.[$(EXTRAS)]'
+	@echo "installing dpaudit[$(if $(LOCKED),every extra of the lock,$(EXTRAS))] into $(VENV); this takes a minute or two"
+	@$(if $(LOCKED),$(RUN) -m pip install --quiet --require-hashes --requirement requirements/test.txt)
+	@$(RUN) -m pip install --quiet $(if $(LOCKED),--no-deps --no-build-isolation --editable .,--editable '.[$(EXTRAS)]')
 	@touch $@
 
 .environments/oldest/.ready: PYTHON = python3.11
@@ -122,6 +148,16 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml
 .environments/package/.ready:
 	$(call environment,$(@D))
 	@$(@D)/bin/python -m pip install --quiet build
+	@touch $@
+
+.environments/release/.ready: requirements/release.txt
+	$(call environment,$(@D))
+	@$(@D)/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+.environments/lock/.ready:
+	$(call environment,$(@D))
+	@$(@D)/bin/python -m pip install --quiet 'uv>=0.8'
 	@touch $@
 
 .environments/%/.ready: audits/libraries/%/requirements.txt pyproject.toml

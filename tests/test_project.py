@@ -17,6 +17,7 @@ from packaging.version import Version
 import dpaudit
 from scripts.oldest import constraints, requirements
 from scripts.package import missing
+from tests.cases import for_each
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -102,3 +103,61 @@ def test_a_file_that_a_build_leaves_out_is_noticed(tmp_path: Path) -> None:
     assert build(["LICENSE", "a/one.py", "a/two.html"]) == []
     assert build(["LICENSE", "a/one.py"]) == ["a-1.tar.gz: a/two.html", "a-1.whl: a/two.html"]
     assert build(["a/one.py", "a/two.html"]) == ["a-1.tar.gz: LICENSE", "a-1.whl: LICENSE"]
+
+
+# what is locked
+
+
+LOCKS = {  # by file: the extras and groups of pyproject.toml that it holds beside what the package itself requires
+    "runtime": ((), ()),
+    "action": ((), ("build",)),
+    "test": (("test", "audits", "verify", "attest", "dask", "docs"), ("build",)),
+    "release": (None, ("build", "release")),  # tools alone
+}
+PIN = re.compile(
+    r"^([a-z0-9][a-z0-9._-]*)==(\S+)(?: ; ([^\\\n]+?))? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.M
+)
+USED = re.compile(r"uses: (\S+)(.*)$", re.MULTILINE)
+OURS = "OWNER/dpaudit@COMMIT"  # in examples
+BY_TAG = "github/codeql-action/upload-sarif@v3"  # of which no hash could be looked up
+
+
+@for_each("name", LOCKS)
+def test_the_lock_holds_all_that_is_required_at_versions_that_are_allowed(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    pins = PIN.findall(text)
+    assert len(pins) == len(re.findall(r"^[^#\s]", text, re.MULTILINE))  # each line that names a package has hashes
+    assert "://" not in text  # neither another index nor a file of one machine
+    extras, groups = LOCKS[name]
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    required = [] if extras is None else PROJECT["dependencies"][:]
+    required += [each for extra in extras or () for each in PROJECT["optional-dependencies"][extra]]
+    required += [each for group in groups for each in whole["dependency-groups"][group]]
+    for each in map(Requirement, required):
+        versions = [version for pinned, version, _, _ in pins if pinned == each.name.lower()]
+        assert versions, f"{name}.txt has no {each.name}: make lock"
+        assert all(version in each.specifier for version in versions), f"{name}.txt: {each}: make lock"
+
+
+def test_the_extras_of_the_lock_are_those_of_the_test_environment() -> None:
+    (tested,) = re.findall(r"^TESTED := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert tuple(tested.split()) == LOCKS["test"][0]
+    assert set(tested.split()) == set(PROJECT["optional-dependencies"])
+
+
+def test_actions_are_named_by_commits() -> None:
+    files = [ROOT / "action.yml", *ROOT.glob(".github/workflows/*.yml"), *ROOT.glob("audits/*/.github/workflows/*.yml")]
+    used = [each for file in [*files, ROOT / "docs/ci/action.md"] for each in USED.findall(file.read_text("utf-8"))]
+    assert len(files) >= 3
+    assert len(used) > 10
+    for action, rest in used:
+        if action not in (OURS, BY_TAG):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), action
+            assert re.fullmatch(r" # v\d+\.\d+\.\d+", rest), f"{action} has no version beside it"
+    hashes = {(action.partition("@")[0], action) for action, _ in used}
+    assert len(hashes) == len({name for name, _ in hashes})  # one version of each
+
+
+def test_a_workflow_may_read_and_nothing_more() -> None:
+    for file in [*ROOT.glob(".github/workflows/*.yml"), *ROOT.glob("audits/*/.github/workflows/*.yml")]:
+        assert yaml.safe_load(file.read_text(encoding="utf-8"))["permissions"] == {"contents": "read"}

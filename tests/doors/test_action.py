@@ -99,3 +99,6 @@ def test_the_script_uses_inputs_by_its_environment_only() -> None:
     used = re.findall(r"inputs\.([a-z-]+)", text)
     assert sorted(declared) == sorted(set(used))
     assert sorted(name.upper() for name in declared if name != "install") == sorted(INPUTS)
+    named = re.findall(r"\$GITHUB_ACTION_PATH/([\w./]+)", text)
+    assert named == ["requirements/action.txt"]
+    assert (ACTION.parent / named[0]).is_file()

@@ -25,6 +25,10 @@ Numbers = npt.NDArray[np.generic]
 Codes = npt.NDArray[np.uint64]
 
 LENGTH, TYPE, PRINTED_AS = "@len", "@type", "@repr"
+CLASS, DTYPE, ORDER, KEY, MESSAGE = "@class", "@dtype", "@order", "@key", "@message"  # words beside a value
+SIGN, BEYOND, EXPONENT = "@sign", "@beyond", "@exponent"  # of a zero; what a double lacks of a number; of a decimal
+STATE, REST = "@state", "@rest"  # what an object holds beside its value; a digest of all that has no column
+BESIDE = frozenset({TYPE, CLASS, DTYPE, ORDER, KEY, MESSAGE, SIGN, BEYOND, EXPONENT, STATE, REST})
 READ_AS = "@as "  # how the steps begin that lead into what a text says
 DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks"))  # and are no part
 NUMBERS_IN = frozenset(
@@ -33,6 +37,7 @@ NUMBERS_IN = frozenset(
 MOST_HELD, MANY_HELD, MOST_CELLS = 1 << 18, 1 << 15, 1 << 24  # outputs that search holds: of a number, of any; cells
 FEWEST_HELD = 1 << 8
 LONGEST_LABEL = 120
+MOST_PLACES = 4  # that are named of those that have no column
 LONGEST_KEPT = 200  # characters of a text whose token is remembered
 
 
@@ -69,10 +74,14 @@ OVERSIZE = token("too large to look at")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Stands where an output would: the run raised, or ran out of time. `note` is for people: message and line."""
+    """Stands where an output would: the run raised, or ran out of time. `said` is the message without addresses.
+
+    `note` is for people: message and line.
+    """
 
     token: Token
     note: str = field(default="", compare=False)
+    said: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +137,7 @@ class Outputs:
 
     Not `complete` where there were more keys or elements than columns can be kept for. `unseen` entries of one of the
     outputs have no column, at the most, where all columns were asked for. `notes` has the message and line of the first
-    exception of each label, for people: no event looks at them.
+    exception of each label, and the places that `REST` is made of, for people: no event looks at them.
     """
 
     runs: int
@@ -188,9 +197,17 @@ def derived(path: Path) -> bool:
     return any(isinstance(step, str) and step.startswith(READ_AS) for step in path)
 
 
+def beside(path: Path) -> bool:
+    """Whether a path leads to what an output shows beside its values: types, signs of zeros, order of keys, messages.
+
+    Each such cell is absent where the value tells it: no sign but of a negative zero, no type of a float.
+    """
+    return not BESIDE.isdisjoint(path)
+
+
 def is_entry(path: Path) -> bool:
     """Whether a path stands for an entry of the output: not for its length, its type, or what describes a text."""
-    return bool(path) and path[-1] not in (LENGTH, TYPE) and DESCRIBED_BY.isdisjoint(path)
+    return bool(path) and path[-1] != LENGTH and not beside(path) and DESCRIBED_BY.isdisjoint(path)
 
 
 def room_for(outputs: Outputs) -> int:
@@ -201,7 +218,9 @@ def room_for(outputs: Outputs) -> int:
     >>> [room_for(Outputs(1, {(j,): absent(1) for j in range(entries)})) for entries in (1, 4, 20, 4096)]
     [262144, 65536, 32768, 4096]
     """
-    width = max(1, len(outputs.columns))
+    number = outputs.columns.get(())
+    width = sum(not beside(path) for path in outputs.columns)
+    width = max(1, width + ((TYPE,) in outputs.columns and (number is None or number.codes is not None)))
     return max(FEWEST_HELD, min(max(MOST_HELD // width, MANY_HELD), MOST_CELLS // width))
 
 
@@ -265,6 +284,14 @@ class Pilot:
     def unseen(self) -> int:
         """The entries of one output that were not looked at, at the most."""
         return max(self.first.unseen, self.second.unseen)
+
+    @property
+    def unread(self) -> str:
+        """The places of outputs that have no column where outputs differ in them; empty where they do not."""
+        sides = self.first, self.second
+        tokens = np.concatenate([side.column((REST,)).tokens for side in sides])
+        places = dict.fromkeys(note for side in sides for label, note in side.notes.items() if label.startswith(REST))
+        return "" if len(tokens) == 0 or (tokens == tokens[0]).all() else ", ".join(list(places)[:MOST_PLACES])
 
     @classmethod
     def joined(cls, parts: Sequence[Pilot]) -> Pilot:

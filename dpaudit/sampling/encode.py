@@ -6,6 +6,7 @@ output the same cells, for an event must be a function of one output, and not of
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +14,36 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arrays import Bools
 from dpaudit.errors import DpAuditError, UnsoundAudit
-from dpaudit.outputs import LENGTH, TYPE, Column, Columns, Numbers, Outputs, Path, concatenate
-from dpaudit.sampling.columns import Builder, check_length
+from dpaudit.outputs import (
+    ABSENT,
+    CLASS,
+    DTYPE,
+    LENGTH,
+    ORDER,
+    REST,
+    STATE,
+    TYPE,
+    Column,
+    Columns,
+    Numbers,
+    Outputs,
+    Path,
+    beside,
+    concatenate,
+    token,
+)
+from dpaudit.sampling.beside import EXACT, beside_entries, order_of
+from dpaudit.sampling.columns import Builder
 from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
 from dpaudit.sampling.guard import Interrupted
 from dpaudit.sampling.matrix import NARROW, WIDEST, Wanted, as_matrix, positions, reals
-from dpaudit.sampling.steps import step
+from dpaudit.sampling.objects import ABSENT_ENTRY, kind_of_array
+from dpaudit.sampling.spelled import state_of
+from dpaudit.sampling.steps import step, type_name
+
+FLOATS = {each for each in NUMBERS if issubclass(each, float | np.floating)}
 
 
 def encode_objects(objects: list[Any], wanted: Wanted = None) -> Outputs:
@@ -49,21 +73,28 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
     """
     if isinstance(raw, list):
         raw = list(list.__iter__(raw))
-        check_length(len(raw), runs)
+        _check_length(len(raw), runs)
         return encode_objects(raw, wanted)
-    if type(raw) is np.ndarray and raw.ndim == 1 and raw.dtype.kind in "fiub":
-        check_length(len(raw), runs)
+    if type(raw) is np.ndarray and raw.ndim == 1 and raw.dtype.kind in "fiub" and not _asks_beside(wanted):
+        _check_length(len(raw), runs)
+        if wanted is None:
+            builder = Builder(runs, wanted)
+            _add_array(builder, raw, ())
+            return builder.outputs()
         return Outputs(runs, {(): Column(reals(raw.copy()))})  # it may be filled again in the next call
     builder = Builder(runs, wanted)
     with readable():
         if isinstance(raw, tuple):
+            builder.say((), CLASS, None, token("type", f"batch in a {type_name(type(raw))}"))
             for position, part in enumerate(tuple.__iter__(raw)):
-                builder.add_array(part, (position,))
+                _add_array(builder, part, (position,))
         elif isinstance(raw, dict):
+            builder.say((), CLASS, None, token("type", f"batch in a {type_name(type(raw))}"))
+            builder.say((), ORDER, None, order_of(tuple(map(step, dict.keys(raw)))))
             for key, part in dict.items(raw):
-                builder.add_array(part, (step(key),))
+                _add_array(builder, part, (step(key),))
         else:
-            builder.add_array(raw, ())
+            _add_array(builder, raw, ())
     return builder.outputs()
 
 
@@ -80,22 +111,30 @@ def readable() -> Iterator[None]:
         ) from None
 
 
+def _asks_beside(wanted: Wanted) -> bool:
+    return wanted is not None and any(map(beside, wanted))
+
+
 def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
     """Plain numbers, single coordinates of plain tuples, or arrays; None where anything is out of the ordinary."""
-    if not objects or (wanted is not None and (TYPE,) in wanted):
+    if not objects or _asks_beside(wanted):
         return None
     kind = type(objects[0])
     try:
+        if kind in NUMBERS and wanted is None:
+            return _with_types(objects)
         if kind in NUMBERS:
             found = _together(objects)
-            return None if found is None else Outputs(len(objects), {(): Column(found)})
+            return None if found is None else Outputs(len(objects), {(): Column(reals(found))})
         if kind is tuple and wanted is not None and all(len(path) == 1 and isinstance(path[0], int) for path in wanted):
             if operator.countOf(map(type, objects), tuple) != len(objects):
                 return None
             columns = {path: _together(list(map(operator.itemgetter(path[0]), objects))) for path in wanted}
             if any(cells is None for cells in columns.values()):
                 return None
-            return Outputs(len(objects), {path: Column(cells) for path, cells in columns.items() if cells is not None})
+            return Outputs(
+                len(objects), {path: Column(reals(cells)) for path, cells in columns.items() if cells is not None}
+            )
         if kind is np.ndarray:
             return _quick_arrays(objects, wanted)
     except (TypeError, IndexError, OverflowError, ValueError):
@@ -104,21 +143,40 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
 
 
 def _together(cells: list[Any]) -> Numbers | None:
-    """The cells as numbers where numpy finds nothing but numbers among them."""
+    """The cells as numpy finds them, where it finds nothing but numbers among them."""
     if not NUMBERS.issuperset(map(type, cells)):
         return None
     found = np.array(cells)
     if found.ndim != 1 or found.dtype.kind not in "fiub" or found.dtype.itemsize > 8:
         return None
-    return reals(found)
+    return found
+
+
+def _with_types(objects: list[Any]) -> Outputs | None:
+    """Plain numbers with what is beside them; None where numpy has rounded integers beside floats."""
+    found, kinds = _together(objects), set(map(type, objects))
+    if found is None or (found.dtype.kind == "f" and not kinds <= FLOATS and (np.abs(found) >= EXACT).any()):
+        return None
+    builder = Builder(len(objects), None)
+    builder.put((), None, found)
+    for kind in kinds - {float}:
+        there = None if len(kinds) == 1 else np.flatnonzero([type(each) is kind for each in objects])
+        builder.say((), CLASS if kind in (int, bool) else TYPE, there, token("type", type_name(kind)))
+    beside_entries(builder, found[:, None], None, {(): 0})
+    return builder.outputs()
 
 
 def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
     if not 0 < objects[0].size <= WIDEST or operator.countOf(map(type, objects), np.ndarray) != len(objects):
         return None
+    kinds = set(map(kind_of_array, objects)) if wanted is None else {""}
     together = np.array(objects)  # a ValueError where shapes differ
-    if together.dtype.kind not in "fiub":
+    if together.dtype.kind not in "fiub" or len(kinds) > 1:
         return None
+    if wanted is None:
+        builder = Builder(len(objects), None)
+        builder.add_matrix(together, kinds.pop())
+        return builder.outputs()
     shape, flat = together.shape[1:], reals(together.reshape(len(objects), -1))
     places = positions(shape, (), wanted)
     wide = as_matrix(flat, places) if len(places) > NARROW else None
@@ -126,3 +184,78 @@ def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
     if shape and (wanted is None or (LENGTH,) in wanted):
         columns[(LENGTH,)] = Column(np.broadcast_to(np.float64(shape[0]), (len(objects),)))
     return Outputs(len(objects), columns if wide is None else Columns(*wide, columns))
+
+
+# --- arrays, the run as first axis ----------------------------------------------------------------------------------
+
+
+def _add_array(builder: Builder, part: Any, path: Path) -> None:
+    """Adds one array of a batched result, or a list of objects."""
+    if isinstance(part, list | tuple):
+        _check_length(len(part), builder.runs)
+        return builder.add(list(part), None, path, DEEPEST)
+    mask = np.ma.getmaskarray(part) if isinstance(part, np.ma.MaskedArray) else None
+    try:
+        values = np.ma.getdata(part) if mask is not None else np.asarray(part)
+    except Exception as error:
+        raise UnsoundAudit(f"a batched mechanism returned {type(part).__name__}, which is no array ({error})") from None
+    if values.ndim == 0:
+        raise UnsoundAudit(
+            f"a batched mechanism returned a single {type(part).__name__} for {builder.runs} runs; "
+            "its result must have the run as first axis"
+        )
+    _check_length(len(values), builder.runs)
+    if values.dtype.names:
+        for name in values.dtype.names:
+            _add_array(
+                builder,
+                values[name] if mask is None else np.ma.array(values[name], mask=np.asarray(mask)[name]),
+                (*path, name),
+            )
+        return
+    if math.prod(values.shape[1:]) > WIDEST:
+        builder.leave(None, math.prod(values.shape[1:]) - WIDEST)
+        builder.left_out(path, None, list(values.reshape(builder.runs, -1)[:, WIDEST:]), "entries")
+    if builder.besides and type(part) is not np.ndarray:
+        _say_holder(builder, part, path, mask)
+    if kind := kind_of_array(values):
+        builder.say(path, DTYPE, None, token("dtype", kind))
+    if values.dtype.kind in "fiub" and mask is None:
+        return builder.put_entries(values, None, path)
+    flat = values.reshape(builder.runs, math.prod(values.shape[1:]))
+    hidden = None if mask is None else mask.reshape(flat.shape)
+    for position, j in positions(values.shape[1:], path, builder.sought).items():
+        _add_cells(builder, flat[:, j], None if hidden is None else hidden[:, j], position)
+
+
+def _add_cells(builder: Builder, cells: Numbers, hidden: Bools | None, path: Path) -> None:
+    if cells.dtype.kind not in "fiub":
+        objects = [ABSENT_ENTRY if hidden is not None and hidden[i] else item for i, item in enumerate(cells.tolist())]
+        return builder.add(objects, None, path, DEEPEST)
+    if builder.besides and hidden is not None:
+        beside_entries(builder, np.where(hidden, cells.dtype.type(0), cells)[:, None], None, {path: 0})
+        builder.mark(hidden[:, None], cells[:, None], None, {path: 0}, REST)
+    if hidden is None or not hidden.any():
+        return builder.put(path, None, cells)
+    builder.labels[ABSENT.code] = ABSENT.label
+    codes = np.where(hidden, np.uint64(ABSENT.code), np.uint64(0))
+    builder.columns[path] = (np.where(hidden, np.nan, cells), codes)
+
+
+def _say_holder(builder: Builder, part: Any, path: Path, mask: Bools | None) -> None:
+    """What holds the outputs of a batch where that is no plain array: a table has labels, a masked array a filling."""
+    held = {} if isinstance(part, np.ndarray) else state_of(part) or {}
+    index = held.pop("index", None)
+    if index is not None and len(index) == builder.runs:
+        builder.add(index, None, (*path, STATE, "index"), DEEPEST)
+    filled = f" filled with {part.fill_value!r}" if isinstance(part, np.ma.MaskedArray) else ""
+    label = f"batch in a {type_name(type(part))}{filled}{held or ''}"
+    builder.say(path, CLASS, None, token("type", label))
+
+
+def _check_length(got: int, runs: int) -> None:
+    if got != runs:
+        raise UnsoundAudit(
+            f"a batched mechanism was asked for {runs} runs and returned {got} outputs; "
+            "its result must have the run as first axis"
+        )

@@ -66,7 +66,7 @@ def _copied(output: Any, depth: int) -> Any:
         return output
     if kind is np.ndarray or kind is np.ma.MaskedArray:
         if not output.dtype.hasobject:
-            return output.copy()
+            return output.copy(order="K")
     elif kind is list or kind is tuple:
         if FIXED.issuperset(map(type, output)):
             return kind(output)
@@ -78,13 +78,14 @@ def _copied(output: Any, depth: int) -> Any:
     elif kind in (set, frozenset, bytearray):
         return output.copy()
     elif not own_words(kind):
-        if issubclass(kind, tuple) and FIXED.issuperset(map(type, tuple.__iter__(output))):
+        if issubclass(kind, tuple) and not kind.__dictoffset__ and FIXED.issuperset(map(type, tuple.__iter__(output))):
             return output
         if issubclass(kind, enum.Enum):
             return output
-        if kind.__base__ is object and dataclasses.is_dataclass(kind):
+        fields = dataclasses.fields(kind) if kind.__base__ is object and dataclasses.is_dataclass(kind) else ()
+        if fields and len(getattr(output, "__dict__", fields)) == len(fields):  # and nothing else is attached
             copy: Any = object.__new__(type(output))
-            for each in dataclasses.fields(kind):
+            for each in fields:
                 object.__setattr__(copy, each.name, _copied(getattr(output, each.name, None), depth - 1))
             return copy
     raise TypeError(kind)

@@ -23,7 +23,7 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.outputs import TIMED_OUT, Failure, token
 
-LONGEST_MESSAGE = 160  # characters of an exception's message that are kept
+LONGEST_MESSAGE, LONGEST_SAID = 160, 1 << 14  # characters of an exception's message that are shown, and looked at
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(__file__)), each) for each in ("sampling", "mechanisms"))
 ELSEWHERE = ("<frozen", *OWN, *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
@@ -41,8 +41,8 @@ class Interrupted(BaseException):
     """A real Ctrl-C, told from a KeyboardInterrupt that a mechanism raises."""
 
 
-def failure(error: BaseException, noted: set[str] | None = None) -> Failure:
-    """The output that an exception is: its type, never its text, which may hold an address.
+def failure(error: BaseException, noted: set[str] | None = None, *, said: bool = False) -> Failure:
+    """The output that an exception is: its type, and where it is `said` its text, without the addresses in it.
 
     Where `noted` is given and lacks its label, the label joins, and the failure has a note of the text and line.
     """
@@ -50,11 +50,22 @@ def failure(error: BaseException, noted: set[str] | None = None) -> Failure:
         return Failure(TIMED_OUT)
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    found = token("raised", name)
+    found, text = token("raised", name), _text(error) if said else ""
     if noted is None or found.label in noted:
-        return Failure(found)
+        return Failure(found, said=text)
     noted.add(found.label)
-    return Failure(found, _note(error))
+    return Failure(found, _note(error), text)
+
+
+def _text(error: BaseException) -> str:
+    """What a traceback shows of an exception beside its type: message, notes, and those that led to it."""
+    try:
+        before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        parts = [str(error), *getattr(error, "__notes__", ())]
+        parts += [] if before is None else [f"{type(before).__qualname__}: {before}"]
+        return ADDRESS.sub("0x...", "\n".join(map(str, parts)))[:LONGEST_SAID]
+    except Exception:
+        return "a message that cannot be read"
 
 
 def _note(error: BaseException) -> str:

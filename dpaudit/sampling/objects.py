@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Places
-from dpaudit.outputs import ABSENT, Failure, Token, token
 from dpaudit.sampling.matrix import WIDEST
-from dpaudit.sampling.steps import type_name
 
 Rows = Places | None  # rows of a batch; None for all
 
@@ -36,11 +34,6 @@ def groups(
     return [(each, [objects[j] for j in there], whole[there]) for each, there in positions.items()]
 
 
-def type_token(kind: type) -> Token:
-    """The type of an output; plain numbers have none, so that the quick way to read them may leave it out."""
-    return ABSENT if kind in (float, int, bool, Failure) else token("type", type_name(kind))
-
-
 def hexed(found: Any) -> str:
     """The content of bytes, a bytearray or a memoryview, in hexadecimal digits."""
     holder: Any = next(each for each in (bytes, bytearray, memoryview) if isinstance(found, each))
@@ -56,9 +49,17 @@ def item(found: Any) -> Any:
     )
 
 
+def kind_of_array(found: Any) -> str:
+    """The type of the entries of an array, with its byte order and the order in memory; empty for plain doubles."""
+    kind = found.dtype
+    named = str(kind) if kind.names or kind.hasobject else kind.str
+    named = "" if kind == np.float64 and kind.isnative else named
+    return named if found.flags.c_contiguous or found.ndim < 2 else f"{named} by columns".strip()
+
+
 def array_kind(found: Any) -> tuple[tuple[int, ...], str, bool]:
     """What arrays that are read together have in common: shape, kind of entries, whether some may be masked."""
-    return found.shape, found.dtype.kind, isinstance(found, np.ma.MaskedArray)
+    return found.shape, kind_of_array(found), isinstance(found, np.ma.MaskedArray)
 
 
 def cells_of(found: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpaudit.arrays import Bools, Bytes, Integers, Words
-from dpaudit.outputs import ABSENT, NOT_A_NUMBER, TYPE, Codes, Columns, Numbers, Outputs, Path, derived, token
+from dpaudit.outputs import ABSENT, NOT_A_NUMBER, Codes, Columns, Numbers, Outputs, Path, beside, derived, token
 from dpaudit.sampling.matrix import Wanted
 
 QUARTERS = 4
@@ -71,15 +71,17 @@ def printed(found: Words, sides: Bools) -> Words:
     return marked
 
 
-def words(outputs: Outputs, count: int, wanted: Wanted = None) -> Words:
+def words(outputs: Outputs, count: int, wanted: Wanted = None, *, whole: bool = False) -> Words:
     """A 64-bit word for each of the first `count` outputs, of the columns that are wanted (None: of all).
 
-    Equal outputs give equal words, in every process; their types alone make no difference.
+    Equal outputs give equal words, in every process; types and what else is beside a value make no difference,
+    but where they are wanted by name, or words are of the `whole` output.
     """
     total = np.zeros(count, np.uint64)
     held = outputs.columns
-    # plain numbers may go without their type; what a text says is no more than the text
-    paths = [path for path in held if path != (TYPE,) and (not derived(path) if wanted is None else path in wanted)]
+    # what a text says is no more than the text
+    paths = [path for path in held if (wanted is None and not derived(path)) or (wanted is not None and path in wanted)]
+    paths = paths if whole or wanted is not None else [path for path in paths if not beside(path)]
     if isinstance(held, Columns):
         wide, paths = [each for each in paths if each in held.places], [each for each in paths if each in held.loose]
         for part in (wide[start : start + AT_ONCE] for start in range(0, len(wide), AT_ONCE)):
@@ -99,7 +101,7 @@ def _salted(values: Numbers, codes: Codes | None, paths: Sequence[Path]) -> Word
         tokens = np.where(codes != 0, codes, tokens)
     cell = np.where(tokens == 0, numbers, 0.0).view(np.uint64) ^ tokens
     salts = np.array([token("path", repr(path)).code for path in paths], np.uint64)
-    found = _mixed(cell ^ salts[:, None])
+    found = mixed(cell ^ salts[:, None])
     return np.where(tokens == np.uint64(ABSENT.code), np.uint64(0), found)  # no column is a column of absences
 
 
@@ -166,8 +168,8 @@ def _calls(inside: Bytes, sides: Bools, calls: list[tuple[int, int]]) -> Integer
     return found
 
 
-def _mixed(found: Words) -> Words:
-    """The finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit depends on every bit."""
+def mixed(found: Words) -> Words:
+    """Words that are mixed: the finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit depends on every bit."""
     found = found ^ (found >> np.uint64(30))
     found = found * np.uint64(0xBF58476D1CE4E5B9)
     found ^= found >> np.uint64(27)

@@ -29,7 +29,8 @@ class _Numbered(dict[Any, int]):
 
 class Tally:
     """Numbers outputs that recur, so that each is looked at once: Python's equality parts nothing that the
-    canonical form joins, and joins nothing that it parts, for text, bytes and tuples of plain values.
+    canonical form joins, and joins nothing that it parts but by what is beside values, for text, bytes and tuples of
+    plain values.
     """
 
     def __init__(self, wanted: Wanted) -> None:

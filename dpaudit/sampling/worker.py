@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from dpaudit.arrays import Bools, Bytes, Integers, Places
 from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
-from dpaudit.outputs import TYPE, Outputs, Pilot, concatenate
+from dpaudit.outputs import MESSAGE, Outputs, Pilot, beside, concatenate
 from dpaudit.pairs.data import mark, private_copy
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
 from dpaudit.sampling import guard
@@ -126,10 +126,7 @@ class Worker:
         """The outputs of runs on given sides, in their order; a batched mechanism gets a call for each stretch."""
         if self.opened.per_run:
             both = self.pairs[pair]
-            objects = run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None)
-            whole, types = encode_objects(objects), encode_objects(objects, frozenset({(TYPE,)}))
-            # the quick ways leave out the types, which an event may ask for
-            return replace(whole, columns={**types.columns, **whole.columns}, labels={**types.labels, **whole.labels})
+            return encode_objects(run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None))
         stretches = [(side, len(list(runs))) for side, runs in groupby(sides.tolist())]
         return concatenate([self._call(pair, int(side), runs, rng, None) for side, runs in stretches])
 
@@ -171,7 +168,7 @@ class Worker:
 
     def _tally(self, sink: Sink) -> Tally | None:
         """What numbers outputs that recur; none for a pilot, whose outputs stay in the order of the runs."""
-        if not sink.tallies or (sink.wanted is not None and (TYPE,) in sink.wanted):
+        if not sink.tallies or (sink.wanted is not None and any(map(beside, sink.wanted))):
             return None  # outputs of two types may be equal, so an event on types looks at each
         if self.tally is None or self.tally.wanted != sink.wanted:
             self.tally = Tally(sink.wanted)
@@ -238,6 +235,7 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, want
     """
     outputs: list[Any] = []
     noted: set[str] = set()  # labels whose first exception has been described
+    said = wanted is None or any(MESSAGE in path for path in wanted)
     encode, fixed = partial(encode_objects, wanted=wanted), float  # the type of the last output that cannot change
     while True:
         try:
@@ -253,7 +251,7 @@ def run_each(call: Callable[..., Any], data: Any, rng: np.random.Generator, want
         except (guard.Interrupted, UnsoundAudit):
             raise
         except BaseException as error:
-            outputs.append(guard.failure(error, noted))
+            outputs.append(guard.failure(error, noted, said=said))
 
 
 guard.end_strays(run_each.__code__)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Reals, Words
-from dpaudit.outputs import TYPE, Column, Path, Pilot
+from dpaudit.outputs import Column, Path, Pilot, beside
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
 
@@ -41,7 +41,7 @@ class Constants:
 
 def constants(pilot: Pilot) -> Constants:
     """Whether the outputs of a side are all one output; never of fewer than `FEWEST_CONSTANT` runs."""
-    found = [words(side, side.runs) for side in (pilot.first, pilot.second)]
+    found = [words(side, side.runs, whole=True) for side in (pilot.first, pilot.second)]
     first, second = (len(side) >= FEWEST_CONSTANT and bool((side == side[0]).all()) for side in found)
     return Constants(first, second, first and second and bool(found[0][0] == found[1][0]))
 
@@ -51,7 +51,7 @@ def nearly_constant(pilot: Pilot) -> bool:
 
     What most runs of a side have in common is their median.
     """
-    for path in {*pilot.first.columns, *pilot.second.columns} - {(TYPE,)}:
+    for path in {*pilot.first.columns, *pilot.second.columns}:
         first, second = (_cells(side.column(path)) for side in (pilot.first, pilot.second))
         middles = [np.partition(cells, len(cells) // 2)[len(cells) // 2] for cells in (first, second) if len(cells)]
         if len(set(middles)) == 2 and min(np.mean(first == middles[0]), np.mean(second == middles[1])) >= NEARLY:
@@ -90,8 +90,8 @@ def pilot_series(pilot: Pilot) -> list[list[Words]]:
 
 
 def _paths(pilot: Pilot) -> list[Path]:
-    # plain numbers may go without their type, so it tells nothing
-    return sorted({*pilot.first.columns, *pilot.second.columns} - {(TYPE,)}, key=repr)[:MOST_COLUMNS]
+    every = {*pilot.first.columns, *pilot.second.columns}
+    return sorted((path for path in every if not beside(path)), key=repr)[:MOST_COLUMNS]
 
 
 def _by_shard(pilot: Pilot, found: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Singles
-from dpaudit.outputs import LENGTH, PRINTED_AS, READ_AS, TYPE, Column, Outputs, Path
+from dpaudit.outputs import BESIDE, BEYOND, CLASS, LENGTH, PRINTED_AS, READ_AS, STATE, Column, Outputs, Path
 
 READINGS = {  # how what a text says is printed; else `(what in text)`
     "float": "float({})",
@@ -27,6 +27,9 @@ READINGS = {  # how what a text says is printed; else `(what in text)`
     "int16 little": "int16 at byte of {}",
     "int16 big": "big-endian int16 at byte of {}",
 }
+
+
+WORDS: dict[int | str, str] = {CLASS: "type", STATE: "vars", BEYOND: "digits beyond a double of "}
 
 
 class Feature(Protocol):
@@ -53,8 +56,8 @@ def spell(path: Path) -> str:
     """
     text = "output"
     for step in path:
-        if step in (LENGTH, PRINTED_AS, TYPE):
-            text = f"{str(step)[1:]}({text})"
+        if step in (LENGTH, PRINTED_AS) or step in BESIDE:
+            text = f"{WORDS.get(step, str(step)[1:])}({text})"
         elif isinstance(step, str) and step.startswith(READ_AS):
             text = READINGS.get(step[len(READ_AS) :], f"({step[len(READ_AS) :]} in {{}})").format(text)
         elif isinstance(step, str) and step.startswith("@has "):

@@ -12,7 +12,7 @@ from dpaudit.arrays import Singles, Words
 from dpaudit.errors import UnsoundAudit
 from dpaudit.events.features.column import rounded, single, spell, stored
 from dpaudit.events.features.joint import taken_over
-from dpaudit.outputs import ABSENT, LENGTH, NOT_A_NUMBER, TYPE, Column, Outputs, Path, derived
+from dpaudit.outputs import ABSENT, LENGTH, NOT_A_NUMBER, Column, Outputs, Path, beside, derived
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Whole:
             )
         codes = np.ones(outputs.runs, np.uint64)
         for path in outputs.columns:
-            if not (path and path[-1] in (LENGTH, TYPE) or derived(path)):
+            if not (path and path[-1] == LENGTH or derived(path) or beside(path)):
                 _mix(codes, outputs.column(path), _multiplier(path))
         return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes | np.uint64(1))
 

@@ -28,10 +28,10 @@ from dpaudit.events.features import (
 from dpaudit.events.scores import Linear, Part
 from dpaudit.events.search.binning import Tables, atoms_of
 from dpaudit.events.search.dense import dense
-from dpaudit.events.search.entries import coordinates_of
+from dpaudit.events.search.entries import coordinates_of, varies
 from dpaudit.events.search.lattices import residues_of
 from dpaudit.events.search.learning import alike, cells_of, chain_of
-from dpaudit.outputs import Column, Outputs, Path, Pilot, derived
+from dpaudit.outputs import TYPE, Column, Outputs, Path, Pilot, beside, derived
 
 GRIDS = 8  # coordinates whose numbers may lie on a grid
 ALL_PAIRS = 6  # up to so many coordinates, every difference and equality; beyond, neighbours only
@@ -47,7 +47,7 @@ SHOWN_TOKENS = 4  # values that "position of the first" is tried for
 def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[Feature]:
     """Every feature that outputs like these deserve, the simplest first; of these paths alone where there are some."""
     paths = sorted(both.columns, key=repr) if paths is None else paths
-    varying = [path for path in paths if _varies(both.column(path))]
+    varying = [path for path in paths if varies(both.column(path))]
     for path in varying:
         yield Coordinate(path, _centre(both.column(path)))
     for path in varying[:GRIDS]:
@@ -60,7 +60,7 @@ def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[
         yield from (Sum(numeric), Ordered(numeric, 0), Ordered(numeric, -1))
     if len(places) >= 2 and (shape := _shape(both, places)) is not None:
         yield shape
-    varying = [path for path in varying if not derived(path)]
+    varying = [path for path in varying if not derived(path) and (path == (TYPE,) or not beside(path))]
     if both.complete and (len(varying) != 1 or len(places) >= 2) and _recurs(both):
         yield Whole()
 
@@ -78,7 +78,7 @@ def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
     pairs = list(itertools.combinations(paths, 2)) if len(paths) <= ALL_PAIRS else list(itertools.pairwise(paths))
     for left, right in pairs:
         yield Equal(left, right)
-    if len(paths) > 2 and _varies(Distinct(paths).column(both)):
+    if len(paths) > 2 and varies(Distinct(paths).column(both)):
         yield Distinct(paths)
     if len(numeric) < 2:
         return
@@ -137,16 +137,6 @@ def _of_these(places: Sequence[Path], paths: Iterable[Path]) -> list[Path]:
     return [path for path in places if path in chosen]
 
 
-def _varies(column: Column) -> bool:
-    tokens = column.tokens
-    if len(tokens) == 0 or np.any(tokens != tokens[0]):
-        return len(tokens) > 0
-    if tokens[0] != 0:
-        return False
-    values = column.values
-    return bool(np.any(values != values[0]))
-
-
 def _many_valued(column: Column) -> bool:
     return len(np.unique(column.values[column.tokens == 0])) > FEW_VALUES
 
@@ -163,7 +153,7 @@ def _centre(column: Column) -> float:
 
 def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables, ...]:
     """The terms of log-ratio scores: of all entries at these paths that vary, and of the steps between numbers."""
-    places = [path for path in _of_these(coordinates_of(both), paths or both.columns) if _varies(both.column(path))]
+    places = [path for path in _of_these(coordinates_of(both), paths or both.columns) if varies(both.column(path))]
     if len(places) < 2 or both.runs < 4:
         return ()
     coordinates = [Coordinate(path, _centre(both.column(path))) for path in places]

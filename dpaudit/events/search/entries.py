@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.arrays import Bools, Integers, Reals, Words
-from dpaudit.outputs import NUMBERS_IN, READ_AS, Outputs, Path, Pilot, derived, is_entry
+from dpaudit.outputs import NUMBERS_IN, READ_AS, Column, Outputs, Path, Pilot, beside, derived, is_entry
 
 MOST = 64  # entries that features of one and of several are made of
 FEW_TEXTS = 64  # different numbers up to which the texts that they are written as say all
@@ -26,6 +26,7 @@ LOW, NUMBERS_END = 32, 0xFF800001  # bits below a value in a key; keys from here
 def looked_at(pilot: Pilot, both: Outputs) -> tuple[Path, ...]:
     """The paths whose values are features of their own: at most `MOST` entries, and as many lengths and the like."""
     paths = sorted(filter(_Readable(both), both.columns), key=repr)
+    paths = [path for path in paths if not beside(path) or varies(both.column(path))]
     found = [[path for path in paths if is_entry(path) == entry] for entry in (True, False)]
     return tuple(path for part in found for path in (part if len(part) <= MOST else best(pilot, part)))
 
@@ -42,6 +43,17 @@ def coordinates_of(both: Outputs) -> list[Path]:
 def unpaired(both: Outputs) -> int:
     """The entries that statistics and sums look at, and features of several do not."""
     return max(0, sum(map(is_entry, both.columns)) - MOST)
+
+
+def varies(column: Column) -> bool:
+    """Whether a column has more than one value."""
+    tokens = column.tokens
+    if len(tokens) == 0 or np.any(tokens != tokens[0]):
+        return len(tokens) > 0
+    if tokens[0] != 0:
+        return False
+    values = column.values
+    return bool(np.any(values != values[0]))
 
 
 class _Readable:

@@ -1,0 +1,135 @@
+"""What an output shows beside its values as doubles and tokens: exact numbers, signs of zeros, orders, labels.
+
+Each of these is a function of one output, and absent where its value tells it already; so plain outputs have none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import struct
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpaudit.outputs import ABSENT, BEYOND, EXPONENT, REST, SIGN, Numbers, Path, Token, token
+from dpaudit.sampling.exact import FIXED, base
+from dpaudit.sampling.objects import Rows
+from dpaudit.sampling.sheet import Sheet
+from dpaudit.sampling.steps import PRINTED, type_name
+
+EXACT = 2.0**53  # doubles hold all integers up to here
+IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
+PLAIN_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
+
+
+def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path, int]) -> None:
+    """Beside numbers, [runs, entries]: signs of zeros, what doubles lack of large integers, odd NaN."""
+    if flat.dtype.kind == "f":
+        zero = flat == 0.0
+        if zero.any() and (minus := zero & np.signbit(flat)).any():
+            into.mark(minus, -1.0, rows, places, SIGN)
+        odd = flat != flat
+        if odd.any():
+            bits = np.asarray(flat, np.float64).view(np.uint64)
+            into.mark(odd & (bits != PLAIN_NAN), bits.view(np.float64), rows, places, REST)
+        if flat.dtype.itemsize > 8 and (lacking := (flat != flat.astype(np.float64)) & ~odd).any():
+            low = flat - flat.astype(np.float64)
+            into.mark(lacking, low.astype(np.float64), rows, places, REST)
+    elif flat.dtype.itemsize == 8 and flat.size and max(float(flat.max()), -float(flat.min())) >= EXACT:
+        near = flat.astype(np.float64)
+        top = 2.0**63 if flat.dtype.kind == "i" else 2.0**64
+        inside = np.where(near >= top, 0.0, near)
+        whole = np.where(near >= top, np.uint64(int(top) % 2**64), inside.astype(flat.dtype).view(np.uint64))
+        lacks = (flat.view(np.uint64) - whole).view(np.int64)  # modulo 2^64
+        into.mark(lacks != 0, lacks.astype(np.float64), rows, places, BEYOND)
+
+
+def beside_numbers(into: Sheet, objects: Sequence[Any], values: Numbers, rows: Rows, path: Path) -> None:
+    """Beside numbers of one path that were objects: the same, and the exponents of decimals."""
+    beside_entries(into, values[:, None], rows, {path: 0})
+    kinds = set(map(type, objects))
+    if kinds <= {float, bool, np.bool_, np.float64, np.float32, np.float16} or not into.tells(path, BEYOND):
+        return
+    if kinds <= {int, bool} and not (np.abs(values) >= EXACT).any():
+        return
+    whole = np.arange(len(objects)) if rows is None else rows
+    for place, (number, value) in enumerate(zip(objects, values.tolist(), strict=True)):
+        row = whole[place : place + 1]
+        if isinstance(number, Decimal):
+            exponent = Decimal.as_tuple(number).exponent
+            if isinstance(exponent, int):
+                into.mark(np.ones((1, 1), np.bool_), float(exponent), row, {path: 0}, EXPONENT)
+            else:
+                into.say(path, EXPONENT, row, token("number", Decimal.__str__(number)))
+        lacks = _lacking(number, value)
+        if isinstance(lacks, Token):
+            into.say(path, BEYOND, row, lacks)
+        elif lacks:
+            into.mark(np.ones((1, 1), np.bool_), float(lacks), row, {path: 0}, BEYOND)
+            if Fraction(float(lacks)) != lacks:
+                into.left_out(path, row, [lacks], "digits")
+
+
+def _lacking(number: Any, value: float) -> Fraction | Token:
+    """What a double lacks of a number; a token of all its digits where it is beyond the range of doubles."""
+    kind: Any = type(number)
+    if isinstance(number, int):
+        exact: Any = int.__int__(number)
+    elif isinstance(number, np.integer):
+        exact = base(kind, "__int__").__int__(number)
+    elif isinstance(number, Decimal) and Decimal.is_finite(number):
+        exact = Decimal(number)
+    elif isinstance(number, Fraction):
+        exact = Fraction(int(number.numerator), int(number.denominator))
+    elif isinstance(number, np.longdouble) and np.isfinite(number):
+        return Fraction(float(number - np.longdouble(value)))
+    else:
+        return Fraction(0)
+    if not np.isfinite(value):
+        return token("number", hex(exact) if isinstance(exact, int) else str(exact))
+    return Fraction(exact) - Fraction(value)
+
+
+def order_of(keys: tuple[int | str, ...]) -> Token:
+    """The order of the keys of a mapping; absent where they are sorted."""
+    return ABSENT if list(keys) == sorted(keys, key=_sortable) else token("order", ", ".join(map(str, keys)))
+
+
+def _sortable(key: int | str) -> tuple[bool, int, str]:
+    return (False, key, "") if isinstance(key, int) else (True, 0, key)
+
+
+def types_in(key: Any) -> str:
+    """The type of a key or an element, and the types in it where it is a tuple.
+
+    >>> types_in((1, True))
+    'tuple[int, bool]'
+    """
+    if isinstance(key, tuple | frozenset):
+        holder: Any = tuple if isinstance(key, tuple) else frozenset
+        inner = map(types_in, holder.__iter__(key))
+        return f"{type_name(type(key))}[{', '.join(inner if holder is tuple else sorted(inner))}]"
+    return type_name(type(key))
+
+
+@lru_cache(maxsize=1 << 10)
+def told_whole(kind: Any) -> bool:
+    """Whether objects of a type have nothing attached to them that their value would not show."""
+    if kind.__name__ in ("datetime", "time") and kind.__module__ == "datetime":
+        return False
+    held = kind.__dictoffset__ != 0 or any(vars(each).get("__slots__") for each in kind.__mro__)
+    ours = kind in FIXED or kind.__module__ in PRINTED or kind.__module__.startswith("numpy")
+    return ours or issubclass(kind, enum.Enum) or not held
+
+
+@lru_cache(maxsize=1 << 10)
+def read_names(kind: Any) -> frozenset[str]:
+    """The attributes that are read as the fields of a dataclass."""
+    return (
+        frozenset(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else frozenset()
+    )

@@ -1,0 +1,160 @@
+"""An object spelled out to the last bit, for digests of what has no column: types, exact values, order, attributes."""
+
+from __future__ import annotations
+
+import copyreg
+import struct
+import sys
+import types
+from collections import defaultdict
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpaudit.sampling.exact import LIBRARIES
+from dpaudit.sampling.steps import type_name
+
+DEEPEST_SPELLED = 60
+FRAME = ("columns", "index", "name", "names", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
+
+
+class Unspellable(Exception):
+    """Something holds what cannot be read without using it up: a generator, a lock, an open file."""
+
+
+def spelled(value: Any, left: int = DEEPEST_SPELLED) -> bytes:
+    """The bytes of a value: different for values that an observer can tell apart, and of one value always the same.
+
+    Raises `Unspellable`.
+
+    >>> spelled([1, 1.0]) == spelled([1, 1.0]), spelled([1]) == spelled([True]), spelled(0.0) == spelled(-0.0)
+    (True, False, False)
+    """
+    kind: Any = type(value)
+    if left == 0:
+        raise Unspellable("too deep a nesting")
+    if isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
+        held = np.asarray(value)
+        parts: Iterable[bytes] = [str(held.dtype).encode(), repr(held.shape).encode(), held.tobytes()]
+    elif isinstance(value, np.ndarray):
+        parts = [spelled(list(value.shape), left - 1), spelled(list(value.reshape(-1)), left - 1)]
+    elif isinstance(value, str):
+        parts = [str.encode(value, "utf-8", "surrogatepass")]
+    elif isinstance(value, bytes | bytearray | memoryview):
+        parts = [bytes(value)]
+    elif isinstance(value, int):
+        parts = [hex(int.__int__(value)).encode()]
+    elif isinstance(value, float):
+        parts = [struct.pack("<d", float.__float__(value))]
+    elif isinstance(value, complex):
+        whole = complex.__complex__(value)
+        parts = [struct.pack("<2d", whole.real, whole.imag)]
+    elif isinstance(value, Decimal):
+        parts = [Decimal.__str__(value).encode()]
+    elif isinstance(value, list | tuple):
+        holder: Any = list if isinstance(value, list) else tuple
+        parts = [spelled(each, left - 1) for each in holder.__iter__(value)]
+    elif isinstance(value, dict):
+        parts = [spelled(each, left - 1) for each in dict.items(value)]
+    elif isinstance(value, set | frozenset):
+        keeper: Any = set if isinstance(value, set) else frozenset
+        parts = sorted(spelled(each, left - 1) for each in keeper.__iter__(value))
+    elif value is None or value is Ellipsis or value is NotImplemented:
+        parts = []
+    else:
+        held_in = state_of(value)
+        if held_in is None:
+            raise Unspellable(f"the contents of a {type_name(kind)}")
+        parts = [spelled(held_in, left - 1)]
+    joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return f"{type_name(kind)}(".encode() + joined + b")"
+
+
+def state_of(value: Any) -> dict[str, Any] | None:
+    """What an object holds that its printed value need not show, by name; None where it cannot be read."""
+    kind: Any = type(value)
+    if isinstance(value, type | types.BuiltinFunctionType | types.ModuleType | np.ufunc):
+        return {"name": f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"}
+    if isinstance(value, types.FunctionType):
+        cells = [_inside(cell) for cell in value.__closure__ or ()]
+        code = value.__code__
+        named = {"name": value.__qualname__, "code": code.co_code, "constants": list(map(repr, code.co_consts))}
+        return {**named, "holds": cells, "defaults": [value.__defaults__, value.__kwdefaults__], **vars(value)}
+    if isinstance(value, types.MethodType):
+        return {"self": value.__self__, "function": value.__func__}
+    if isinstance(value, types.MappingProxyType):
+        return {"items": dict(value)}
+    if isinstance(value, BaseException):
+        own: Any = BaseException.__dict__["__dict__"].__get__(value)
+        return {"args": value.args, **own}
+    if hasattr(kind, "__array__"):
+        return _of_frame(value) | ({} if foreign(kind) else _attributes(value))
+    if not foreign(kind):
+        return _attributes(value)
+    try:
+        reduced = (
+            copyreg.dispatch_table[kind](value) if kind in copyreg.dispatch_table else kind.__reduce_ex__(value, 4)
+        )
+    except Exception:
+        return None
+    if isinstance(reduced, str):
+        return {"name": reduced}
+    _, args, state, entries, items = (*reduced, *[None] * 5)[:5]
+    args = [each for each in args if each is not kind]
+    found = {"args": args, "state": state, "entries": entries and [*entries], "items": items and [*items]}
+    return {name: each for name, each in found.items() if each is not None and (name != "args" or each)}
+
+
+def attached(value: Any, known: Iterable[str] = ()) -> dict[str, Any]:
+    """What was attached to an object whose value is read otherwise, but for the names that are."""
+    held = {**_attributes(value), **({"factory": value.default_factory} if isinstance(value, defaultdict) else {})}
+    return {name: held[name] for name in held if name not in known}
+
+
+@lru_cache(maxsize=1 << 10)
+def foreign(kind: Any) -> bool:
+    """Whether a type is Python's own, or of a library that is known to tell the state of its objects."""
+    top = str(kind.__module__).partition(".")[0]
+    return (top in sys.stdlib_module_names and top != "__main__") or top in LIBRARIES
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        state: Any = object.__getstate__(value)
+    except TypeError:
+        return {}
+    parts = state if isinstance(state, tuple) else (state,)
+    return {str(name): each for part in parts if isinstance(part, dict) for name, each in dict.items(part)}
+
+
+def _inside(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing yet
+        return None
+
+
+def _of_frame(value: Any) -> dict[str, Any]:
+    """The labels of a table or tensor of a library, as plain values."""
+    found: dict[str, Any] = {}
+    for name in FRAME:
+        held = getattr(value, name, None)
+        if held is None or callable(held) or (name == "index" and _counts(held)):
+            continue
+        plain = isinstance(held, dict | str | bool | int | float)
+        found[name] = held if plain else list(held) if name in ("columns", "index", "names") else _words(held)
+        if name in ("columns", "index"):
+            found[f"{name} names"] = list(getattr(held, "names", []))
+    return {name: each for name, each in found.items() if not (isinstance(each, dict | list) and not each)}
+
+
+def _counts(index: Any) -> bool:
+    """Whether an index is the one that tables have of themselves, with no name."""
+    return (getattr(index, "start", 1), getattr(index, "step", 0), getattr(index, "name", "")) == (0, 1, None)
+
+
+def _words(held: Any) -> Any:
+    return str(held) if not hasattr(held, "__iter__") else [str(each) for each in held]

@@ -193,15 +193,17 @@ def _judged(
     may_be_kept = first.processes is None and pilot is not None and nearly_constant(pilot)
     if not probe.reproducible or (refuted and may_be_kept):
         twins = compare_twins(session, first.witness.pair, probe, kept - afresh)
-    health = _checked(spec, outcome, twins, held)
+    health = _checked(spec, outcome, twins, held, refuted=refuted)
     return probe, health, afresh + (0 if twins is None else twins.runs)
 
 
-def _checked(spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, held: Pilot | None = None) -> Health:
+def _checked(
+    spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, held: Pilot | None = None, *, refuted: bool
+) -> Health:
     """The health of the experiment; raises `UnsoundAudit` where runs depend on each other, or none gave an outcome."""
     for place, each in enumerate(outcome.counted):
         pilot = None if place else outcome.pilot or held
-        check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name, pilot)
+        check_compared(each.witness, each.evidence, spec.pairs[each.witness.pair].name, pilot, refuted=refuted)
     processes = [each.processes for each in outcome.counted if each.processes is not None]
     watched = [each.looked for each in outcome.counted if each.looked is not None]
     found = judge(
@@ -216,9 +218,8 @@ def _checked(spec: ResolvedSpec, outcome: Outcome, twins: Twins | None, held: Pi
         return found
     seen = outcome.pilot
     far = ", as far as outputs were looked at" if seen is not None and seen.unseen else ""
-    raised = ", exceptions told by type" if seen is not None and (seen.first.notes or seen.second.notes) else ""
     note = (
-        f"every run on a dataset gave one and the same output{raised}{far}: each certifying run was made in a fresh "
+        f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh "
         f"process, {sum(each.runs for each in processes):,} in all"
     )
     return replace(found, notes=(*found.notes, note))
@@ -267,6 +268,7 @@ def _result(
         endings=ends,
         adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,
+        unread="" if outcome.pilot is None else outcome.pilot.unread,
         unpaired=0 if outcome.pilot is None else max(map(unpaired, (outcome.pilot.first, outcome.pilot.second))),
         provenance={**provenance, **({"exceptions": said} if said else {})},
     )

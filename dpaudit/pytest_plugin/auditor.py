@@ -161,7 +161,7 @@ class Auditor:
             exit_code=result.exit_code,
             accepted=entry.accepted.fingerprint if entry.covered and entry.accepted else None,
             bits_refuted=result.representation_refuted,
-            in_part=bool(result.unseen or result.unpaired),
+            in_part=bool(result.unseen or result.unpaired or result.unread),
         )
         problem = _recorded(result, self.place.root, ledger)
         if self.place.folder is None:

@@ -36,7 +36,7 @@ CROSS_CHECK = "two-interval Clopper-Pearson"
 KEYS = (  # of a stored result, in their order
     *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
     *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
-    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "endings", "provenance"),
+    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "provenance"),
 )
 
 
@@ -76,6 +76,7 @@ class Audited:
     runs, the last of them all; only the last is certified. `adjacency` says for each pair what shows that its datasets
     count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust. `unseen` entries of one output were not
     looked at, and `unpaired` ones alone and never together with others: the most of any output that search held.
+    `unread` names the parts in which outputs differ and that no event was looked for in; it is empty where none do.
     `endings` says how search runs ended where some gave no value; it is empty where all did.
     """
 
@@ -99,6 +100,7 @@ class Audited:
     adjacency: tuple[str | None, ...] = ()
     unseen: int = 0
     unpaired: int = 0
+    unread: str = ""
     endings: tuple[Ending, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 
@@ -304,6 +306,8 @@ class Audited:
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
         }
         whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in KEYS}
+        if not self.unread:  # as results of before
+            del whole["unread"]
         return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:

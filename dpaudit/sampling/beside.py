@@ -6,8 +6,10 @@ Each of these is a function of one output, and absent where its value tells it a
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import struct
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -18,11 +20,11 @@ import numpy as np
 
 from dpaudit.outputs import ABSENT, BEYOND, EXPONENT, REST, SIGN, Numbers, Path, Token, token
 from dpaudit.sampling.exact import FIXED, base
+from dpaudit.sampling.matrix import EXACT
 from dpaudit.sampling.objects import Rows
 from dpaudit.sampling.sheet import Sheet
 from dpaudit.sampling.steps import PRINTED, type_name
 
-EXACT = 2.0**53  # doubles hold all integers up to here
 IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
 PLAIN_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
 
@@ -120,7 +122,7 @@ def types_in(key: Any) -> str:
 @lru_cache(maxsize=1 << 10)
 def told_whole(kind: Any) -> bool:
     """Whether objects of a type have nothing attached to them that their value would not show."""
-    if kind.__name__ in ("datetime", "time") and kind.__module__ == "datetime":
+    if issubclass(kind, datetime.datetime | datetime.time | defaultdict):
         return False
     held = kind.__dictoffset__ != 0 or any(vars(each).get("__slots__") for each in kind.__mro__)
     ours = kind in FIXED or kind.__module__ in PRINTED or kind.__module__.startswith("numpy")

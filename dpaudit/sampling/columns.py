@@ -57,7 +57,7 @@ from dpaudit.sampling.objects import (
     hexed,
     item,
 )
-from dpaudit.sampling.sheet import Sheet
+from dpaudit.sampling.sheet import MOST_KEYS, Sheet
 from dpaudit.sampling.spelled import attached, state_of
 from dpaudit.sampling.steps import PRINTED, has, step, type_name
 from dpaudit.sampling.text import JSON, readings, text_of, unpacked
@@ -340,7 +340,7 @@ class Builder(Sheet):
             for key in dict.keys(o) if not {str, int}.issuperset(map(type, o)) else ():
                 if type(key) not in (str, int):
                     self.say((*path, step(key)), KEY, whole[place : place + 1], token("type", types_in(key)))
-            if len(named[place]) < dict.__len__(o):
+            if len(named[place]) < dict.__len__(o) or len(named[place]) > MOST_KEYS:
                 self.left_out(path, whole[place : place + 1], [o], "keys")
 
     def _add_sets(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
@@ -352,7 +352,7 @@ class Builder(Sheet):
             for element in holder.__iter__(o):
                 if type(element) not in (str, int):
                     self.say((*path, has(element)), KEY, whole[place : place + 1], token("type", types_in(element)))
-            if len(named[place]) < holder.__len__(o):
+            if len(named[place]) < holder.__len__(o) or len(named[place]) > MOST_KEYS:
                 self.left_out(path, whole[place : place + 1], [o], "elements")
         for name in self.chosen(named, sorted(set().union(*named)), path, rows):
             held = [j for j, o in enumerate(named) if name in o]

@@ -34,11 +34,11 @@ from dpaudit.outputs import (
     concatenate,
     token,
 )
-from dpaudit.sampling.beside import EXACT, beside_entries, order_of
+from dpaudit.sampling.beside import beside_entries, order_of
 from dpaudit.sampling.columns import Builder
 from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
 from dpaudit.sampling.guard import Interrupted
-from dpaudit.sampling.matrix import NARROW, WIDEST, Wanted, as_matrix, positions, reals
+from dpaudit.sampling.matrix import EXACT, NARROW, WIDEST, Wanted, as_matrix, positions, reals
 from dpaudit.sampling.objects import ABSENT_ENTRY, kind_of_array
 from dpaudit.sampling.spelled import state_of
 from dpaudit.sampling.steps import step, type_name

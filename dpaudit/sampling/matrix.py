@@ -14,6 +14,7 @@ from dpaudit.outputs import Numbers, Path
 Wanted = frozenset[Path] | None
 WIDEST = 1 << 16  # entries of an array or list that are looked at; of lists in lists see `Builder._add_sequences`
 NARROW = 64  # entries up to which each is a column of its own; more of them are a matrix
+EXACT = 2.0**53  # doubles hold all integers up to here
 PIECE = 1 << 9  # runs whose entries are put into a matrix at a time
 
 
@@ -47,10 +48,12 @@ def as_matrix(flat: Numbers, places: Mapping[Path, int]) -> tuple[Mapping[Path, 
 
 
 def flat_lists(members: Sequence[Any]) -> Numbers | None:
-    """Lists of one length as a matrix, where all entries are plain numbers."""
-    if not set(map(type, itertools.chain.from_iterable(members))) <= {float, int, bool}:
+    """Lists of one length as a matrix, where all entries are plain numbers that doubles hold."""
+    kinds = set(map(type, itertools.chain.from_iterable(members)))
+    if not kinds <= {float, int, bool}:
         return None
     try:
-        return np.array([list(map(float, each)) for each in members])
+        found = np.array([list(map(float, each)) for each in members])
     except OverflowError:  # beyond the range of floats
         return None
+    return None if int in kinds and (np.abs(found) >= EXACT).any() else found

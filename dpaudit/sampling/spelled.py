@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import datetime
 import struct
 import sys
 import types
@@ -18,7 +19,8 @@ from dpaudit.sampling.exact import LIBRARIES
 from dpaudit.sampling.steps import type_name
 
 DEEPEST_SPELLED = 60
-FRAME = ("columns", "index", "name", "names", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
+LABELS = ("columns", "index", "names", "categories")  # of tables, one by one
+FRAME = (*LABELS, "ordered", "name", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
 
 
 class Unspellable(Exception):
@@ -110,7 +112,11 @@ def state_of(value: Any) -> dict[str, Any] | None:
 
 def attached(value: Any, known: Iterable[str] = ()) -> dict[str, Any]:
     """What was attached to an object whose value is read otherwise, but for the names that are."""
-    held = {**_attributes(value), **({"factory": value.default_factory} if isinstance(value, defaultdict) else {})}
+    held = _attributes(value)
+    if isinstance(value, defaultdict):
+        held["factory"] = value.default_factory
+    elif isinstance(value, datetime.datetime | datetime.time) and (value.fold or value.tzinfo is not None):
+        held |= {"fold": value.fold, "zone": repr(value.tzinfo)}
     return {name: held[name] for name in held if name not in known}
 
 
@@ -145,7 +151,7 @@ def _of_frame(value: Any) -> dict[str, Any]:
         if held is None or callable(held) or (name == "index" and _counts(held)):
             continue
         plain = isinstance(held, dict | str | bool | int | float)
-        found[name] = held if plain else list(held) if name in ("columns", "index", "names") else _words(held)
+        found[name] = held if plain else list(held) if name in LABELS else _words(held)
         if name in ("columns", "index"):
             found[f"{name} names"] = list(getattr(held, "names", []))
     return {name: each for name, each in found.items() if not (isinstance(each, dict | list) and not each)}

@@ -174,7 +174,7 @@ def test_nothing_is_said_of_outputs_that_were_not_looked_at_whole() -> None:
         return [0.0] * 300 + deep(data + rng.laplace())
 
     for stopping in ("fixed", "anytime"):
-        with pytest.raises(UnsoundAudit, match="entries that were not: 1"):
+        with pytest.raises(UnsoundAudit, match=r"differ in what was not \(entries of output\[300\]"):
             audit(hidden, pair=(0, 1), epsilon=1.0, runs=400, n_jobs=1, stopping=stopping)
     seen = audit(lambda data, rng: [rng.random(), *hidden(data, rng)], pair=(0, 1), epsilon=1.0, runs=400, n_jobs=1)
     assert (seen.unseen, seen.unpaired) == (1, 237)

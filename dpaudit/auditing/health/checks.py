@@ -127,7 +127,7 @@ def _notes(pilot: Pilot) -> tuple[str, ...]:
 
 
 def _alike(side: Outputs) -> str:
-    """What the equal outputs of a side have in common; of exceptions only the type was compared."""
+    """What the equal outputs of a side have in common."""
     label = side.labels.get(int(side.column(()).tokens[0]), "")
     return label if label.startswith("raised ") else "gave one and the same output"
 

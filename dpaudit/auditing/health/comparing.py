@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.health.pilot import looked_alike
 from dpaudit.auditing.shown import kinds, notes
 from dpaudit.certify.evidence import Binned, CoinFlip
 from dpaudit.errors import UnsoundAudit
@@ -23,7 +23,9 @@ BLIND = {
 }
 
 
-def check_compared(witness: Witness, evidence: AuditEvidence, pair: str, pilot: Pilot | None = None) -> None:
+def check_compared(
+    witness: Witness, evidence: AuditEvidence, pair: str, pilot: Pilot | None = None, *, refuted: bool = False
+) -> None:
     """Raises `UnsoundAudit` where each run failed alike, or gave an object or entries that no event looks into.
 
     Such a mechanism is never refuted, whatever it would release if it worked. `pilot` holds search runs of the pair:
@@ -31,8 +33,14 @@ def check_compared(witness: Witness, evidence: AuditEvidence, pair: str, pilot: 
     certifying runs that the event tells nothing of.
     """
     failed = _failed(pilot)
-    if pilot is not None and not failed and not constants(pilot).equal:
+    if pilot is not None and not failed and not looked_alike(pilot):
         return
+    places = "" if pilot is None else pilot.unread
+    if places and not refuted and not failed and looked_alike(pilot):
+        raise UnsoundAudit(
+            f"every run on the pair {pair!a} gave the same in all that was looked at, and outputs differ in what was "
+            f"not ({ascii(places)[1:-1]}): nothing was compared, so there is no verdict; return plain values, or fewer"
+        )
     if pilot is not None and pilot.unseen and not _told(evidence):
         raise UnsoundAudit(
             f"every run on the pair {pair!a} gave the same in the part of its output that was looked at (entries that "

@@ -7,14 +7,14 @@ independent, every order of the states of a side is equally likely, whatever the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Reals, Words
-from dpaudit.outputs import Column, Path, Pilot, beside
+from dpaudit.outputs import REST, Column, Path, Pilot, beside
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import PRINTED, Looked, looked, printed, words
 
@@ -44,6 +44,17 @@ def constants(pilot: Pilot) -> Constants:
     found = [words(side, side.runs, whole=True) for side in (pilot.first, pilot.second)]
     first, second = (len(side) >= FEWEST_CONSTANT and bool((side == side[0]).all()) for side in found)
     return Constants(first, second, first and second and bool(found[0][0] == found[1][0]))
+
+
+def looked_alike(pilot: Pilot | None) -> bool:
+    """Whether all outputs of both sides are one output as far as they were looked at, whatever their rest is."""
+    if pilot is None:
+        return False
+    sides = [
+        replace(side, columns={path: side.columns[path] for path in side.columns if path != (REST,)})
+        for side in (pilot.first, pilot.second)
+    ]
+    return constants(replace(pilot, first=sides[0], second=sides[1])).equal
 
 
 def nearly_constant(pilot: Pilot) -> bool:

@@ -310,6 +310,7 @@ class StoredResult(Stored):
     adjacency: list[Adjacency | None] | UnsetType = UNSET
     unseen: Count | UnsetType = UNSET
     unpaired: Count | UnsetType = UNSET
+    unread: str | UnsetType = UNSET
     endings: list[StoredEnding] | UnsetType = UNSET
 
 

@@ -122,6 +122,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         adjacency=tuple(raw.get("adjacency", ())),
         unseen=raw.get("unseen", 0),
         unpaired=raw.get("unpaired", 0),
+        unread=raw.get("unread", ""),
         endings=of_model(model.endings or (), tuple[Ending, ...]),
         provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )

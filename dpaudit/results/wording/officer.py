@@ -97,7 +97,7 @@ def _verdict(result: AuditResult) -> tuple[str, ...]:
             "A representation finding stands beside this: the low bits of the floating-point outputs tell the datasets "
             f"apart, and for the outputs as floats the claim is refuted, with a confidence of its own, {told}."
         )
-    if result.unseen or result.unpaired:
+    if unseen(result):
         lines.append(
             f"Outputs were not looked at whole: {unseen(result)}. Nothing is said of what was not looked at"
             f"{', nor of what such entries show together' if result.unpaired else ''}."

@@ -44,7 +44,7 @@ def could_see(result: Audited) -> tuple[str, ...]:
         lines.append(f"nothing is caught on an event of probability {_either(blind)}")
     if result.searching_runs:
         lines.append(OTHERS + ("" if result.controls else "; controls = 20 measures what is seen in this mechanism"))
-    if result.unseen or result.unpaired:
+    if unseen(result):
         lines.append(f"no power is claimed for what was left out: {unseen(result)}")
     return (*lines, *_of_witness(result), *_demanded(result))
 

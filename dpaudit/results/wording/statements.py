@@ -76,15 +76,20 @@ def statement(result: Audited, *, digits: int = 3) -> str:
     """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
     told = confidence_text(confidence(result))
     trust = f"; {ON_TRUST}" if result.on_trust else ""
-    left = f"; {unseen(result)}" if result.unseen or result.unpaired else ""
+    left = f"; {unseen(result)}" if unseen(result) else ""
     return f"{certified(result, digits=digits)} with confidence {told}, claimed {claimed(result)}{trust}{left}"
 
 
 def unseen(result: Audited) -> str:
-    """The entries of outputs that no event was looked for in, or none of several: of any output, the most."""
+    """The entries of outputs that no event was looked for in, or none of several: of any output, the most.
+
+    Then the other parts in which outputs differ unseen.
+    """
     parts = [(result.unseen, "not looked at"), (result.unpaired, "looked at alone and in sums only")]
     told = [(counted(many, "entry", "entries") + " of an output", f"{many:,}", how) for many, how in parts if many]
-    return ", ".join(f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told))
+    said = [f"{short if place else whole} {how}" for place, (whole, short, how) in enumerate(told)]
+    said += [f"parts of the output differ that were not looked at ({clean(result.unread)})"] if result.unread else []
+    return ", ".join(said)
 
 
 def confidence(result: Audited) -> float:

@@ -31,7 +31,7 @@ def made(function: Callable[..., Any], tasks: list[Any], threads: int, payloads:
     """The answer of this process to a request: what each task returned, or what one of them raised."""
     try:
         hold(payloads)
-        return _encoded(several(function, tasks, threads))
+        return written(several(function, tasks, threads))
     except BaseException as error:  # a SystemExit of a mechanism too: nothing that it raises is raised by the driver
         what = str(error) if isinstance(error, DpAuditError) else f"a worker failed ({named(error)}); no verdict"
         return _packed([["error", [type(error).__name__, what], []]], [])
@@ -72,7 +72,8 @@ def fits(result: Any, task: tuple[Any, ...]) -> bool:
     return tuple(shard for shard, _ in result.results) == asked and kinds == {reducer is None}
 
 
-def _encoded(results: list[Any]) -> bytes:
+def written(results: list[Any]) -> bytes:
+    """What each task returned, as bytes."""
     heads: list[Any] = []
     parts: list[bytes] = []
     for result in results:

@@ -113,11 +113,11 @@ def _taken_apart(result: Any, arrays: list[Array]) -> tuple[str, Any]:
         _add(result.astype(np.int64, casting="safe", copy=False), arrays)
         return "counts", None
     if isinstance(result, Pilot):
-        first, second = _outputs(result.first, arrays), _outputs(result.second, arrays)
+        first, second = outputs_apart(result.first, arrays), outputs_apart(result.second, arrays)
         _add(result.sides, arrays)
         return "pilot", {"first": first, "second": second, "sizes": [int(size) for size in result.sizes]}
     if isinstance(result, Outputs):
-        return "outputs", _outputs(result, arrays)
+        return "outputs", outputs_apart(result, arrays)
     if isinstance(result, BatchFailure):
         return "batch-failed", result.message
     raise TypeError(f"no shard brings home a {type(result).__name__}")
@@ -130,10 +130,10 @@ def _put_together(kind: str, value: Any, arrays: list[Array]) -> Any:
         if made.dtype != np.int64:
             _unreadable()
     elif kind == "pilot":
-        first, second = _outputs_again(value["first"], left), _outputs_again(value["second"], left)
+        first, second = outputs_again(value["first"], left), outputs_again(value["second"], left)
         made = Pilot(first, second, next(left), tuple(int(size) for size in value["sizes"]))
     elif kind == "outputs":
-        made = _outputs_again(value, left)
+        made = outputs_again(value, left)
     elif kind == "batch-failed":
         made = BatchFailure(str(value))
     else:
@@ -143,32 +143,35 @@ def _put_together(kind: str, value: Any, arrays: list[Array]) -> Any:
     return made
 
 
-def _outputs(outputs: Outputs, arrays: list[Array]) -> dict[str, Any]:
+def outputs_apart(outputs: Outputs, arrays: list[Array]) -> dict[str, Any]:
+    """Outputs as JSON, and their columns as arrays, which join those given."""
     columns = []
     for path, column in outputs.columns.items():
         _add(column.values, arrays)
         if column.codes is not None:
             _add(column.codes, arrays)
-        columns.append([[_step(step) for step in path], column.codes is not None])
+        columns.append([[step_of(step) for step in path], column.codes is not None])
     labels = [[int(code), label] for code, label in outputs.labels.items()]
     whole = {"complete": bool(outputs.complete), "unseen": int(outputs.unseen), "notes": dict(outputs.notes)}
     return {"runs": int(outputs.runs), **whole, "columns": columns, "labels": labels}
 
 
-def _outputs_again(value: dict[str, Any], arrays: Any) -> Outputs:
+def outputs_again(value: dict[str, Any], arrays: Any) -> Outputs:
+    """The outputs; raises `UnreadableShard`, or an error of values, for what `outputs_apart` does not make."""
     columns: dict[Path, Column] = {}
     runs = int(value["runs"])
     for path, tokens in value["columns"]:
         column = Column(next(arrays), next(arrays) if tokens else None)
         if len(column.values) != runs or (column.codes is not None and len(column.codes) != runs):
             _unreadable()
-        columns[tuple(_step(step) for step in path)] = column
+        columns[tuple(step_of(step) for step in path)] = column
     labels = {int(code): str(label) for code, label in value["labels"]}
     notes = {str(label): str(note) for label, note in value["notes"].items()}
     return Outputs(runs, columns, labels, bool(value["complete"]), int(value["unseen"]), notes)
 
 
-def _step(step: Any) -> int | str:
+def step_of(step: Any) -> int | str:
+    """A step of a path, which is nothing else."""
     if type(step) not in (int, str):
         raise TypeError(f"a path has no step of type {type(step).__name__}")
     return step  # type: ignore[no-any-return]

@@ -42,6 +42,8 @@ LONGEST_TASK_S = 10.0  # up to this
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
+ISOLATION = ("process", "none")
+ISOLATING = (None, "loky", "sequential")  # backends whose workers are forked by hosts of ours, one thread each
 
 
 class Engine:
@@ -49,8 +51,9 @@ class Engine:
 
     `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend and
     overrides the choice by the work: sequential under a second of it, threads for batched mechanisms, processes of ours
-    (by the name loky too) for per-run ones. `supervised` keeps every mechanism out of this process. `task_runs` fixes
-    the grouping.
+    (by the name loky too) for per-run ones. `supervised` keeps every mechanism out of this process. `isolation`
+    "process" has outputs counted where no mechanism runs, "none" where it does; None is "process" where the engine is
+    supervised and the backend can. It changes no count. `task_runs` fixes the grouping.
     """
 
     def __init__(
@@ -59,18 +62,27 @@ class Engine:
         backend: str | None = None,
         *,
         supervised: bool = False,
+        isolation: str | None = None,
         task_runs: int | None = None,
         progress: Progress = SILENT,
     ) -> None:
         if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
             raise InvalidSpec(f"n_jobs must be a whole number other than 0 (-1 for all processors), got {n_jobs!r}")
         self.backend = None if backend is None else check_backend(backend)
+        if isolation is not None:
+            validate.one_of("isolation", isolation, ISOLATION)
+        if isolation == "process" and backend not in ISOLATING:
+            raise InvalidSpec(
+                f'isolation = "process" needs workers of ours, and the backend {backend} has its own; '
+                'leave the backend out, or say isolation = "none"'
+            )
+        self.isolated = isolation == "process" or (isolation is None and supervised and backend in ISOLATING)
         self.n_jobs = max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else n_jobs
         self.supervised = supervised
         self.task_runs = None if task_runs is None else validate.whole("task_runs", task_runs, least=1)
         self.progress = progress
         self.recorder = Recorder()
-        self._child = Processes().with_threads(1)
+        self._child = Processes(silent=supervised).with_threads(1)
         self._processes = Processes(self.n_jobs, silent=supervised)
         self._cluster: Dask | None = None
         self._made: dict[int, tuple[Mechanism, Any]] = {}
@@ -348,7 +360,7 @@ class Session:
             pool = self._home_pool(1 if self.job.run_timeout_s is not None else engine.n_jobs)
         elif runs * self.run_s < PARALLEL_FROM_S:
             pool = self._home_pool(1)
-        elif self.per_run or self.job.run_timeout_s is not None:
+        elif self.per_run or self.job.run_timeout_s is not None or engine.isolated:
             pool = engine._processes
         else:
             pool = self._home_pool(engine.n_jobs)
@@ -365,7 +377,7 @@ class Session:
         return engine._cluster
 
     def _home_pool(self, threads: int) -> Pool:
-        if self.engine.supervised:
+        if self.engine.supervised or self.engine.isolated:
             return self.engine._child.with_threads(threads)
         off_main = threading.current_thread() is not threading.main_thread()
         if self.job.run_timeout_s is not None and off_main:
@@ -381,7 +393,7 @@ class Session:
         """The job as it travels, with its mechanism: pickled once."""
         if self._payload is None:
             self._payload = pickled(self._sent)
-        return replace(self.job, payload=self._payload, own_process=True)
+        return replace(self.job, payload=self._payload, own_process=True, isolated=self.engine.isolated)
 
     def _task_runs(self, runs: int) -> int:
         """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker."""

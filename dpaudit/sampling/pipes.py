@@ -18,7 +18,8 @@ NONCE, LENGTH = 16, 8  # bytes: a secret of the request, then how long the answe
 LARGEST = 1 << 32  # bytes of an answer; more is no pilot
 TICK_S = 0.1  # how soon it is noticed that a process has ended without a word
 MOST_STOPS = 20  # of a child at one request: it goes on after each, and is given up after that
-KEPT, ANEW, HOLD = b"k", b"n", b"h"  # run it in the process that is there, or in a new one; or keep it for new ones
+KEPT, COUNT = b"k", b"c"  # run it in the process that is there; and count here what that sends
+ANEW, HOLD = b"n", b"h"  # run it in a new process; or keep it for new ones
 BEGIN, REST = b"b", b"r"  # an audit begins, here; or is over: its process ends
 
 

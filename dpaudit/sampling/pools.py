@@ -20,7 +20,7 @@ from typing import Any, Protocol, cast
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling import answers, guard
 from dpaudit.sampling.host import Host, Lost, ready, rest
-from dpaudit.sampling.pipes import ANEW, HOLD, KEPT, TICK_S, watch
+from dpaudit.sampling.pipes import ANEW, COUNT, HOLD, KEPT, TICK_S, watch
 from dpaudit.sampling.worker import Job
 
 Task = tuple[Any, ...]
@@ -151,7 +151,8 @@ class Processes:
             host.send(HOLD, pickle.dumps(new))
             new = {}
         bare = [(replace(task[0], payload=None), *task[1:]) if jobs else task for task in group]
-        host.send(self._kind, cloudpickle.dumps((function, bare, self.threads, new)))
+        kind = COUNT if self._kind == KEPT and any(job.isolated for job in jobs) else self._kind
+        host.send(kind, cloudpickle.dumps((function, bare, self.threads, new)))
 
     def _end(self, hosts: list[Host]) -> None:
         self._hosts = [host for host in self._hosts if host not in hosts]

@@ -21,9 +21,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dpaudit.sampling import duct
 from dpaudit.sampling.pipes import (
     ANEW,
     BEGIN,
+    COUNT,
     HOLD,
     LENGTH,
     MOST_STOPS,
@@ -74,7 +76,7 @@ def _serve(asked: int, told: int, process: list[_Process]) -> None:
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
 
-    import dpaudit.sampling.answers  # noqa: F401
+    from dpaudit.sampling.counting import counted
 
     gc.freeze()  # so that a fork's collector touches, and copies, none of this
     while (head := read(asked, NONCE + LENGTH)) is not None:
@@ -92,8 +94,8 @@ def _serve(asked: int, told: int, process: list[_Process]) -> None:
             continue
         if not process:
             _Process(asked, told, process)
-        answer = process[0].ask(content)
-        if kind == ANEW or not answer:
+        answer = (counted if kind == COUNT else _Process.ask)(process[0], content)
+        if kind == ANEW or process[0].under_way:
             process[0].end()
             process.clear()
         write(told, head[:NONCE], answer)
@@ -125,6 +127,8 @@ class _Process:
         theirs_in, self._to = pipe()
         self._from, theirs_out = pipe()
         self._beat = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # when it is to be ended; how often it answered
+        self._memory = mmap.mmap(-1, duct.SIZE)
+        self.nonce, self.under_way = b"", False  # of a request whose answer has not been heard
         host = os.getpid()
         self.id = os.fork()
         if self.id == 0:
@@ -137,7 +141,7 @@ class _Process:
                 os._exit(1)
             for end in (asked, told, self._to, self._from):
                 os.close(end)
-            _work(theirs_in, theirs_out, self._beat)
+            _work(theirs_in, theirs_out, self._beat, self._memory)
         self._over, self._stops, self._asked = False, 0, 0
         known.append(self)
         os.close(theirs_in)
@@ -149,7 +153,7 @@ class _Process:
 
     def send(self, content: bytes) -> bool:
         """A request; False where nobody takes it."""
-        self.nonce = os.urandom(NONCE)
+        self.nonce, self.under_way = os.urandom(NONCE), True
         self._beat[0] = self._stops = 0
         self._asked += 1
         try:
@@ -160,7 +164,13 @@ class _Process:
 
     def receive(self) -> bytes:
         """What it says next to this request; nothing where no more will come."""
-        return framed(self._from, self.nonce, self._gone)
+        heard = framed(self._from, self.nonce, self._gone)
+        self.under_way = len(heard) <= duct.WORD  # outputs, or nothing
+        return heard
+
+    def ear(self) -> duct.Ear:
+        """What its outputs come out of, before its answer."""
+        return duct.Ear(self._memory, self.receive, lambda: write(self._to, self.nonce, b"", self._gone))
 
     def _gone(self) -> bool:
         """Whether no more is to be expected of it; it goes on where it was stopped."""
@@ -193,7 +203,7 @@ class _Process:
 # --- the process ------------------------------------------------------------------------------------------------
 
 
-def _work(asked: int, told: int, beat: memoryview[float]) -> NoReturn:
+def _work(asked: int, told: int, beat: memoryview[float], memory: mmap.mmap) -> NoReturn:
     """What a process does: one request after the other; it ends at once, whatever threads a mechanism has left."""
     import numpy as np
 
@@ -201,6 +211,15 @@ def _work(asked: int, told: int, beat: memoryview[float]) -> NoReturn:
 
     me = os.getpid()
     guard.BEATS[:] = [beat]
+
+    def crossing(size: int) -> None:
+        if os.getpid() != me:
+            os._exit(1)
+        write(told, _LINE[1], size.to_bytes(duct.WORD, "little"))
+        if read(asked, NONCE + LENGTH) != _LINE[1] + bytes(LENGTH):
+            os._exit(1)
+
+    duct.HERE[:] = [duct.Mouth(memory, crossing)]
     for content in _HERE:
         folder, sys.path[:], environment = pickle.loads(content)
         os.chdir(folder)

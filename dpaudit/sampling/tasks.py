@@ -22,7 +22,8 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import guard
+from dpaudit.sampling import duct, guard
+from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Worker, one_line
@@ -83,12 +84,30 @@ def hold(payloads: dict[str, bytes]) -> None:
 
 def run_task(job: Job, task: tuple[Shard, ...], reducer: Reducer | None) -> Done:
     """Runs the shards of a task in this worker; errors come back as words, never as objects."""
+    return _done(job, lambda worker: tuple((shard, worker.run(shard, reducer)) for shard in task))
+
+
+def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool) -> Done:
+    """The same where the counting is done elsewhere: outputs go out as they come, and nothing is left to tell."""
+
+    def feed(worker: Worker) -> tuple[()]:
+        (mouth,) = duct.HERE
+        for shard in task:
+            mouth.put([worker.opened.per_run, worker.batch], [])
+            worker.feed(shard, duct.Sending(shard.runs, wanted, tallies=tallies, mouth=mouth))
+        mouth.flush()
+        return ()
+
+    return _done(job, feed)
+
+
+def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> Done:
     process = os.getpid()
     try:
         worker = worker_for(job)
         start, cpu = time.perf_counter(), time.thread_time()
         with guard.alarms(job.run_timeout_s is not None):
-            results = tuple((shard, worker.run(shard, reducer)) for shard in task)
+            results = run(worker)
         ran = time.perf_counter()
         worker.check_datasets()
         guard.disarm()

@@ -74,6 +74,7 @@ class Job:
     payload: bytes | None = None  # the pickled (mechanism, pairs); None: this process has it already
     alone: bool = False  # call a batched mechanism for one run at a time
     own_process: bool = False  # the worker may be ended
+    isolated: bool = False  # what it makes is counted by its host
 
 
 @dataclass

@@ -1,0 +1,124 @@
+"""Counting in a host: the process of a mechanism runs it and sends outputs; coins, events and counts are here.
+
+Nothing of a user's ever runs in a host. What a process sends is read as numbers and text, checked, and counted by the
+sides that the host has drawn itself; anything else is a lost process, and no verdict.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import time
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpaudit.arrays import Bytes
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.sampling import answers, tasks
+from dpaudit.sampling.duct import Ear, Garbled, Over, received
+from dpaudit.sampling.sinks import begun
+from dpaudit.sampling.streams import Shard, calls, flips, sides_of
+from dpaudit.sampling.tasks import Done
+from dpaudit.sampling.watch import Reducer
+
+MOST_IN_A_BATCH = 1 << 40  # runs; what a mechanism says of itself
+
+
+class Asked(Protocol):
+    """A process that a host has forked."""
+
+    def send(self, content: bytes) -> bool:
+        """A request to it; False where nobody takes it."""
+
+    def ear(self) -> Ear:
+        """What its outputs come out of."""
+
+
+def counted(process: Asked, content: bytes) -> bytes:
+    """The answer to a request for counts; nothing where the process ended, or sent what no code of ours sends."""
+    import cloudpickle
+
+    try:
+        _, work, threads, payloads = _OurOwn(io.BytesIO(content)).load()
+    except pickle.UnpicklingError as error:
+        return answers.written([Done(error=(InvalidSpec.__name__, str(error)))])
+    asked = [
+        (job, task, None if reducer is None else reducer.wanted, reducer is not None) for job, task, reducer in work
+    ]
+    if not process.send(cloudpickle.dumps((tasks.feed_task, asked, threads, payloads))):
+        return b""
+    ear, cpu = process.ear(), time.thread_time()
+    try:
+        found = [tuple((shard, _shard(ear, job.seed, shard, reducer)) for shard in task) for job, task, reducer in work]
+        told = answers.read(ear.answer())
+        if len(told) != len(found) or any(done.results or done.error for done in told):
+            return b""
+    except Over as over:
+        return _broken(over.answer)
+    except DpAuditError as error:
+        return answers.written([Done(error=(type(error).__name__, str(error)))])
+    except Exception:  # a lie of any kind; to read it must never end the host
+        return b""
+    spent = (time.thread_time() - cpu) / len(told)
+    return answers.written(
+        [Done(each, done.seconds, done.cpu_s + spent) for each, done in zip(found, told, strict=True)]
+    )
+
+
+class _OurOwn(pickle.Unpickler):
+    """Loads nothing but what is the project's or numpy's: a class of a user's own would run here."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.partition(".")[0] not in ("dpaudit", "numpy", "builtins", "functools", "_codecs"):
+            raise pickle.UnpicklingError(
+                f'what is counted is a {module}.{name}, which is not of dpaudit\'s own; it needs isolation = "none"'
+            )
+        return super().find_class(module, name)
+
+
+def _broken(answer: bytes) -> bytes:
+    """An answer that came before all outputs: only an error may."""
+    try:
+        told = answers.read(answer)
+    except answers.Unreadable:
+        return b""
+    except DpAuditError as error:
+        return answers.written([Done(error=(type(error).__name__, str(error)))])
+    return answers.written(told) if all(isinstance(done, Done) and done.error for done in told) else b""
+
+
+def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None) -> Any:
+    """The counts of a shard, or its outputs where there is no reducer, by sides that are drawn here."""
+    coins, _ = shard.streams(seed)
+    sink = begun(shard, reducer, _space(2 * shard.runs))
+    (per_run, batch), _ = ear.part()
+    if per_run is True:
+        sink.sides[:] = sides_of(flips(coins, shard.runs), shard.runs)
+        done = 0
+        while done < shard.runs:
+            outputs, numbers = received(*ear.part())
+            runs = outputs.runs if numbers is None else len(numbers)
+            if not 0 < runs <= shard.runs - done or (numbers is not None and not sink.tallies):
+                raise Garbled
+            sink.fill(done, outputs, numbers)
+            done += runs
+        return sink.result()
+    if type(batch) is not int or not 0 < batch <= MOST_IN_A_BATCH:
+        raise Garbled
+    for start, runs, side in calls(coins, shard.runs, batch):
+        outputs, numbers = received(*ear.part())
+        if outputs.runs != runs or numbers is not None:
+            raise Garbled
+        sink.call(start, outputs, side)
+    return sink.result()
+
+
+_SPACE: list[Bytes] = [np.empty(0, np.uint8)]
+
+
+def _space(size: int) -> Bytes:
+    """The same memory for every shard."""
+    if len(_SPACE[0]) < size:
+        _SPACE[0] = np.empty(size, np.uint8)
+    return _SPACE[0]

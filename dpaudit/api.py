@@ -55,6 +55,7 @@ def audit(
     upper: UpperBound | None = None,
     n_jobs: int = -1,
     backend: str | None = None,
+    isolation: str | None = None,
 ) -> AuditResult:
     """Audits a mechanism on adjacent datasets and certifies a lower bound on its true epsilon.
 
@@ -66,6 +67,8 @@ def audit(
     `runs` caps all executions (left out: 1,000,000; none with `max_time_s`), `max_time_s` (seconds) the time: a short
     probe, and a look at the clock before certification, choose fewer runs where not all fit. `run_timeout_s`
     (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
+    `isolation="process"` runs the mechanism in processes of its own and counts its outputs outside of them, where it
+    cannot reach the counts; "none", the default here, counts where it runs. Neither changes the answer.
 
     `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
     probability; the rest is for the fixed bound at the end. `certifier` is the name of one
@@ -108,7 +111,7 @@ def audit(
         detect=detect,
         controls=controls,
     )
-    with Engine(n_jobs, backend) as engine:
+    with Engine(n_jobs, backend, isolation=isolation) as engine:
         return question.answer(engine)
 
 

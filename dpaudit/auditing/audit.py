@@ -84,6 +84,7 @@ def run_stages(
             "cpu_s": round(time.process_time() - cpu + session.worked_s, 3),
             "n_jobs": engine.n_jobs,
             "backend": ", ".join(session.pool_names),
+            "isolation": "process" if engine.isolated else "none",
             "task_runs": engine.task_runs,
             "max_time_s": None,
             "file": short_path(spec.description.file),

@@ -22,6 +22,7 @@ from dpaudit.errors import InvalidSpec
 @click.option("--controls", type=int, metavar="N", help="Repeat each spiked control so many times: 20 is usual.")
 @click.option("--jobs", type=int, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
+@click.option("--isolation", metavar="MODE", help="process: count where no mechanism runs; none: where it runs.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only audits with this tag; may be repeated.")
 @click.option("--ledger", metavar="FILE", help="Record results and shards here; .dpaudit/ledger.sqlite by default.")
 @click.option("--no-ledger", is_flag=True, help="Record nothing: a run that is killed is lost.")
@@ -42,6 +43,7 @@ def command(
     controls: int | None,
     jobs: int | None,
     backend: str | None,
+    isolation: str | None,
     tags: tuple[str, ...],
     formats: str | None,
     ledger: str | None,
@@ -68,7 +70,9 @@ def command(
 
     wished = wishes(runs=runs, confidence=confidence, seed=seed, controls=controls)
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
-    Engine(workers, backend, supervised=True)  # a bad value is refused once, here, and not by each audit
+    Engine(
+        workers, backend, supervised=True, isolation=isolation
+    )  # a bad value is refused once, here, and not by each audit
     questions: list[Question] = []
     wrong = 0
     for path in find_specs(paths):
@@ -97,6 +101,7 @@ def command(
         "--controls": controls,
         "--jobs": jobs,
         "--backend": backend,
+        "--isolation": isolation,
         "--ledger": ledger,
         "--accepted": accepted,
     }
@@ -110,6 +115,7 @@ def command(
         together,
         jobs=workers,
         backend=backend,
+        isolation=isolation,
         tags=tags,
         runs_given=overridden,
         controls=controls,

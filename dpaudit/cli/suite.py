@@ -53,6 +53,7 @@ class Suite:
     confidence: float
     jobs: int
     backend: str | None
+    isolation: str | None
     tags: tuple[str, ...]
     runs_given: bool
     controls: int | None
@@ -139,7 +140,8 @@ class Suite:
         question.check_requirements()
         clock = None if question.max_time_s is None else Clock(question.max_time_s)
         # an engine of its own: what one mechanism imports or breaks is gone with its process
-        with Engine(self.jobs, self.backend, supervised=True) as engine:
+        isolation = question.isolation if self.isolation is None else self.isolation
+        with Engine(self.jobs, self.backend, supervised=True, isolation=isolation) as engine:
             description, pairs = engine.describe(question.mechanism, question.pairs)
             sources = {} if self.recording is None else engine.sources()  # before any run loads more
             begun = self._begun(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from dpaudit.report import slug
 
 if TYPE_CHECKING:
     from dpaudit.cli.progress import Watcher
+    from dpaudit.sampling import Engine
     from dpaudit.sweeps import Sweep
     from dpaudit.sweeps.grid import Point
     from dpaudit.sweeps.running import Row
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--confidence", type=float, metavar="C", help="Confidence of each point for itself.")
 @click.option("--jobs", type=int, metavar="N", help="Workers; -1, the default, for all processors.")
 @click.option("--backend", metavar="NAME", help="A joblib backend, instead of the one that fits the work.")
+@click.option("--isolation", metavar="MODE", help="process: count where no mechanism runs; none: where it runs.")
 @click.option("--ledger", metavar="FILE", help="Record results here, and take from here those that are there already.")
 @click.option("--no-ledger", is_flag=True, help="Record nothing, and run every point.")
 @click.option("--no-progress", is_flag=True, help="Say nothing while the points run.")
@@ -42,6 +44,7 @@ def command(
     confidence: float | None,
     jobs: int | None,
     backend: str | None,
+    isolation: str | None,
     ledger: str | None,
     no_ledger: bool,
     no_progress: bool,
@@ -59,7 +62,11 @@ def command(
         raise InvalidSpec("--ledger and --no-ledger: give one of the two")
     wished = wishes(runs=runs, confidence=confidence, seed=seed)
     workers = next(value for value in (jobs, wished.settings.jobs, -1) if value is not None)
-    Engine(workers, backend, supervised=True)  # a bad value is refused once, here, and not by each point
+
+    def engine() -> Engine:
+        return Engine(workers, backend, supervised=True, isolation=isolation)
+
+    engine()  # a bad value is refused once, here, and not by each point
     questions = read_sweep_file(spec, wished)
     where = report if report is not None else wished.settings.report
     folder = None if where is None else report_folder(where)
@@ -70,17 +77,16 @@ def command(
             if not quiet:
                 click.echo(f"{question.name}: {size:,} point{'' if size == 1 else 's'}")
             into = None if folder is None else folder if len(questions) == 1 else folder / slug(question.name)
-            found = _run(question, opened, into, workers, backend, silent=no_progress or quiet)
+            found = _run(question, opened, into, engine, silent=no_progress or quiet)
             _tell(found, into)
             code = max(code, found.exit_code)
     return code
 
 
 def _run(
-    question: SweepQuestion, ledger: Any, folder: Path | None, jobs: int, backend: str | None, *, silent: bool
+    question: SweepQuestion, ledger: Any, folder: Path | None, engine: Callable[[], Engine], *, silent: bool
 ) -> Sweep:
     from dpaudit.cli.progress import watching
-    from dpaudit.sampling import Engine
     from dpaudit.sweeps import run_sweep
     from dpaudit.sweeps.page import Growing
     from dpaudit.sweeps.sentences import sweep_row
@@ -100,7 +106,7 @@ def _run(
         try:
             return run_sweep(
                 question.grid,
-                lambda: Engine(jobs, backend, supervised=True),
+                engine,
                 name=question.name,
                 prove=question.prove,
                 ledger=ledger,

@@ -121,14 +121,14 @@ class Auditor:
         self, mechanism: Any, asked: dict[str, Any], said: dict[str, Any], name: str, settings: Settings
     ) -> AuditResult:
         arguments = _arguments(mechanism, asked)
-        backend, workers = arguments.pop("backend"), arguments.pop("n_jobs")
+        backend, workers, isolation = (arguments.pop(key) for key in ("backend", "n_jobs", "isolation"))
         if "n_jobs" not in said:
             workers = 1 if self.place.shared else workers if settings.jobs is None else settings.jobs
         question = pose(**{**arguments, "mechanism": wrap(mechanism)})
         # a process of its own: what one mechanism leaves behind in it is gone before the next test
         with (
             by_value(self.place.modules, (question.mechanism, question.pairs)),
-            Engine(workers, backend, supervised=True) as engine,
+            Engine(workers, backend, supervised=True, isolation=isolation) as engine,
         ):
             check_patches(self.patches, self.place.modules, question.mechanism)
             result = question.answer(engine, name=name, description=_described(question.mechanism, name))

@@ -70,6 +70,7 @@ class Question:
     requires: tuple[str, ...]
     options: dict[str, Any]
     upper: UpperBound | None = None
+    isolation: str | None = None
 
     @property
     def place(self) -> str:
@@ -167,6 +168,7 @@ def _question(source: Path, table: AuditTable, wishes: Wishes) -> Question:
         requires=tuple(table.requires),
         options=_options(table, wishes),
         upper=None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs),
+        isolation=table.isolation,
     )
 
 

@@ -88,6 +88,10 @@ class AuditTable(Struct, frozen=True, forbid_unknown_fields=True):
     runs: Annotated[float | int | None, Meta(description="executions to spend in all")] = None
     max_time_s: Annotated[float | None, Meta(description="seconds to spend at the most")] = None
     run_timeout_s: Annotated[float | None, Meta(description="seconds after which one run counts as hanging")] = None
+    isolation: Annotated[
+        Literal["process", "none"] | None,
+        Meta(description="process, the usual: counts are made where no mechanism runs"),
+    ] = None
     confidence: Annotated[float | None, Meta(description="of the suite, if this audit were all of it")] = None
     seed: Annotated[int | None, Meta(description="of all randomness")] = None
     search_share: Annotated[

@@ -43,6 +43,7 @@ def sweep(
     record: Callable[[AuditResult], object] | None = None,
     n_jobs: int = -1,
     backend: str | None = None,
+    isolation: str | None = None,
     progress: Callable[[Fields], object] | None = None,
 ) -> Sweep:
     """Audits every combination of what it is given; a list is an axis, a single value the same for all points.
@@ -87,7 +88,10 @@ def sweep(
         if progress is not None:
             progress(row.fields)
 
-    return run_sweep(grid, lambda: Engine(n_jobs, backend), prove=prove, ledger=ledger, record=record, row_done=heard)
+    def engine() -> Engine:
+        return Engine(n_jobs, backend, isolation=isolation)
+
+    return run_sweep(grid, engine, prove=prove, ledger=ledger, record=record, row_done=heard)
 
 
 def run_sweep(

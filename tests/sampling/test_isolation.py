@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpaudit import AuditResult, audit, batched, command
-from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit import audit, batched, command
+from dpaudit.errors import InvalidSpec
+from dpaudit.events import Event, HitCounter
+from dpaudit.events.features import Coordinate
+from dpaudit.mechanisms import Command, wrap
+from dpaudit.outputs import Outputs, token
+from dpaudit.pairs import AdjacentPair
+from dpaudit.report import text
+from dpaudit.sampling import Engine, Shard, Stage, Watch, shards
+from dpaudit.sampling.codec import outputs_apart
 from tests.cases import for_each
 
 PAIR = ([1.0] * 3, [1.0] * 2)
@@ -46,29 +52,74 @@ def breaks(rows: Any, runs: int, rng: Any) -> Any:
     return many(rows, runs, rng)
 
 
-def evidence(result: AuditResult) -> Any:
-    return json.dumps(replace(result, provenance={}).to_dict(), sort_keys=True)
-
-
-MODES: dict[str, tuple[Any, dict[str, Any]]] = {
+PROGRAM = (
+    'read -r line; runs=${line#*"runs": }; runs=${runs%%,*}; seed=${line##*"seed": }; seed=${seed%}*}; '
+    "awk -v n=$runs -v s=$seed 'BEGIN { srand(s); for (i = 0; i < n; i++) print rand() }'"
+)
+MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "per run": (number, {}),
     "recurring": (word, {}),
-    "mixture": (mixture, {"runs": 3_000}),
-    "batched": (batched(many), {"runs": 60_000}),
-    "wide": (batched(wide), {"runs": 1_500}),
-    "alone": (batched(breaks), {"runs": 3_000}),
-    "limited": (number, {"run_timeout_s": 5.0, "runs": 3_000}),
-    "anytime": (number, {"stopping": "anytime"}),
-    "bits": (number, {"representation": True}),
-    "binned": (number, {"certifier": "binned"}),
-    "pairs": (number, {"pair": None, "pairs": [PAIR, ([1.0], [])]}),
+    "mixture": (mixture, {}),
+    "batched": (batched(many), {}),
+    "wide": (batched(wide), {}),
+    "alone": (batched(breaks), {}),
+    "limited": (number, {"run_timeout_s": 5.0}),
+    "command": (command(["sh", "-c", PROGRAM]), {}),
 }
+SETS = (
+    Event(Coordinate(()), intervals=((2.0, 4.0),)),
+    Event(Coordinate((0,)), tokens=(token("text", "a"),)),
+    Event(Coordinate(("count",)), intervals=((2.5, np.inf),)),
+)
+EVENTS = Watch(SETS[0], SETS[1:], also=HitCounter(SETS[2]))
 
 
-@for_each(*MODES)
-def test_the_evidence_is_the_same(case: str) -> None:
-    mechanism, options = MODES[case]
-    asked: dict[str, Any] = {"pair": PAIR, "epsilon": 1.0, "runs": 6_000, "seed": 3, "n_jobs": 1, **options}
-    one, other = (audit(mechanism, isolation=mode, **asked) for mode in ("none", "process"))
-    assert evidence(one) == evidence(other)
+def bits(outputs: Outputs) -> Any:
+    """All that outputs hold; the order of labels is that of a set."""
+    arrays: list[Any] = []
+    told = outputs_apart(outputs, arrays)
+    return {**told, "labels": dict(told["labels"])}, [array.tobytes() for array in arrays]
+
+
+def made(engine: Engine, mechanism: Any, timeout_s: float | None = None) -> list[Any]:
+    """What a probe, a pilot and two ways of counting find: shards of all sizes, of both pairs."""
+    pairs = (AdjacentPair(*PAIR), AdjacentPair([1.0], []))
+    few = isinstance(mechanism, Command)
+    with engine.session(wrap(mechanism), pairs, 7, timeout_s) as session:
+        probe = session.probe(64 if few else 400)
+        work = [*shards(Stage.SEARCH, 0, 60 if few else 5_000, 4_500), Shard(Stage.SEARCH, 1, 0, 9)]
+        pilot = session.pilot(work)
+        looks = [bits(side) for each in (pilot, *probe.pilots) for side in (each.first, each.second)]
+        counts = [session.shard_counts(work, reducer) for reducer in (EVENTS, HitCounter(SETS[0]), EVENTS)]
+    return [probe.alone, probe.reproducible, *([each.tolist() for each in table.values()] for table in counts), *looks]
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[list[Engine]]:
+    with Engine(1, supervised=True, isolation="none") as one, Engine(1, isolation="process") as other:
+        assert (one.isolated, other.isolated) == (False, True)
+        yield [one, other]
+
+
+@for_each("name", MECHANISMS)
+def test_outputs_and_counts_are_the_same(name: str, engines: list[Engine]) -> None:
+    mechanism, options = MECHANISMS[name]
+    one, other = (made(engine, mechanism, *options.values()) for engine in engines)
+    assert one == other
+
+
+def test_a_result_says_where_it_was_counted() -> None:
+    asked: dict[str, Any] = {"pair": PAIR, "epsilon": 1.0, "runs": 3_000, "seed": 3, "n_jobs": 1, "stopping": "anytime"}
+    one, other = (audit(number, isolation=mode, **asked) for mode in ("none", "process"))
     assert [each.provenance["isolation"] for each in (one, other)] == ["none", "process"]
+    assert replace(one, provenance={}) == replace(other, provenance={})
+    for mode, found in (("none", one), ("process", other)):
+        assert f"isolation {mode}" in text.render_result(found)
+
+
+def test_it_is_refused_where_others_make_the_workers() -> None:
+    for backend in ("dask", "threading", "multiprocessing"):
+        with pytest.raises(InvalidSpec, match='isolation = "none"'):
+            audit(number, pair=PAIR, epsilon=1.0, runs=2_000, backend=backend, isolation="process")
+    with pytest.raises(InvalidSpec, match="isolation"):
+        audit(number, pair=PAIR, epsilon=1.0, runs=2_000, isolation="thread")

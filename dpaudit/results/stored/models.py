@@ -36,6 +36,7 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("wall_s cpu_s", NotNegative),
     ("n_jobs", int),
     ("backend", str | None),
+    ("isolation", Literal["process", "none"]),
     ("task_runs", Count | None),
     ("max_time_s", NotNegative | None),
     ("file", str | None),

@@ -35,6 +35,10 @@ ADJACENCY = {
     None: "How near they are is taken on trust",
 }
 
+COUNTED = {
+    "process": "Outputs were counted in a process where no mechanism ran (isolation: process).",
+    "none": "Outputs were counted in the process of the mechanism, which could reach the counts (isolation: none).",
+}
 ELSEWHERE = (
     "Audits of the same claim that were made elsewhere, or made and thrown away, are not known here; dpaudit history "
     "lists those of a ledger."
@@ -296,6 +300,8 @@ def _running(result: AuditResult) -> tuple[str, ...]:
         lines.append(
             f"The runs were made by the backend {clean(made['backend'])}{workers}, which does not change counts."
         )
+    if made.get("isolation"):
+        lines.append(COUNTED[made["isolation"]])
     return (
         *lines,
         "Not recorded: processor, libraries of the system, container, a lock file of all packages.",

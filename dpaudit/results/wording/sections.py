@@ -250,7 +250,7 @@ def _made_with(result: Audited) -> tuple[str, ...]:
     if made.get("started"):
         times = (("wall_s", "elapsed"), ("cpu_s", "of CPU"))
         spent = [f"{made[key]:.1f} s {word}" for key, word in times if key in made]
-        spent += [f"{key} {clean(made[key])}" for key in ("n_jobs", "backend") if made.get(key)]
+        spent += [f"{key} {clean(made[key])}" for key in ("n_jobs", "backend", "isolation") if made.get(key)]
         lines.append(f"started {clean(made['started'])}, {', '.join(spent)}")
     if made.get("max_time_s") is not None:
         limit = exact(made["max_time_s"])

@@ -151,16 +151,12 @@ class Sending:
         self._mouth.flush(CROSSES)
 
     def _send(self, outputs: Outputs, arrays: list[Array]) -> None:
-        matrix, head = None, [len(arrays)]
-        if isinstance(outputs.columns, Columns):
-            held = outputs.columns
-            matrix, outputs = (
-                [[list(path), place] for path, place in held.places.items()],
-                replace(outputs, columns=held.loose),
-            )
+        tallied, held, matrix = len(arrays), outputs.columns, None
+        if isinstance(held, Columns):
+            matrix = [[list(path), place] for path, place in held.places.items()]
+            outputs = replace(outputs, columns=held.loose)
             arrays.append(held.matrix)
-        head += [matrix, outputs_apart(outputs, arrays)]
-        self._mouth.put(head, arrays)
+        self._mouth.put([tallied, matrix, outputs_apart(outputs, arrays)], arrays)
 
 
 def received(head: Any, arrays: list[Array]) -> tuple[Outputs, Places | None]:

@@ -25,7 +25,7 @@ from dpaudit.sampling.watch import Reducer
 MOST_IN_A_BATCH = 1 << 40  # runs; what a mechanism says of itself
 
 
-class Asked(Protocol):
+class Forked(Protocol):
     """A process that a host has forked."""
 
     def send(self, content: bytes) -> bool:
@@ -35,7 +35,7 @@ class Asked(Protocol):
         """What its outputs come out of."""
 
 
-def counted(process: Asked, content: bytes) -> bytes:
+def counted(process: Forked, content: bytes) -> bytes:
     """The answer to a request for counts; nothing where the process ended, or sent what no code of ours sends."""
     import cloudpickle
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 import time
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,7 +63,7 @@ def counted(process: Forked, content: bytes) -> bytes:
         return b""
     spent = (time.thread_time() - cpu) / len(told)
     return answers.written(
-        [Done(each, done.seconds, done.cpu_s + spent) for each, done in zip(found, told, strict=True)]
+        [replace(done, results=each, cpu_s=done.cpu_s + spent) for each, done in zip(found, told, strict=True)]
     )
 
 

@@ -22,12 +22,12 @@ from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import tasks
+from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.dask_pool import Dask
 from dpaudit.sampling.fresh import run_fresh
 from dpaudit.sampling.order import words
-from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes, check_backend
+from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
 from dpaudit.sampling.store import Asked, KeptShard, Recorder, ShardStore, decided, identity, kept_of
@@ -41,9 +41,6 @@ CHECK_PART = 20  # a task lasts this many times longer than it takes to look at 
 LONGEST_TASK_S = 10.0  # up to this
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
-IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
-ISOLATION = ("process", "none")
-ISOLATING = (None, "loky", "sequential")  # backends whose workers are forked by hosts of ours, one thread each
 
 
 class Engine:
@@ -51,9 +48,8 @@ class Engine:
 
     `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend and
     overrides the choice by the work: sequential under a second of it, threads for batched mechanisms, processes of ours
-    (by the name loky too) for per-run ones. `supervised` keeps every mechanism out of this process. `isolation`
-    "process" has outputs counted where no mechanism runs, "none" where it does; None is "process" where the engine is
-    supervised and the backend can. It changes no count. `task_runs` fixes the grouping.
+    (by the name loky too) for per-run ones. `supervised` keeps every mechanism out of this process; `isolation` is that
+    of `pools.isolates`, usual where supervised, and changes no count. `task_runs` fixes the grouping.
     """
 
     def __init__(
@@ -68,15 +64,8 @@ class Engine:
     ) -> None:
         if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
             raise InvalidSpec(f"n_jobs must be a whole number other than 0 (-1 for all processors), got {n_jobs!r}")
-        self.backend = None if backend is None else check_backend(backend)
-        if isolation is not None:
-            validate.one_of("isolation", isolation, ISOLATION)
-        if isolation == "process" and backend not in ISOLATING:
-            raise InvalidSpec(
-                f'isolation = "process" needs workers of ours, and the backend {backend} has its own; '
-                'leave the backend out, or say isolation = "none"'
-            )
-        self.isolated = isolation == "process" or (isolation is None and supervised and backend in ISOLATING)
+        self.backend = None if backend is None else pools.check_backend(backend)
+        self.isolated = pools.isolates(isolation, backend, usual=supervised)
         self.n_jobs = max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else n_jobs
         self.supervised = supervised
         self.task_runs = None if task_runs is None else validate.whole("task_runs", task_runs, least=1)
@@ -204,7 +193,7 @@ class Session:
     @property
     def one_process(self) -> bool:
         """Whether all runs that searched and certified were made in one process, the fresh ones apart."""
-        return len(self._makers) <= 1 and all(name in IN_ONE_PROCESS for name in self.pool_names)
+        return len(self._makers) <= 1 and all(name in pools.IN_ONE_PROCESS for name in self.pool_names)
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Integers:
         """The reduced outputs of all shards, added up."""
@@ -351,7 +340,7 @@ class Session:
         engine = self.engine
         if engine.backend == "loky":
             pool: Pool = engine._processes
-        elif engine.backend is not None and engine.backend not in IN_ONE_PROCESS:
+        elif engine.backend is not None and engine.backend not in pools.IN_ONE_PROCESS:
             pool = self._named_pool(engine.backend)
         elif engine.n_jobs == 1 or engine.backend == "sequential":
             pool = self._home_pool(1)

@@ -17,11 +17,16 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any, Protocol, cast
 
+from dpaudit import validate
 from dpaudit.errors import InvalidSpec
 from dpaudit.sampling import answers, guard
 from dpaudit.sampling.host import Host, Lost, ready, rest
 from dpaudit.sampling.pipes import ANEW, COUNT, HOLD, KEPT, TICK_S, watch
 from dpaudit.sampling.worker import Job
+
+IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
+ISOLATION = ("process", "none")
+ISOLATING = (None, "loky", "sequential")  # backends whose workers are forked by hosts of ours, one thread each
 
 Task = tuple[Any, ...]
 
@@ -191,6 +196,21 @@ def check_backend(name: str) -> str:
         known = ", ".join(sorted({*BACKENDS, *EXTERNAL_BACKENDS}))
         raise InvalidSpec(f"backend must be a registered joblib backend ({known}), got {name!r}")
     return name
+
+
+def isolates(isolation: str | None, backend: str | None, *, usual: bool) -> bool:
+    """Whether hosts count what the processes of mechanisms send; None is what is usual, where the backend can.
+
+    Raises `InvalidSpec` where it is asked of a backend that cannot.
+    """
+    if isolation is not None:
+        validate.one_of("isolation", isolation, ISOLATION)
+    if isolation == "process" and backend not in ISOLATING:
+        raise InvalidSpec(
+            f'isolation = "process" needs workers of ours, and the backend {backend} has its own; '
+            'leave the backend out, or say isolation = "none"'
+        )
+    return isolation == "process" or (isolation is None and usual and backend in ISOLATING)
 
 
 def in_time(until: float) -> None:

@@ -25,6 +25,10 @@ class UnsoundAudit(DpAuditError):
     exit_code = 3
 
 
+class OutOfTime(UnsoundAudit):
+    """The time of an audit was over before what it needs was done. Cure: give more `max_time_s`."""
+
+
 class MissingRequirement(UnsoundAudit):
     """Something the audit needs is not installed here. Cure: install it as the message says."""
 

@@ -38,7 +38,6 @@ from dpaudit.sampling import Probe, Session, Shard, Stage, Watch, shards
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import Looked
 
-FIRST, GROWTH, FEWEST = 12, 0.12, 4  # runs of the first block, growth of all runs in a block, runs of the least block
 LEARNED_RUNS = 1 << 20  # up to which events are learned anew for each block, which costs more than counting one
 
 
@@ -71,7 +70,7 @@ def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
     >>> block_sizes(60, 30)
     ([12, 4, 4, 4, 6], [4, 4, 4, 5, 5, 8])
     """
-    return _grid(0, freeze), _grid(freeze, runs)
+    return growing(0, freeze), growing(freeze, runs)
 
 
 def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock | None) -> Outcome:
@@ -253,14 +252,3 @@ def _evidence(bet: Bet, counts: Integers) -> CoinFlip:
     if bet.p_side == "first":
         return CoinFlip(hits_first, hits_second, runs_first, runs_second)
     return CoinFlip(hits_second, hits_first, runs_second, runs_first)
-
-
-def _grid(done: int, end: int) -> list[int]:
-    sizes = []
-    while done < end:
-        size = min(end - done, max(FIRST if done == 0 else FEWEST, int(GROWTH * done)))
-        if end - done - size < FEWEST:
-            size = end - done  # no block of fewer
-        sizes.append(size)
-        done += size
-    return sizes

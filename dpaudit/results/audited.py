@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
-from dpaudit.certify.certificate import holm, plain
+from dpaudit.certify.certificate import divided, holm, plain
 from dpaudit.certify.cross_check import two_interval_epsilon
+from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, p_value
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.results.beside import Control, Ending, Explored, Histogram
@@ -36,7 +37,7 @@ CROSS_CHECK = "two-interval Clopper-Pearson"
 KEYS = (  # of a stored result, in their order
     *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
     *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper", "histogram"),
-    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "provenance"),
+    *("trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "provenance"),
 )
 
 
@@ -77,7 +78,9 @@ class Audited:
     count as neighbours (`AdjacentPair.adjacency`), or None: taken on trust. `unseen` entries of one output were not
     looked at, and `unpaired` ones alone and never together with others: the most of any output that search held.
     `unread` names the parts in which outputs differ and that no event was looked for in; it is empty where none do.
-    `endings` says how search runs ended where some gave no value; it is empty where all did.
+    `endings` says how search runs ended where some gave no value; it is empty where all did. `milestones` are those of
+    an audit with `max_time_s`: which numbers of certifying runs a deadline could have left, and at what part of the
+    error probability; None where there was no deadline.
     """
 
     spec: dict[str, Any]
@@ -102,6 +105,7 @@ class Audited:
     unpaired: int = 0
     unread: str = ""
     endings: tuple[Ending, ...] = ()
+    milestones: Milestones | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -218,10 +222,15 @@ class Audited:
 
     @property
     def level(self) -> float:
-        """The confidence of the fixed bound: what `certify_pairs`, or the bets of an anytime audit, leave of it."""
-        if self.spec["stopping"] == "anytime":
-            return rest(self.spec["confidence"], self.spec["sequential_share"])
-        return self.certificate.confidence
+        """The confidence of the fixed bound: what `certify_pairs`, or bets, and earlier milestones leave of it."""
+        anytime = self.spec["stopping"] == "anytime"
+        whole = rest(self.spec["confidence"], self.spec["sequential_share"]) if anytime else self.certificate.confidence
+        return divided(whole, 1.0 / self.part(self.evidence))
+
+    def part(self, evidence: AuditEvidence) -> float:
+        """The part of the error probability that these counts have: that of their milestone, or all of it."""
+        ends = () if self.milestones is None else self.milestones.ends
+        return 1.0 if self.milestones is None or evidence.runs not in ends else self.milestones.share(evidence.runs)
 
     @property
     def holm(self) -> tuple[float, ...]:
@@ -240,8 +249,8 @@ class Audited:
 
     @property
     def cut_short(self) -> bool:
-        """Whether the clock took runs off, which a repetition makes: it gives other counts."""
-        return any(entry.what == "time" for entry in self.explored)
+        """Whether a clock watched over it: a repetition without it draws other parts of the runs, and other counts."""
+        return self.milestones is not None or any(entry.what == "time" for entry in self.explored)
 
     @property
     def bracket(self) -> Bracket | None:
@@ -291,7 +300,8 @@ class Audited:
         """The independent bound of the two-interval rule, by statsmodels, when asked for; None for a Rényi bound."""
         if isinstance(self.evidence, Binned):
             return None
-        return two_interval_epsilon(self.evidence, self.certificate.delta, self.certificate.confidence)
+        level = divided(self.certificate.confidence, 1.0 / self.part(self.evidence))
+        return two_interval_epsilon(self.evidence, self.certificate.delta, level)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf".
@@ -305,9 +315,8 @@ class Audited:
             "verdict": self.verdict.value,
             "cross_check": None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": plain(crossed)},
         }
-        whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in KEYS}
-        if not self.unread:  # as results of before
-            del whole["unread"]
+        there = [key for key in KEYS if key not in ("unread", "milestones") or getattr(self, key)]  # as before
+        whole = {key: derived[key] if key in derived else stored(getattr(self, key)) for key in there}
         return {**whole, "provenance": {**stored(self.provenance), "digest": content_digest(whole)}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -40,10 +40,22 @@ def frozen_delta_of(witness: Witness, claim: Claim) -> float:
 
 
 def certificate_of(
-    witness: Witness, evidence: AuditEvidence, claim: Claim, confidence: float, certifier: Certifier
+    witness: Witness,
+    evidence: AuditEvidence,
+    claim: Claim,
+    confidence: float,
+    certifier: Certifier,
+    *,
+    part: float = 1.0,
 ) -> Certificate:
-    """What the counts say of the claim at the witness's distance, at the delta frozen with the witness."""
-    return certifier.of(evidence).certify(evidence, claim, confidence, frozen_delta_of(witness, claim))
+    """What the counts say of the claim at the witness's distance, at the delta frozen with the witness.
+
+    `part` of the error probability is theirs where a deadline may choose among counts (`certify.milestones`): the bound
+    is that of this part, and the p-value is divided by it, to be compared with the whole.
+    """
+    level = divided(confidence, 1.0 / part)
+    made = certifier.of(evidence).certify(evidence, claim, level, frozen_delta_of(witness, claim))
+    return made if part == 1.0 else replace(made, confidence=confidence, p_value=min(1.0, made.p_value / part))
 
 
 def anytime_certificate(
@@ -55,9 +67,10 @@ def anytime_certificate(
     certifier: Certifier,
     *,
     share: float,
+    part: float = 1.0,
 ) -> Certificate:
     """What the bets on the blocks and the fixed bound at the end say together: a union bound over the two shares."""
-    fixed = certificate_of(witness, evidence, claim, rest(confidence, share), certifier)
+    fixed = certificate_of(witness, evidence, claim, rest(confidence, share), certifier, part=part)
     if not blocks:  # the runs of the blocks were not independent ones and count for nothing
         return replace(fixed, confidence=confidence, p_value=min(1.0, fixed.p_value / (1.0 - share)))
     bets = certificate(blocks, claim, confidence, share=share)

@@ -27,7 +27,14 @@ def recompute(result: AuditResult) -> Certificate:
     if spec["stopping"] == "anytime":
         share, confidence = spec["sequential_share"], spec["confidence"]
         return anytime_certificate(
-            result.blocks, result.witness, result.evidence, result.claim, confidence, certifier, share=share
+            result.blocks,
+            result.witness,
+            result.evidence,
+            result.claim,
+            confidence,
+            certifier,
+            share=share,
+            part=result.part(result.evidence),
         )
     return recompute_other(result, Finding(result.claim, result.witness, result.evidence, result.certificate))
 
@@ -35,13 +42,17 @@ def recompute(result: AuditResult) -> Certificate:
 def recompute_other(result: AuditResult, finding: Finding) -> Certificate:
     """The certificate of a further witness again."""
     level = divided(result.spec["confidence"], result.spec["certify_pairs"])
-    return certificate_of(finding.witness, finding.evidence, finding.claim, level, certifier_named(result.certifier))
+    return _at(result, finding, level)
 
 
 def recompute_representation(result: AuditResult, finding: Finding) -> Certificate:
     """The certificate of the finding on bits again: one event, at the whole confidence, a statement of its own."""
-    confidence, certifier = result.spec["confidence"], certifier_named(result.certifier)
-    return certificate_of(finding.witness, finding.evidence, finding.claim, confidence, certifier)
+    return _at(result, finding, result.spec["confidence"])
+
+
+def _at(result: AuditResult, finding: Finding, level: float) -> Certificate:
+    certifier, part = certifier_named(result.certifier), result.part(finding.evidence)
+    return certificate_of(finding.witness, finding.evidence, finding.claim, level, certifier, part=part)
 
 
 def went_alone(result: AuditResult) -> bool:
@@ -66,5 +77,6 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
         others=(),
         representation=None,
         controls=(),
+        milestones=None,
         provenance={**result.provenance, "command": AGAIN.format(result.spec["seed"])},
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpaudit.arrays import Bools
 
 
+FIRST, GROWTH, FEWEST = 12, 0.12, 4  # runs of the first part, growth of all runs in a part, runs of the least part
 RECHECK = 1 << 16  # far beyond every stage of an audit
 
 
@@ -100,9 +101,39 @@ def shards(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 
     >>> [shard.runs for shard in shards(Stage.SEARCH, 0, 2_500, 1_000)]
     [1000, 1000, 500]
     """
-    full, rest = divmod(runs, shard_runs)
-    sizes = [shard_runs] * full + ([rest] if rest else [])
+    return [Shard(stage, pair, start + index, size) for index, size in enumerate(_parts(runs, shard_runs))]
+
+
+def graded(stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0) -> list[Shard]:
+    """A grid that a clock may cut, `done` runs having gone before it: small shards first, then each about an eighth of
+    all before it, and none above `shard_runs`.
+
+    >>> [shard.runs for shard in graded(Stage.CERTIFY, 0, 60, 1_000)]
+    [12, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 6]
+    """
+    sizes = [part for size in growing(done, done + runs) for part in _parts(size, shard_runs)]
     return [Shard(stage, pair, start + index, size) for index, size in enumerate(sizes)]
+
+
+def growing(done: int, end: int) -> list[int]:
+    """Parts of the runs from `done` to `end`: a few first, then each about an eighth of all before it.
+
+    >>> growing(0, 30), growing(30, 60)
+    ([12, 4, 4, 4, 6], [4, 4, 4, 5, 5, 8])
+    """
+    sizes = []
+    while done < end:
+        size = min(end - done, max(FIRST if done == 0 else FEWEST, int(GROWTH * done)))
+        if end - done - size < FEWEST:
+            size = end - done  # no part of fewer
+        sizes.append(size)
+        done += size
+    return sizes
+
+
+def _parts(runs: int, most: int) -> list[int]:
+    full, rest = divmod(runs, most)
+    return [most] * full + ([rest] if rest else [])
 
 
 def grouped(work: list[Shard], task_runs: int) -> Iterator[tuple[Shard, ...]]:

@@ -272,6 +272,13 @@ class StoredBlock(Stored):
     evidence: StoredCoinFlip
 
 
+class StoredMilestones(Stored):
+    """Where a deadline could cut certification: numbers of runs, fixed before the first, and the part of the last."""
+
+    ends: Annotated[list[AtLeastOne], msgspec.Meta(min_length=1)]
+    last: OpenProbability
+
+
 class StoredUpper(Stored):
     """An upper bound on the loss: what kind of statement it is, for which inputs, and where it comes from."""
 
@@ -313,6 +320,7 @@ class StoredResult(Stored):
     unpaired: Count | UnsetType = UNSET
     unread: str | UnsetType = UNSET
     endings: list[StoredEnding] | UnsetType = UNSET
+    milestones: StoredMilestones | UnsetType = UNSET
 
 
 def result_model(raw: Any) -> StoredResult:

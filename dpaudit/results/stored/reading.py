@@ -17,7 +17,8 @@ import msgspec
 
 from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certifier_named, evidence_from_dict
 from dpaudit.certify.binomial import joint_limits
-from dpaudit.certify.certificate import error_probability
+from dpaudit.certify.certificate import divided, error_probability
+from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import InvalidSpec
@@ -124,6 +125,7 @@ def _result(raw: dict[str, Any], model: StoredResult) -> AuditResult:
         unpaired=raw.get("unpaired", 0),
         unread=raw.get("unread", ""),
         endings=of_model(model.endings or (), tuple[Ending, ...]),
+        milestones=None if not model.milestones else Milestones(tuple(model.milestones.ends), model.milestones.last),
         provenance={key: value for key, value in raw["provenance"].items() if key != "digest"},
     )
 
@@ -214,7 +216,8 @@ def _check(result: AuditResult, model: StoredResult) -> None:
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0
     if not isinstance(e, Binned):
-        crossed, slack = _two_intervals(e, again.delta, again.confidence), _slack(e, again.delta)
+        level = divided(again.confidence, 1.0 / result.part(e))
+        crossed, slack = _two_intervals(e, again.delta, level), _slack(e, again.delta)
     mine = None if model.cross_check is None else float(model.cross_check.epsilon_lower)
     if mine is None or crossed is None or not math.isclose(mine, crossed, rel_tol=0.0, abs_tol=slack):
         agree("cross_check.epsilon_lower", mine, crossed)

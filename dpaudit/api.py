@@ -134,10 +134,17 @@ class PosedQuestion:
 
         Raises `UnsoundAudit` where there is no verdict.
         """
-        options, clock = dict(self.options), None
-        if self.max_time_s is not None:
-            limit, timeout_s = validate.positive("max_time_s", self.max_time_s), options["run_timeout_s"]
-            clock, most, seed = Clock(limit), options["runs"], options["seed"]
+        if self.max_time_s is None:
+            return self._answer(engine, None, name, description)
+        clock = Clock(validate.positive("max_time_s", self.max_time_s))
+        with clock.over(engine):
+            return self._answer(engine, clock, name, description)
+
+    def _answer(self, engine: Engine, clock: Clock | None, name: str, description: Description | None) -> AuditResult:
+        options = dict(self.options)
+        if clock is not None:
+            timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
+            limit = clock.limit_s
             options["runs"] = planned_runs(engine, self.mechanism, self.pairs, limit, seed, timeout_s, most=most)
         elif options["runs"] is None:
             options["runs"] = DEFAULT_RUNS

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpaudit.arrays import Integers
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
-from dpaudit.auditing.clock import Clock, cut
+from dpaudit.auditing.clock import Clock, cut, milestones
 from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.searching.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, looked_at
@@ -24,8 +24,9 @@ from dpaudit.auditing.searching.screening import budget, goal, screen
 from dpaudit.auditing.spec import SEARCH_SHARE, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip
+from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block, log_wealth, offsets, p_value
-from dpaudit.errors import UnsoundAudit
+from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import HitCounter
 from dpaudit.events.search import Goal, Proposal, best, pilot_counts, plan
 from dpaudit.events.search.betting import Bet, Learner
@@ -34,9 +35,10 @@ from dpaudit.outputs import Pilot, Sample
 from dpaudit.results.beside import Explored
 from dpaudit.results.certification import nothing
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import Probe, Session, Shard, Stage, Watch, shards
+from dpaudit.sampling import OVER, Probe, Session, Shard, Stage, Watch, shards
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import Looked
+from dpaudit.sampling.streams import FEWEST, growing
 
 LEARNED_RUNS = 1 << 20  # up to which events are learned anew for each block, which costs more than counting one
 
@@ -62,6 +64,7 @@ class Sequential:
     pilot: Pilot | None = None
     watched: tuple[Looked, ...] = ()
     ends: int = 1
+    milestones: Milestones | None = None
 
 
 def block_sizes(runs: int, freeze: int) -> tuple[list[int], list[int]]:
@@ -84,11 +87,11 @@ def bet(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: C
     pilot = probe.pilots[pair] if found.pilot is None else Pilot.joined([probe.pilots[pair], found.pilot])
     alike = constants(pilot).give_away
     if alike and unspent > 0:  # the runs of the blocks may all be one
-        counted = count(spec, session, found.witness, pilot, unspent)
+        counted = count(spec, session, found.witness, pilot, unspent, timed=clock is not None)
         return Outcome((counted,), runs + counted.evidence.runs, explored, pilot, ends=found.ends)
     if found.evidence is not None and unspent > 0:
         explored = (*explored, cut(f"{found.runs:,} runs", left))
-    counted = Counted(found.witness, found.evidence or nothing(found.witness))
+    counted = Counted(found.witness, found.evidence or nothing(found.witness), milestones=found.milestones)
     if alike and certified(spec, counted, found.blocks).certificate.refuted:
         raise UnsoundAudit(
             "constant outputs: each dataset always gave its own output in one process, and no run is left for "
@@ -126,9 +129,12 @@ class _Bets:
         self.last: Bet | None = None
         self.seen = self.after = CoinFlip(0, 0, 0, 0)  # of the last bet's event at any time, of the frozen one since
         self.runs = self.shards_used = self.ends = 0
+        self.milestones: Milestones | None = None  # of the runs after the freeze, where time may run out
         self.alpha = spec.sequential_share * error_probability(spec.confidence)
 
     def run(self, runs: int, clock: Clock | None = None) -> Sequential:
+        if clock is not None:
+            clock.searching(self.session.engine)
         learning, betting = block_sizes(runs, int((self.spec.search_share or SEARCH_SHARE) * runs))
         room, self.ends = min(PILOT_RUNS, int(FIRST_PART * sum(learning))), len(learning) + len(betting)
         for size in learning:
@@ -136,7 +142,12 @@ class _Bets:
             if clock is not None:
                 clock.begin(self.session.asked_for)  # the speed is that of the last, which is about a tenth of them
             bet = self._next()
-            self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)
+            try:
+                self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)
+            except OutOfTime:
+                if not self.blocks:
+                    raise
+                break
             if self._won():
                 return self._answer(bet, None)
         self.frozen, self.session.certifying = self._freeze(), True
@@ -144,13 +155,23 @@ class _Bets:
             return self._answer(self.frozen, None, stopped=False)  # what is left is for fresh processes
         if clock is not None:  # here, for the fixed bound needs a number of runs that no later run decides
             fits = clock.fitting(sum(betting), self.session)
-            betting = betting if fits >= sum(betting) else _grid(self.runs, self.runs + max(FEWEST, fits))
+            betting = betting if fits >= sum(betting) else growing(self.runs, self.runs + max(FEWEST, fits))
+            self.milestones = milestones(self.spec, np.cumsum(betting).tolist())
+            clock.certifying(self.session.engine, 1)
+        reached = self.after
         for size in betting:
             bet = self._next()
-            self._count(bet, size)
+            try:
+                self._count(bet, size)
+            except OutOfTime:
+                break
             if self._won():
                 return self._answer(bet, None)
-        return self._answer(self.frozen, self.after)
+            if self.milestones is None or self.after.runs in self.milestones.ends:
+                reached = self.after
+        if reached.runs == 0 and self.milestones is not None:
+            raise OutOfTime(OVER)
+        return self._answer(self.frozen, reached)
 
     # --- one block ---------------------------------------------------------------------------------------------
 
@@ -168,6 +189,8 @@ class _Bets:
     def _hold(self, bet: Bet, size: int) -> None:
         """A block whose outputs are kept, to look at features."""
         fresh = self.session.pilot(self._work(size, PILOT_SHARD))
+        if len(fresh.sides) < size:  # a block counts whole, or not at all
+            raise OutOfTime(OVER)
         self._add(bet, HitCounter(bet.event)(Sample(fresh.first), Sample(fresh.second)), size)
         self.learner.see(fresh)
 
@@ -177,7 +200,10 @@ class _Bets:
         main = bet if self.frozen is None else self.frozen
         tables = self.learner.tables if self.last is None else None
         watch = Watch(main.event, () if self.frozen is None else (bet.event,), also=tables)
-        found = self.session.shard_counts(self._work(size, size), watch)
+        work = self._work(size, size)
+        found = self.session.shard_counts(work, watch)
+        if len(found) < len(work):
+            raise OutOfTime(OVER)
         total: Integers = np.sum(list(found.values()), axis=0)
         evidence = self._add(bet, watch.plain(total, 0 if self.frozen is None else 1), size)
         if self.last is not None:
@@ -244,6 +270,7 @@ class _Bets:
             pilot=self.learner.held or self.pilot,
             watched=tuple(watch.read(table) for watch, table in self.watched.values()),
             ends=self.ends,
+            milestones=None if evidence is None else self.milestones,
         )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from dpaudit.auditing import probing
 from dpaudit.auditing.anytime import bet
-from dpaudit.auditing.certifying import Outcome, certified, count
+from dpaudit.auditing.certifying import Counted, Outcome, certified, count
 from dpaudit.auditing.clock import Clock, cut
-from dpaudit.auditing.controls import run_controls
+from dpaudit.auditing.controls import with_controls
 from dpaudit.auditing.health import Twins, judge
 from dpaudit.auditing.health.comparing import check_compared
 from dpaudit.auditing.health.pilot import nearly_constant
@@ -22,7 +22,8 @@ from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes
 from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec, ResolvedSpec
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.certify.certificate import divided
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events.search import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.audited import Finding
@@ -43,17 +44,20 @@ def run_audit(
     """The answer to a spec. Raises `UnsoundAudit` where the experiment broke and there is no verdict.
 
     Where a `clock` says that time runs out, search and certification have fewer runs than the spec. Controls are
-    audits of their own, with the spec's runs each, beyond the runs and the time that the result counts. They are made
+    audits of their own, with the spec's runs each, beyond the runs and the time that the result counts; of a clock they
+    have half the time, and those that it cuts short count for nothing. They are made
     where the claim is not refuted: a leak that is there already would be caught in every one of them. A mechanism may
     bring the exact loss of the pair, as the result's `upper`.
     """
     spec = asked.resolved()
-    result = run_stages(spec, engine, progress=progress, clock=clock)
+    result = run_stages(
+        spec, engine, progress=progress, clock=clock.without_controls() if clock and spec.controls else clock
+    )
     pair = spec.pairs[result.witness.pair]
     result = replace(result, upper=known_upper(spec.mechanism, pair, result.certificate.delta))
     if not spec.controls or result.verdict is Verdict.REFUTED:
         return result
-    return replace(result, controls=run_controls(spec, engine, run_stages, repeats=spec.controls, progress=progress))
+    return with_controls(result, spec, engine, run_stages, progress=progress, clock=clock)
 
 
 def run_stages(
@@ -66,10 +70,21 @@ def run_stages(
     started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.process_time()
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
+        if clock is not None:
+            clock.searching(engine)
         probe, kept, outcome = _answered(spec, session, clock)
         findings = [certified(spec, counted, outcome.blocks) for counted in outcome.counted]
         refuted = any(finding.certificate.refuted for finding in findings)
-        probe, health, afresh = _judged(spec, session, probe, kept, outcome, refuted=refuted)
+        if clock is not None:
+            clock.limits(engine)
+        try:
+            probe, health, afresh = _judged(spec, session, probe, kept, outcome, refuted=refuted)
+        except OutOfTime:
+            if refuted:
+                raise
+            left_out = Explored("time", "fresh processes", "max_time_s left no time to compare them with the others")
+            outcome = replace(outcome, explored=(*outcome.explored, left_out))
+            health, afresh = _checked(spec, outcome, None), 0
     return _result(
         spec,
         outcome,
@@ -126,7 +141,8 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tupl
     probe = probing.probe(spec, session)
     kept = kept_back(spec, probe)
     if clock is not None:
-        clock.begin()
+        clock.opened()
+        clock.searching(session.engine)
     try:
         take = bet if spec.stopping == "anytime" else _search_and_certify
         return probe, kept, take(spec, session, probe, probe.runs + kept, clock)
@@ -145,7 +161,7 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tupl
         probe = probing.probe(smaller, session)
         kept = kept_back(smaller, probe)
         if clock is not None:
-            clock.begin(session.asked_for)
+            clock.begin(session.made)
         outcome = _search_and_certify(smaller, session, probe, probe.runs + kept, clock)
         return probe, kept, replace(outcome, runs=outcome.runs + gone)
 
@@ -153,7 +169,7 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tupl
 def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spent: int, clock: Clock | None) -> Outcome:
     found = find_witness(spec, session, spent=spent, clock=clock)
     left = planned = spec.runs - spent - found.runs
-    if clock is not None:  # for good: when a run ends may depend on what it gives
+    if clock is not None:  # for good, as are the milestones: when a run ends may depend on what it gives
         left = min(left, max(FEWEST_RUNS, clock.fitting(left, session)))
     certifying, explored, bits = left // len(found.witnesses), found.explored, None
     if left < planned:
@@ -166,11 +182,28 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
         Pilot.joined([probe.pilots[witness.pair], pilot])
         for witness, pilot in zip(found.witnesses, found.pilots, strict=True)
     ]
-    counted = tuple(
-        count(spec, session, witness, pilot, certifying, None if number else bits)
-        for number, (witness, pilot) in enumerate(zip(found.witnesses, pilots, strict=True))
+    counted: list[Counted] = []
+    for number, (witness, pilot) in enumerate(zip(found.witnesses, pilots, strict=True)):
+        last = number == len(found.witnesses) - 1
+        if clock is not None:
+            clock.certifying(session.engine, len(found.witnesses) - number)
+        try:
+            also = None if number else bits
+            counted.append(count(spec, session, witness, pilot, certifying, also, timed=clock is not None))
+        except OutOfTime:
+            if last and not counted:
+                raise
+            name = str(spec.pairs[witness.pair].name)
+            explored = (*explored, Explored("time", name, "max_time_s left no time to certify what search found"))
+    for each in counted:
+        if each.part < 1.0 and each.evidence.runs < certifying:
+            made = f"{each.evidence.runs:,} certifying runs, a milestone that was fixed before them,"
+            explored = (*explored, cut(made, certifying))
+    runs = found.runs + sum(each.evidence.runs + each.beyond for each in counted)
+    shown = next(
+        pilot for witness, pilot in zip(found.witnesses, pilots, strict=True) if witness.pair == counted[0].witness.pair
     )
-    return Outcome(counted, found.runs + sum(each.evidence.runs for each in counted), explored, pilots[0])
+    return Outcome(tuple(counted), runs, explored, shown)
 
 
 # --- health, and the whole answer -----------------------------------------------------------------------------------
@@ -244,11 +277,12 @@ def _result(
     shown = outcome.pilot if main.witness.pair == outcome.counted[0].witness.pair else None
     ends = endings(shown, main.witness)
     said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}
-    bits = None
+    level, bits = divided(spec.fixed_level, 1.0 / outcome.counted[first].part), None
     if outcome.counted[0].bits is not None:  # a statement of its own, at the whole confidence
         witness, evidence = outcome.counted[0].bits
         claim = spec.claim_at(witness.pair)
-        certificate = certificate_of(witness, evidence, claim, spec.confidence, spec.certifier)
+        part = outcome.counted[0].part
+        certificate = certificate_of(witness, evidence, claim, spec.confidence, spec.certifier, part=part)
         bits = Finding(claim, witness, evidence, certificate)
     return AuditResult(
         spec=spec.to_dict(),
@@ -258,7 +292,7 @@ def _result(
         certificate=main.certificate,
         runs_used=spent,
         explored=explored,
-        ceiling=ceiling_of(main.witness, main.evidence, main.claim, spec.fixed_level, spec.certifier),
+        ceiling=ceiling_of(main.witness, main.evidence, main.claim, level, spec.certifier),
         reproducible=probe.reproducible,
         health=health,
         blocks=outcome.blocks,
@@ -266,6 +300,7 @@ def _result(
         representation=bits,
         histogram=histogram(shown, main.witness),
         trail=outcome.counted[first].trail,
+        milestones=outcome.milestones,
         endings=ends,
         adjacency=tuple(pair.adjacency()[spec.claim.relation] for pair in spec.pairs),
         unseen=0 if outcome.pilot is None else outcome.pilot.unseen,

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpaudit.auditing.clock import milestones
 from dpaudit.auditing.freezing import tangent_at
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
 from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
-from dpaudit.errors import UnsoundAudit
+from dpaudit.errors import OutOfTime, UnsoundAudit
 from dpaudit.events import Event
 from dpaudit.events.features import Whole
 from dpaudit.outputs import Pilot, Token
@@ -20,7 +22,7 @@ from dpaudit.results.audited import Finding
 from dpaudit.results.beside import Explored
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, certificate_of, evidence_of
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import Session, Stage, Watch, shards
+from dpaudit.sampling import OVER, Session, Stage, Watch
 from dpaudit.sampling.order import Looked
 
 
@@ -29,7 +31,8 @@ class Counted:
     """A witness with the counts of its fresh runs, those of the event on bits, and what health checks look at.
 
     `trail` holds the counts after growing parts of the runs, the last of them all. `crossed`: an output that search saw
-    on one dataset alone came up on both.
+    on one dataset alone came up on both. Where time could run out, the runs are those of one of the `milestones`, and
+    there were `beyond` more that are not counted.
     """
 
     witness: Witness
@@ -39,6 +42,13 @@ class Counted:
     processes: FreshRuns | None = None
     trail: tuple[AuditEvidence, ...] = ()
     crossed: bool = False
+    milestones: Milestones | None = None
+    beyond: int = 0
+
+    @property
+    def part(self) -> float:
+        """The part of the error probability that these counts have."""
+        return 1.0 if self.milestones is None else self.milestones.share(self.evidence.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +67,41 @@ class Outcome:
     blocks: tuple[Block, ...] = ()
     ends: int = 1
 
+    @property
+    def milestones(self) -> Milestones | None:
+        """Those of the witnesses, which are the same; None where time could not run out."""
+        return next((each.milestones for each in self.counted if each.milestones is not None), None)
+
 
 def count(
-    spec: ResolvedSpec, session: Session, witness: Witness, pilot: Pilot, runs: int, bits: Witness | None = None
+    spec: ResolvedSpec,
+    session: Session,
+    witness: Witness,
+    pilot: Pilot,
+    runs: int,
+    bits: Witness | None = None,
+    *,
+    timed: bool = False,
 ) -> Counted:
     """The counts of `runs` fresh runs at the most, those of the event on bits too.
 
     Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
     Where there cannot be processes, the answer of one dataset that comes up on the other tells that none was kept.
+    `timed`: where time runs out, those of a milestone; raises `OutOfTime` where not even the first is reached.
     """
     session.certifying = True
     if not constants(pilot).give_away:
-        return _in_shards(spec, session, witness, bits, runs)
+        return _in_shards(spec, session, witness, bits, runs, timed=timed)
     try:
         return _in_processes(spec, session, witness, pilot, runs)
     except NoProcesses:
         codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
-        found = _in_shards(spec, session, witness, bits, runs, answers)
+        found = _in_shards(spec, session, witness, bits, runs, answers, timed=timed)
         claim = spec.claim_at(witness.pair)
         for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
-            if not found.crossed and certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier).refuted:
+            made = certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier, part=found.part)
+            if not found.crossed and made.refuted:
                 raise
         return found
 
@@ -89,10 +113,23 @@ def _in_shards(
     bits: Witness | None,
     runs: int,
     answers: tuple[Event, ...] = (),
+    *,
+    timed: bool = False,
 ) -> Counted:
     watch = Watch(witness.event, (*(() if bits is None else (bits.event,)), *answers))
     with session.stage("certify", runs):
-        table = session.shard_counts(shards(Stage.CERTIFY, witness.pair, runs, spec.shard_runs), watch)
+        work = session.grid(Stage.CERTIFY, witness.pair, runs, spec.shard_runs)
+        table = session.shard_counts(work, watch)
+    ends = np.cumsum([shard.runs for shard in work]).tolist()
+    stones = milestones(spec, ends) if timed else None
+    beyond = 0
+    if stones is not None:  # a fixed set of shards, all of them done, whatever else is
+        first = next((place for place, shard in enumerate(work) if shard not in table), len(work))
+        runs = stones.reached(sum(shard.runs for shard in work[:first]))
+        if runs == 0:
+            raise OutOfTime(OVER)
+        beyond = sum(shard.runs for shard in table) - runs
+        table = {shard: table[shard] for shard, end in zip(work, ends, strict=True) if end <= runs}
     total = np.sum(list(table.values()), axis=0)
     sides = total[:2]
     if int(sides.sum()) != runs:
@@ -102,7 +139,9 @@ def _in_shards(
     crossed = any(bool(watch.hits(total, part).all()) for part in parts)
     grown = np.cumsum(list(table.values()), axis=0)[_milestones(len(table))]
     trail = tuple(evidence_of(witness, watch.hits(so_far), so_far[:2]) for so_far in grown)
-    return Counted(witness, trail[-1], also, watch.read(table), trail=trail, crossed=crossed)
+    return Counted(
+        witness, trail[-1], also, watch.read(table), trail=trail, crossed=crossed, milestones=stones, beyond=beyond
+    )
 
 
 def _in_processes(spec: ResolvedSpec, session: Session, witness: Witness, pilot: Pilot, runs: int) -> Counted:
@@ -130,11 +169,12 @@ def _milestones(shards: int) -> list[int]:
 
 def certified(spec: ResolvedSpec, counted: Counted, blocks: Sequence[Block] = ()) -> Finding:
     """What the counts, and the bets before them, say of the claim at the distance of the pair."""
+    part = counted.part
     witness, evidence, claim = counted.witness, counted.evidence, spec.claim_at(counted.witness.pair)
     if spec.stopping == "anytime":
         certificate = anytime_certificate(
-            blocks, witness, evidence, claim, spec.confidence, spec.certifier, share=spec.sequential_share
+            blocks, witness, evidence, claim, spec.confidence, spec.certifier, share=spec.sequential_share, part=part
         )
     else:
-        certificate = certificate_of(witness, evidence, claim, spec.level, spec.certifier)
+        certificate = certificate_of(witness, evidence, claim, spec.level, spec.certifier, part=part)
     return Finding(claim, witness, evidence, certificate)

@@ -1,44 +1,103 @@
-"""A cap on the time of an audit: how many of the runs that are still wanted fit into what is left of it."""
+"""A cap on the time of an audit: how many of the runs that are still wanted fit into it, and when each stage ends.
+
+No stage outlasts its part: search freezes the best of what it has, certification ends at a milestone that was fixed
+before its first run (`certify.milestones`), and what then still fits of checks and controls is made, or said to be
+left out. Where the end lies is decided by time alone, which may depend on outputs: `docs/statistics/deadline.md`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.certify.certificate import divided
+from dpaudit.certify.milestones import Milestones
 from dpaudit.results.beside import Explored
-from dpaudit.sampling import Session
+from dpaudit.sampling import Engine, Limit, Session
 
 CAUTIOUS = 0.9  # of the runs that fit, where not all do: the load may go on growing
+SEARCH_PART = 0.5  # of the time that is left after the probe: search ends then, and its runs mostly long before
+CHECKS_PART, CHECKS_S, OPENINGS = 0.15, 5.0, 4.0  # of the time left, kept for fresh processes: at most so long
+CONTROLS_PART = 0.5  # of all the time, for spiked controls
 
 
 class Clock:
-    """Started when it is made, with `limit_s` seconds to go; `now` tells the time in seconds.
-
-    It is looked at between stages: once certification has begun, its runs are made, for when a run ends may depend on
-    what it gave.
-    """
+    """Started when it is made, with `limit_s` seconds to go; `now` tells the time in seconds."""
 
     def __init__(self, limit_s: float, now: Callable[[], float] = time.monotonic) -> None:
-        self.now = now
-        self.end = now() + limit_s
-        self.run_s = 0.0
+        self.now, self.limit_s = now, limit_s
+        self.started = now()
+        self.end = self.started + limit_s
+        self.opened_s = self.run_s = 0.0
         self.begin()
 
     def begin(self, made: int = 0) -> None:
         """The next speed is that of the runs from here on; `made` is how many there were before."""
         self.made, self.since = made, self.now()
 
+    def opened(self) -> None:
+        """The probe is done: what it took tells how long a fresh process may take to begin."""
+        self.opened_s = self.now() - self.started
+        self.begin()
+
     def fitting(self, wanted: int, session: Session) -> int:
         """How many of `wanted` runs there is time for, at the speed of the session's runs since the last look."""
-        return session.decided(lambda: self._fitting(wanted, session.asked_for))
+        return session.decided(lambda: self._fitting(wanted, session.made))
 
     def _fitting(self, wanted: int, made: int) -> int:
         now = self.now()
         if made > self.made:  # else the speed is that of the look before
             self.run_s = (now - self.since) / (made - self.made)
         self.made, self.since = made, now
-        left = max(0.0, self.end - now)
+        left = max(0.0, self.end - self.for_checks - now)
         return wanted if left >= wanted * self.run_s else int(CAUTIOUS * left / self.run_s)
+
+    @property
+    def for_checks(self) -> float:
+        """Seconds of what is left that certification does not take: fresh processes come after it."""
+        return min(CHECKS_PART * max(0.0, self.end - self.now()), CHECKS_S + OPENINGS * self.opened_s)
+
+    def limits(self, engine: Engine, seconds: float | None = None) -> None:
+        """Nothing that runs on the engine from here on takes longer: than what is left, or so many seconds of it."""
+        end = self.end if seconds is None else self.now() + seconds
+        engine.limit = Limit(lambda: end - self.now(), self.now is time.monotonic)
+
+    @contextmanager
+    def over(self, engine: Engine) -> Iterator[None]:
+        """Limits what runs on the engine to what is left, until the end of the block."""
+        self.limits(engine)
+        try:
+            yield
+        finally:
+            engine.limit = None
+
+    def searching(self, engine: Engine) -> None:
+        """Probe and search, or what learns what to bet on, begin."""
+        self.limits(engine, SEARCH_PART * (self.end - self.now()))
+
+    def certifying(self, engine: Engine, witnesses: int) -> None:
+        """The runs of one of so many witnesses begin, which share the time that is left."""
+        self.limits(engine, (self.end - self.for_checks - self.now()) / witnesses)
+
+    def without_controls(self) -> Clock:
+        """The same clock with an end before the time of spiked controls."""
+        found = Clock(0.0, self.now)
+        found.started, found.limit_s = self.started, CONTROLS_PART * self.limit_s
+        found.end = self.started + found.limit_s
+        return found
+
+
+def milestones(spec: ResolvedSpec, ends: list[int]) -> Milestones:
+    """Those among the numbers of certifying runs `ends` of a witness: the same for all pairs."""
+    claim = spec.claim.at_distance(min(pair.distance for pair in spec.pairs))
+    certifier, level = spec.certifier.at(claim), spec.fixed_level
+
+    def refutable(runs: int, part: float) -> bool:
+        return certifier.refutable(runs // 2, runs // 2, claim, divided(level, 1.0 / part))
+
+    return Milestones.among(ends, refutable)
 
 
 def cut(made: str, planned: int) -> Explored:

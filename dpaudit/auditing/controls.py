@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
+from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.claims import Claim
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.mechanisms.marks import LeakMark
 from dpaudit.mechanisms.spiked import EntriesShown, Spiked, SpikedPair, far_outside
 from dpaudit.outputs import Outputs, concatenate
-from dpaudit.results.beside import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control
+from dpaudit.results.beside import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, Explored
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
+from dpaudit.sampling import OVER, SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
 
 REPEATS, CAUGHT = 20, 0.95  # 19 of 20
 MASSES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1)  # of the marked outputs; the smallest first
@@ -58,22 +60,57 @@ def run_controls(
     The same spec and seed give the same controls, as far as the mechanism draws from the rng it is given.
     """
     repeats = validate.whole("controls", repeats, least=1)
-    needed = math.ceil(CAUGHT * repeats)
-    points = control_points(spec, sizes, excess)
-    start, done = 0, []
+    return tuple(
+        _controls(spec, engine, partial(audit, progress=progress), repeats, control_points(spec, sizes, excess))
+    )
+
+
+def with_controls(
+    result: AuditResult,
+    spec: ResolvedSpec,
+    engine: Engine,
+    audit: Callable[..., AuditResult],
+    *,
+    progress: Progress,
+    clock: Clock | None,
+) -> AuditResult:
+    """The result with its controls; those for which a clock leaves no time are left out, and the result says so."""
+    done: list[Control] = []
+    if clock is not None:
+        clock.limits(engine)
+    try:
+        timed = partial(audit, progress=progress, clock=clock)
+        done.extend(_controls(spec, engine, timed, spec.controls, control_points(spec)))
+    except OutOfTime:
+        status = f"max_time_s was over after {len(done)} sizes; the others are left out"
+        result = replace(result, explored=(*result.explored, Explored("time", "controls", status)))
+    return replace(result, controls=tuple(done))
+
+
+def _controls(
+    spec: ResolvedSpec,
+    engine: Engine,
+    audit: Callable[..., AuditResult],
+    repeats: int,
+    points: Sequence[tuple[float, float, float]],
+) -> Iterator[Control]:
+    """Each control once its repeats are made. Raises `OutOfTime` where a clock cuts one of these short."""
+    needed, start = math.ceil(CAUGHT * repeats), 0
     for place, mark in marks_of(glanced(spec, engine)).items() if points else ():
         for size, (mass, rarer, loss) in enumerate(points[start:], start):
             spiked = spiked_with(spec, mass, rarer, mark)
             caught = made = 0
             while made < repeats and made - caught <= repeats - needed:
-                seeded = replace(spiked, seed=_seed(spec.seed, size, made))
-                caught += audit(seeded, engine, progress=progress).verdict is Verdict.REFUTED
+                result = audit(replace(spiked, seed=_seed(spec.seed, size, made)), engine)
+                if any(entry.what == "time" for entry in result.explored):
+                    raise OutOfTime(OVER)
+                caught += result.verdict is Verdict.REFUTED
                 made += 1
-            done.append(Control(mass, rarer, loss, caught, made, needed, place))
-            if done[-1].seen:
+            control = Control(mass, rarer, loss, caught, made, needed, place)
+            yield control
+            if control.seen:
                 break
         start = size if place == FAR else start
-    return tuple(done)
 
 
 def spiked_with(spec: ResolvedSpec, mass: float, rarer: float, mark: LeakMark) -> ResolvedSpec:

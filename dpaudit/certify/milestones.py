@@ -42,7 +42,7 @@ class Milestones:
         with n runs, at that part of the error probability.
 
         >>> Milestones.among(range(10, 1001, 10), lambda runs, share: runs >= 100).ends
-        (120, 170, 250, 350, 500, 700, 1000)
+        (110, 160, 240, 340, 490, 700, 1000)
         """
         chosen = [ends[-1]]
         for end in reversed(ends):

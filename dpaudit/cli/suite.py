@@ -142,6 +142,8 @@ class Suite:
         # an engine of its own: what one mechanism imports or breaks is gone with its process
         isolation = question.isolation if self.isolation is None else self.isolation
         with Engine(self.jobs, self.backend, supervised=True, isolation=isolation) as engine:
+            if clock is not None:
+                clock.limits(engine)
             description, pairs = engine.describe(question.mechanism, question.pairs)
             sources = {} if self.recording is None else engine.sources()  # before any run loads more
             begun = self._begun(number)

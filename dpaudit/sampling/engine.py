@@ -10,7 +10,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
@@ -26,12 +26,13 @@ from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.dask_pool import Dask
 from dpaudit.sampling.fresh import run_fresh
+from dpaudit.sampling.limit import Limit, check_was_in_time, in_time
 from dpaudit.sampling.order import words
 from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
 from dpaudit.sampling.store import Asked, KeptShard, Recorder, ShardStore, decided, identity, kept_of
-from dpaudit.sampling.streams import Shard, Stage, grouped
+from dpaudit.sampling.streams import Shard, Stage, graded, grouped, shards
 from dpaudit.sampling.tasks import Done, FreshTask, run_task
 from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
@@ -71,6 +72,7 @@ class Engine:
         self.task_runs = None if task_runs is None else validate.whole("task_runs", task_runs, least=1)
         self.progress = progress
         self.recorder = Recorder()
+        self.limit: Limit | None = None  # on the time of what runs here from now on
         self._child = Processes(silent=supervised).with_threads(1)
         self._processes = Processes(self.n_jobs, silent=supervised)
         self._cluster: Dask | None = None
@@ -149,7 +151,7 @@ class Session:
         self.run_s = 0.0
         self._check_s = 0.0  # what it takes after a task to see that the datasets are as they were
         self.worked_s = 0.0  # CPU seconds of workers outside this process
-        self.asked_for = 0  # runs of all stages after the probe, also of those that broke
+        self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
         tasks.LOCAL[self.job.key] = self._contents
 
@@ -203,15 +205,29 @@ class Session:
         return total  # type: ignore[no-any-return]
 
     def shard_counts(self, work: list[Shard], reducer: Reducer) -> dict[Shard, Integers]:
-        """The reduced outputs of each shard, in the order of the grid."""
-        found: dict[Shard, Integers] = dict(self._run(work, reducer))
-        return {shard: found[shard] for shard in work}
+        """The reduced outputs of each shard, in the order of the grid; where time runs out, of those that are done."""
+        found: dict[Shard, Integers] = {}
+        with suppress(OutOfTime):
+            found.update(self._run(work, reducer))
+        return {shard: found[shard] for shard in work if shard in found}
 
     def pilot(self, work: list[Shard]) -> Pilot:
-        """The outputs of all shards, in the order of the grid."""
-        found = dict(self._run(work, None))
-        parts: list[Pilot] = [found[shard] for shard in work]
-        return Pilot.joined(parts)
+        """The outputs of all shards, in the order of the grid; where time runs out, of those that are done, if any."""
+        found: dict[Shard, Pilot] = {}
+        try:
+            found.update(self._run(work, None))
+        except OutOfTime:
+            if not found:
+                raise
+        return Pilot.joined([found[shard] for shard in work if shard in found])
+
+    def grid(
+        self, stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0
+    ) -> list[Shard]:
+        """The shards of so many runs, after `done` of their kind: small first where a limit may cut them."""
+        if self.engine.limit is None:
+            return shards(stage, pair, runs, shard_runs, start=start)
+        return graded(stage, pair, runs, shard_runs, start=start, done=done)
 
     def decided(self, choose: Callable[[], int]) -> int:
         """What `choose` gives now, or gave when this audit was first driven here."""
@@ -248,22 +264,26 @@ class Session:
 
     def _run(self, work: list[Shard], reducer: Reducer | None) -> Any:
         """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
-        asked = self._asked(reducer)
+        asked, limit = self._asked(reducer), self.engine.limit
+        late = self._asked("late") if limit is not None else asked
         self.asked_for += sum(shard.runs for shard in work)
         held = asked.held(work)
         for shard, kept in held.items():
             self._take_up(shard, kept)
             yield shard, kept.result
+        if limit is not None:
+            check_was_in_time(late)
         remaining = [shard for shard in work if shard not in held]
         runs = sum(shard.runs for shard in remaining)
         for attempt in (1, 2) if remaining else ():
             pool = self._pool(sum(shard.runs for shard in remaining))
             job = self._job_for(pool)
-            size = self.engine.task_runs or self._task_runs(runs)
+            size = self.engine.task_runs or (self._task_runs(runs) if limit is None else 1)
             calls = [(job, task, reducer) for task in grouped(remaining, size)]
             finished: set[Shard] = set()
             try:
-                for done in pool.run(run_task, calls):
+                results = pool.run(run_task, calls)
+                for done in results if limit is None else in_time(limit, late, results, len(calls)):
                     if done.error is not None:
                         raise tasks.as_error(done)
                     asked.keep(kept_of(done, pool.name, asked.driver, self._lost))
@@ -396,5 +416,6 @@ class Session:
         """The speed of the last task groups the next stage better; it never changes a shard."""
         self.worked_s += done.cpu_s if outside else 0.0
         runs = sum(shard.runs for shard, _ in done.results)
+        self.made += runs
         if runs:
             self.run_s, self._check_s = done.seconds / runs, done.check_s

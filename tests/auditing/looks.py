@@ -13,7 +13,7 @@ from dpaudit.auditing.searching.look import Look
 from dpaudit.claims import PureDP
 from dpaudit.events.search import Goal, Tables
 from dpaudit.outputs import Column, Outputs, Pilot, Sample
-from dpaudit.sampling.streams import Shard
+from dpaudit.sampling.streams import Shard, Stage, shards
 
 Draw = Callable[[bool, int, np.random.Generator], Outputs]  # outputs of the first side or the second, so many runs
 
@@ -32,6 +32,12 @@ class Drawn:
     seed: int = 0
     work: list[Shard] = field(default_factory=list)
     tables: list[Tables] = field(default_factory=list)
+
+    def grid(
+        self, stage: Stage, pair: int, runs: int, shard_runs: int, *, start: int = 0, done: int = 0
+    ) -> list[Shard]:
+        """The grid of an audit without a deadline."""
+        return shards(stage, pair, runs, shard_runs, start=start)
 
     def pilot(self, work: list[Shard]) -> Pilot:
         """The outputs of all shards."""

@@ -11,7 +11,7 @@ from scipy import stats
 
 import dpaudit
 from dpaudit import batched
-from dpaudit.auditing.anytime import FEWEST, FIRST, Sequential, block_sizes, run_blocks
+from dpaudit.auditing.anytime import Sequential, block_sizes, run_blocks
 from dpaudit.auditing.spec import AuditSpec
 from dpaudit.catalogue import find
 from dpaudit.certify.sequential import log_wealth, p_value
@@ -20,6 +20,7 @@ from dpaudit.events.search import Goal
 from dpaudit.mechanisms.functions import PerRun
 from dpaudit.pairs import AdjacentPair
 from dpaudit.sampling import Engine
+from dpaudit.sampling.streams import FEWEST, FIRST
 
 CONFIDENCE = 0.95
 

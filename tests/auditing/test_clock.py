@@ -11,7 +11,10 @@ from dpaudit import AdjacentPair, AuditSpec, PureDP
 from dpaudit.auditing.audit import run_stages
 from dpaudit.auditing.clock import Clock
 from dpaudit.mechanisms import wrap
-from dpaudit.sampling import Engine, Session, Stage
+from dpaudit.errors import OutOfTime
+from dpaudit.results.rechecking import recompute
+from dpaudit.results.stored.reading import loads
+from dpaudit.sampling import Engine
 
 RUNS = 6_000
 
@@ -42,11 +45,15 @@ def ask(timed: Timed, limit_s: float | None, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("stopping", ["fixed", "anytime"])
-def test_time_that_does_not_run_out_changes_nothing(stopping: str) -> None:
-    plain, timed = (ask(Timed(), limit, stopping=stopping) for limit in (None, 6.5))
-    assert timed.evidence == plain.evidence
-    assert timed.explored == plain.explored
-    assert timed.runs_used == plain.runs_used
+def test_time_that_does_not_run_out_leaves_all_runs(stopping: str) -> None:
+    """The last milestone then has nine tenths of the error probability."""
+    plain, timed, again = (ask(Timed(), limit, stopping=stopping) for limit in (None, 9.0, 9.0))
+    assert plain.milestones is None
+    assert timed.milestones.planned_runs == timed.evidence.runs
+    assert [entry.what for entry in timed.explored] == [entry.what for entry in plain.explored]
+    assert timed.part(timed.evidence) == 0.9
+    assert {**timed.to_dict(), "provenance": None} == {**again.to_dict(), "provenance": None}
+    assert recompute(loads(timed.to_json())) == timed.certificate
 
 
 @pytest.mark.parametrize("stopping", ["fixed", "anytime"])
@@ -63,25 +70,25 @@ def test_a_load_that_triples_before_certification_is_kept_within_the_time(slow_f
     assert told.startswith(f"there was time for {made}")
 
 
-def test_certification_that_has_begun_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How long a run takes may depend on its output: the number of certifying runs is settled before the first."""
-    asked: list[int] = []
-    before = Session._run
+@pytest.mark.parametrize("stopping", ["fixed", "anytime"])
+@pytest.mark.parametrize("slow_from", [900, 2_400, 4_000])
+def test_certification_ends_at_a_milestone(slow_from: int, stopping: str) -> None:
+    """How long a run takes may depend on its output: what counts are the runs of a milestone, fixed before them."""
+    timed = Timed(slow_from=slow_from, slow=0.05)
+    result = ask(timed, 6.5, stopping=stopping)
+    assert timed.time <= 6.5 + 0.05 * 400  # no clock looks into a task of this process
+    ends = result.milestones.ends
+    assert result.evidence.runs in ends[:-1]
+    assert result.runs_used >= result.evidence.runs + (result.evidence.runs > 0)
+    share = 0.1 / (len(ends) - 1)
+    assert result.part(result.evidence) == pytest.approx(share)
+    bound = 0.8 if stopping == "anytime" else 1.0
+    assert result.level == pytest.approx(1.0 - 0.001 * bound * share)
+    assert recompute(loads(result.to_json())) == result.certificate
+    assert result.cut_short
 
-    def noted(session: Session, work: Any, reducer: Any) -> Any:
-        if work[0].stage is Stage.CERTIFY:
-            asked.append(sum(shard.runs for shard in work))
-        return before(session, work, reducer)
 
-    monkeypatch.setattr(Session, "_run", noted)
-    calm, late = Timed(), Timed(slow_from=2_400, slow=1e-2)
-    assert ask(late, 6.5, search_share=0.25).evidence == ask(calm, 6.5, search_share=0.25).evidence
-    assert len(set(asked)) == 1
-    assert late.time > 6.5
-
-
-def test_without_any_time_left_the_fewest_runs_certify() -> None:
-    timed = Timed(large=1.0)
-    result = ask(timed, 1.0)
-    assert result.evidence.runs == 200
-    assert result.verdict.value == "NOT_REFUTED"
+def test_without_the_time_for_a_first_milestone_there_is_no_verdict() -> None:
+    with pytest.raises(OutOfTime, match="max_time_s was over") as caught:
+        ask(Timed(large=1.0), 1.0)
+    assert caught.value.exit_code == 3

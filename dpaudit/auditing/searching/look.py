@@ -38,7 +38,7 @@ from dpaudit.events.search import (
 )
 from dpaudit.outputs import FEWEST_HELD, MOST_HELD, Pilot, room_for
 from dpaudit.results.beside import Explored
-from dpaudit.sampling import Session, Stage, shards
+from dpaudit.sampling import Session, Stage
 from dpaudit.sampling.streams import Shard
 
 PILOT_RUNS = 1 << 15  # outputs of a pair that screening holds, and that others than search look at
@@ -105,11 +105,12 @@ class Look:
         runs, made = max(runs, 0 if self._pilot is not None else FEWEST_RUNS), 0
         while made < runs and (some := min(runs - made, self._free(room))) > 0:
             fresh = self.session.pilot(self._work(some, min(PILOT_SHARD, self._free(room))))
+            self.runs += held(fresh)
             already = 0 if self._pilot is None else held(self._pilot)
             few = already < PILOT_RUNS
             self._pilot = fresh if self._pilot is None else Pilot.joined([self._pilot, fresh])
             self._shown = self._pilot if few else self._shown
-            made += some
+            made += held(fresh)
             if self.plan is not None:
                 # more outputs choose cells better, and are counted again; features, where the glance at them grows
                 known = already >= (PILOT_RUNS if self._every else SCREENED // 2)
@@ -214,6 +215,7 @@ class Look:
         if found is None or again is None or self.goal.bins or runs <= 0:
             return
         table = self.session.counts(self._work(runs, self.shard_runs), again)
+        self.runs += runs
         self._settled = moved(found, chosen, self._counts, again, table, self.goal)
 
     def _count(self, runs: int) -> None:
@@ -222,6 +224,7 @@ class Look:
         own = self.plan.tables
         more = [feature for each in self.plan.terms for feature in each.features]
         counts = self.session.counts(self._work(runs, self.shard_runs), Tables((*own.features, *more)))
+        self.runs += runs
         cells = own.cells
         self._counts = self._counts + counts[:cells]
         for number, each in enumerate(self.plan.terms):
@@ -244,9 +247,9 @@ class Look:
         return as_partition(found) if self.goal.bins else found
 
     def _work(self, runs: int, largest: int) -> list[Shard]:
-        work = shards(Stage.SEARCH, self.pair, runs, min(self.shard_runs, largest), start=self._next)
+        largest = min(self.shard_runs, largest)
+        work = self.session.grid(Stage.SEARCH, self.pair, runs, largest, start=self._next, done=self.runs)
         self._next += len(work)
-        self.runs += runs
         return work
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dpaudit.auditing.searching.look import PILOT_RUNS, Look, excess
 from dpaudit.auditing.spec import SEARCH_SHARE, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
+from dpaudit.errors import OutOfTime
 from dpaudit.events.search import Goal
 from dpaudit.results.beside import Explored
 from dpaudit.results.question import screening_share
-from dpaudit.sampling import Session
+from dpaudit.sampling import OVER, Session
 
 ROUND = 0.7  # of the runs of a round are those of the next
 HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
@@ -80,10 +82,20 @@ def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) 
             share = int(left * part) // len(looks)
             room = PILOT_RUNS if len(looks) * PILOT_RUNS <= HELD else max(FEWEST_HELD, HELD // len(looks))
             for look in looks:
-                made = look.hold(share, room=room)
-                # once a pair's outputs are as many as are held of any, the rest is counted
-                left -= made + (look.count(share - made) if look.runs >= PILOT_RUNS else 0)
+                before = look.runs
+                with suppress(OutOfTime):  # each later call ends at once, and what was seen decides
+                    made = look.hold(share, room=room)
+                    # once a pair's outputs are as many as are held of any, the rest is counted
+                    if look.runs >= PILOT_RUNS:
+                        look.count(share - made)
+                left -= look.runs - before
                 look.goal = cautious(goals[look.pair], look.runs, len(spec.pairs))
+            if not all(look.runs for look in looks):  # of others nothing is known
+                unseen = [look for look in looks if not look.runs]
+                explored.extend(_entry(spec, look, "max_time_s left no time for it", -math.inf) for look in unseen)
+                looks = [look for look in looks if look.runs]
+                if not looks:
+                    raise OutOfTime(OVER)
             scores = {look.pair: excess(spec.claim, spec.pairs[look.pair].distance, look.proposal()) for look in looks}
             looks.sort(key=lambda look: -scores[look.pair])
             stay = max(kept, -(-len(looks) // 2))

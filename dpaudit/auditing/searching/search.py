@@ -9,10 +9,11 @@ from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.searching.look import SHOWN, Look, excess, looked_at
 from dpaudit.auditing.searching.screening import budget, screen
 from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec
+from dpaudit.errors import OutOfTime
 from dpaudit.outputs import Pilot
 from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import Session
+from dpaudit.sampling import OVER, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,21 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
             others = (len(screened.looks) - place - 1) * pool
             fitted = _Fitted(clock, session, others)
             share = SEARCH_SHARE if look.goal.bins else None  # what bins are worth is not told by one event
-            made += look.close(pool, spec.search_share or share, fitted)
+            before = look.runs
+            try:
+                look.close(pool, spec.search_share or share, fitted)
+            except OutOfTime:  # what was seen is what there is
+                early = f"search ended after {look.runs:,} runs of a pair"
+                explored = (*explored, Explored("time", "max_time_s", early))
+            made += look.runs - before
             if fitted.short:
                 explored = (*explored, cut(f"{fitted.fits:,} runs to search and to certify with", fitted.wanted))
-    found = [(look, look.proposal() or look.last_resort()) for look in screened.looks]
+    looks = [look for look in screened.looks if look.runs]
+    if not looks:
+        raise OutOfTime(OVER)
+    for look in looks:
+        look.choose()  # if it had not come to that
+    found = [(look, look.proposal() or look.last_resort()) for look in looks]
     found.sort(key=lambda each: -excess(spec.claim, spec.pairs[each[0].pair].distance, each[1]))
     for look, _ in found:
         explored = (*explored, *_features(look, f"{spec.pairs[look.pair].name}: " if len(found) > 1 else ""))

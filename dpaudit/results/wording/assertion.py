@@ -102,7 +102,7 @@ def _repeat(result: AuditResult) -> tuple[str, ...]:
     if not result.reproducible:
         note = "repeat, with other counts, for the mechanism draws randomness of its own:"
     elif result.cut_short:
-        note = "repeat, with other counts, for max_time_s took runs off and the repetition makes all of them:"
+        note = "repeat, with other counts, for the repetition is made without max_time_s:"
     else:
         note = "repeat, with the same counts:"
     return (note, *(f"  {line}" for line in lines))

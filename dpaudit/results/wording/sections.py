@@ -255,6 +255,12 @@ def _made_with(result: Audited) -> tuple[str, ...]:
     if made.get("max_time_s") is not None:
         limit = exact(made["max_time_s"])
         lines.append(f"the number of runs was chosen, before each stage, to fit {limit} s, start and imports included")
+    stones, part = result.milestones, result.part(result.evidence)
+    if stones is not None and part < 1.0:
+        lines.append(
+            f"{stones.planned_runs:,} certifying runs were planned, and {len(stones.ends)} milestones fixed before the "
+            f"first; certified is that of {result.evidence.runs:,}, at {part:.3g} of the error probability"
+        )
     return tuple(lines)
 
 
@@ -264,7 +270,10 @@ _VERSIONS = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "scipy"
 def _reproducible(result: Audited) -> tuple[str, ...]:
     seed = f"spec hash {spec_hash(result.spec)}, seed {result.spec['seed']}"
     if result.cut_short:
-        return (f"max_time_s took runs off: the same spec and seed make all of them, and give other counts ({seed})",)
+        return (
+            f"made under max_time_s: without it the same spec and seed make other parts of the runs, and maybe more, "
+            f"and give other counts ({seed})",
+        )
     if result.reproducible:
         return (f"reproducible: the same spec and seed give the same counts ({seed})",)
     return (

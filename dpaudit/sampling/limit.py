@@ -1,0 +1,51 @@
+"""A limit on the time that work may take: what is done by then stays, and what is under way is ended.
+
+Whether a call was cut is stored with its shards, so that an audit that is taken up again is cut at the same places.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dpaudit.errors import OutOfTime
+from dpaudit.sampling.store import Asked, decided
+from dpaudit.sampling.streams import Shard, Stage
+
+OVER = "max_time_s was over before enough was done for a verdict: give more time"
+PLACE = Shard(Stage.PROBE, 0, 0, 1)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`left` tells how many seconds are left; `outside`: work is to be made where it can be ended at any moment."""
+
+    left: Callable[[], float]
+    outside: bool = True
+
+    @property
+    def until(self) -> float | None:
+        """The end by the clock of the system; None where another clock tells the time."""
+        return time.monotonic() + self.left() if self.outside else None
+
+
+def in_time(limit: Limit, late: Asked, results: Iterator[Result], expected: int) -> Iterator[Result]:
+    """The results while there is time. Raises `OutOfTime`, and stores that it did, where more were to come."""
+    try:
+        for _ in range(expected):
+            if limit.left() <= 0.0:
+                raise OutOfTime(OVER)
+            yield next(results)
+    except OutOfTime:
+        decided(late, lambda: 1)
+        raise
+
+
+def check_was_in_time(late: Asked) -> None:
+    """Raises `OutOfTime` where this call of the audit was cut when it was made."""
+    if late.held([PLACE]):
+        raise OutOfTime(OVER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from dpaudit.auditing import AuditSpec, repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.spec import FEWEST_RUNS
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_from_dict, claim_of
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.mechanisms import Batched, Description, Mechanism, PerRun, wrap
 from dpaudit.pairs import AdjacentPair
 from dpaudit.pairs.data import restored
@@ -144,8 +145,7 @@ class PosedQuestion:
         options = dict(self.options)
         if clock is not None:
             timeout_s, most, seed = (options[key] for key in ("run_timeout_s", "runs", "seed"))
-            limit = clock.limit_s
-            options["runs"] = planned_runs(engine, self.mechanism, self.pairs, limit, seed, timeout_s, most=most)
+            options["runs"] = planned_runs(engine, self.mechanism, self.pairs, clock, seed, timeout_s, most=most)
         elif options["runs"] is None:
             options["runs"] = DEFAULT_RUNS
         spec = AuditSpec(
@@ -317,34 +317,44 @@ def planned_runs(
     engine: Engine,
     mechanism: Any,
     pairs: tuple[Any, ...],
-    max_time_s: float,
+    clock: Clock,
     seed: int,
     run_timeout_s: float | None = None,
     *,
     most: int | float | None = None,
 ) -> int:
-    """How many runs, `most` of them at the most, fit into `max_time_s` seconds: from `PLANNING_S` seconds' work."""
-    probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s)
-    affordable = PLANNED_PART * max_time_s * engine.n_jobs / max(probe.run_s, 1e-10)
+    """How many runs, `most` of them at the most, fit into the time of a clock: from `PLANNING_S` seconds' work."""
+    clock.searching(engine)
+    probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s, clock)
+    clock.limits(engine)
+    affordable = PLANNED_PART * clock.limit_s * engine.n_jobs / max(probe.run_s, 1e-10)
     if affordable < FEWEST_RUNS:
         raise InvalidSpec(
-            f"max_time_s = {max_time_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; "
+            f"max_time_s = {clock.limit_s:g} allows {int(affordable)} runs of {probe.run_s:.2g} s each; "
             f"an audit needs at least {FEWEST_RUNS}"
         )
     return int(affordable) if most is None else min(validate.whole("runs", most, least=1), int(affordable))
 
 
 def time_of_a_run(
-    engine: Engine, mechanism: Any, pairs: tuple[Any, ...], seed: int, run_timeout_s: float | None = None
+    engine: Engine,
+    mechanism: Any,
+    pairs: tuple[Any, ...],
+    seed: int,
+    run_timeout_s: float | None = None,
+    clock: Clock | None = None,
 ) -> Probe:
     """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run."""
     with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
         runs = 16
-        while True:
-            probe = session.probe(runs)
-            if probe.run_s * probe.runs >= PLANNING_S or runs >= 1 << 20:
-                return probe
-            runs *= 4
+        probe = session.probe(runs)
+        if clock is not None:
+            clock.planning(engine)
+        with suppress(OutOfTime):  # what was seen until then has to do
+            while probe.run_s * probe.runs < PLANNING_S and runs < 1 << 20:
+                runs *= 4
+                probe = session.probe(runs)
+        return probe
 
 
 def _check_upper(given: object) -> UpperBound:

@@ -28,6 +28,9 @@ class UnsoundAudit(DpAuditError):
 class OutOfTime(UnsoundAudit):
     """The time of an audit was over before what it needs was done. Cure: give more `max_time_s`."""
 
+    def __init__(self, message: str = "max_time_s was over before enough was done for a verdict: give more time"):
+        super().__init__(message)
+
 
 class MissingRequirement(UnsoundAudit):
     """Something the audit needs is not installed here. Cure: install it as the message says."""

@@ -53,7 +53,9 @@ LIBRARY = (
     "dpaudit.certify",
 )  # mechanisms, and the mathematics of checks
 LONGEST = 400  # lines of a module
-LONGER_FOR_A_REASON: dict[str, str] = {}
+LONGER_FOR_A_REASON: dict[str, str] = {
+    "dpaudit/sampling/engine.py": "two people change it today; the choice of pools will be a module of its own",
+}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.searching.look import FIRST_PART, PILOT_RUNS, PILOT_SHARD, looked_at
 from dpaudit.auditing.searching.screening import budget, goal, screen
-from dpaudit.auditing.spec import SEARCH_SHARE, ResolvedSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, SEARCH_SHARE, ResolvedSpec
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.evidence import CoinFlip
 from dpaudit.certify.milestones import Milestones
@@ -35,10 +35,10 @@ from dpaudit.outputs import Pilot, Sample
 from dpaudit.results.beside import Explored
 from dpaudit.results.certification import nothing
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import OVER, Probe, Session, Shard, Stage, Watch, shards
+from dpaudit.sampling import Probe, Session, Shard, Stage, Watch, shards
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.order import Looked
-from dpaudit.sampling.streams import FEWEST, growing
+from dpaudit.sampling.streams import growing
 
 LEARNED_RUNS = 1 << 20  # up to which events are learned anew for each block, which costs more than counting one
 
@@ -155,7 +155,7 @@ class _Bets:
             return self._answer(self.frozen, None, stopped=False)  # what is left is for fresh processes
         if clock is not None:  # here, for the fixed bound needs a number of runs that no later run decides
             fits = clock.fitting(sum(betting), self.session)
-            betting = betting if fits >= sum(betting) else growing(self.runs, self.runs + max(FEWEST, fits))
+            betting = betting if fits >= sum(betting) else growing(self.runs, self.runs + max(FEWEST_RUNS, fits))
             self.milestones = milestones(self.spec, np.cumsum(betting).tolist())
             clock.certifying(self.session.engine, 1)
         reached = self.after
@@ -170,7 +170,7 @@ class _Bets:
             if self.milestones is None or self.after.runs in self.milestones.ends:
                 reached = self.after
         if reached.runs == 0 and self.milestones is not None:
-            raise OutOfTime(OVER)
+            raise OutOfTime
         return self._answer(self.frozen, reached)
 
     # --- one block ---------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class _Bets:
         """A block whose outputs are kept, to look at features."""
         fresh = self.session.pilot(self._work(size, PILOT_SHARD))
         if len(fresh.sides) < size:  # a block counts whole, or not at all
-            raise OutOfTime(OVER)
+            raise OutOfTime
         self._add(bet, HitCounter(bet.event)(Sample(fresh.first), Sample(fresh.second)), size)
         self.learner.see(fresh)
 
@@ -203,7 +203,7 @@ class _Bets:
         work = self._work(size, size)
         found = self.session.shard_counts(work, watch)
         if len(found) < len(work):
-            raise OutOfTime(OVER)
+            raise OutOfTime
         total: Integers = np.sum(list(found.values()), axis=0)
         evidence = self._add(bet, watch.plain(total, 0 if self.frozen is None else 1), size)
         if self.last is not None:

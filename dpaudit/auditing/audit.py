@@ -84,7 +84,7 @@ def run_stages(
                 raise
             left_out = Explored("time", "fresh processes", "max_time_s left no time to compare them with the others")
             outcome = replace(outcome, explored=(*outcome.explored, left_out))
-            health, afresh = _checked(spec, outcome, None), 0
+            health, afresh = _checked(spec, outcome, None, refuted=False), 0
     return _result(
         spec,
         outcome,

@@ -22,7 +22,7 @@ from dpaudit.results.audited import Finding
 from dpaudit.results.beside import Explored
 from dpaudit.results.certification import AuditEvidence, anytime_certificate, certificate_of, evidence_of
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import OVER, Session, Stage, Watch
+from dpaudit.sampling import Session, Stage, Watch
 from dpaudit.sampling.order import Looked
 
 
@@ -127,7 +127,7 @@ def _in_shards(
         first = next((place for place, shard in enumerate(work) if shard not in table), len(work))
         runs = stones.reached(sum(shard.runs for shard in work[:first]))
         if runs == 0:
-            raise OutOfTime(OVER)
+            raise OutOfTime
         beyond = sum(shard.runs for shard in table) - runs
         table = {shard: table[shard] for shard, end in zip(work, ends, strict=True) if end <= runs}
     total = np.sum(list(table.values()), axis=0)

@@ -18,6 +18,7 @@ from dpaudit.results.beside import Explored
 from dpaudit.sampling import Engine, Limit, Session
 
 CAUTIOUS = 0.9  # of the runs that fit, where not all do: the load may go on growing
+PLANNING_PART = 0.1  # of the time that is left when the first runs are done
 SEARCH_PART = 0.5  # of the time that is left after the probe: search ends then, and its runs mostly long before
 CHECKS_PART, CHECKS_S, OPENINGS = 0.15, 5.0, 4.0  # of the time left, kept for fresh processes: at most so long
 CONTROLS_PART = 0.5  # of all the time, for spiked controls
@@ -72,6 +73,10 @@ class Clock:
             yield
         finally:
             engine.limit = None
+
+    def planning(self, engine: Engine) -> None:
+        """A look at the speed of the runs begins."""
+        self.limits(engine, PLANNING_PART * (self.end - self.now()))
 
     def searching(self, engine: Engine) -> None:
         """Probe and search, or what learns what to bet on, begin."""

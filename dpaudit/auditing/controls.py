@@ -27,7 +27,7 @@ from dpaudit.outputs import Outputs, concatenate
 from dpaudit.results.beside import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, Control, Explored
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
-from dpaudit.sampling import OVER, SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
+from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
 
 REPEATS, CAUGHT = 20, 0.95  # 19 of 20
 MASSES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1)  # of the marked outputs; the smallest first
@@ -103,7 +103,7 @@ def _controls(
             while made < repeats and made - caught <= repeats - needed:
                 result = audit(replace(spiked, seed=_seed(spec.seed, size, made)), engine)
                 if any(entry.what == "time" for entry in result.explored):
-                    raise OutOfTime(OVER)
+                    raise OutOfTime
                 caught += result.verdict is Verdict.REFUTED
                 made += 1
             control = Control(mass, rarer, loss, caught, made, needed, place)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from dpaudit.auditing.spec import ResolvedSpec
-from dpaudit.sampling import Probe, Session
+from dpaudit.errors import InvalidSpec
+from dpaudit.outputs import Pilot
+from dpaudit.sampling import FreshTask, Probe, Session, Shard, Stage
+from dpaudit.sampling.order import words
 
 PROBE_SHARE = 200  # the probe takes at most one run in so many
 LARGEST_PROBE = {True: 64, False: 2048}  # runs, of per-run and of batched mechanisms
@@ -39,4 +44,17 @@ def looked_again(session: Session, found: Probe, refuted: bool) -> tuple[Probe, 
     if not (found.reproducible and refuted):
         return found, 0
     pilot = found.pilots[0]
-    return replace(found, reproducible=session.repeats_afresh(pilot, 0)), len(pilot.sides)
+    return replace(found, reproducible=_repeats_afresh(session, pilot, 0)), len(pilot.sides)
+
+
+def _repeats_afresh(session: Session, pilot: Pilot, pair: int) -> bool:
+    """Whether the first look of a probe comes out the same in a fresh process; True where it cannot be opened."""
+    work = FreshTask(Shard(Stage.PROBE, pair, 0, len(pilot.sides)), tuple(pilot.sides.tolist()))
+    try:
+        (found,) = session.fresh([work])
+    except InvalidSpec:
+        return True
+    return all(
+        np.array_equal(words(found.take(pilot.sides == side), held.runs), words(held, held.runs))
+        for side, held in ((False, pilot.first), (True, pilot.second))
+    )

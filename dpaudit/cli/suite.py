@@ -148,9 +148,9 @@ class Suite:
             sources = {} if self.recording is None else engine.sources()  # before any run loads more
             begun = self._begun(number)
             runs = None if begun is None else begun.runs
-            if question.max_time_s is not None and runs is None:
+            if clock is not None and runs is None:
                 limit, seed, most = question.run_timeout_s, question.seed, question.runs
-                runs = planned_runs(engine, question.mechanism, pairs, question.max_time_s, seed, limit, most=most)
+                runs = planned_runs(engine, question.mechanism, pairs, clock, seed, limit, most=most)
             spec = question.spec(description, pairs, runs=runs)
             if self.recording is not None:
                 engine.keep_in(self.recording.begin(number, spec.to_dict(), sources, runs))

@@ -4,7 +4,7 @@ What it counts comes as a `Reducer`: it imports no event and no certifier.
 """
 
 from dpaudit.sampling.engine import Engine, Session
-from dpaudit.sampling.limit import OVER, Limit
+from dpaudit.sampling.limit import Limit
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.store import ShardStore, StoredShard
 from dpaudit.sampling.streams import Shard, Stage, apart, rechecking, shards
@@ -13,7 +13,6 @@ from dpaudit.sampling.watch import Reducer, Watch
 from dpaudit.sampling.worker import BatchFailed, Probe
 
 __all__ = [
-    "OVER",
     "SILENT",
     "BatchFailed",
     "Engine",

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.sampling.pools import LostWorker, OutOfTime, Task
+from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime
+from dpaudit.sampling.pools import LostWorker, Task
 
 LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
 

@@ -6,6 +6,7 @@ same counts with any number of workers, any backend and any grouping.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import uuid
@@ -13,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers
@@ -26,8 +25,7 @@ from dpaudit.sampling import pools, tasks
 from dpaudit.sampling.codec import BatchFailure
 from dpaudit.sampling.dask_pool import Dask
 from dpaudit.sampling.fresh import run_fresh
-from dpaudit.sampling.limit import Limit, check_was_in_time, in_time
-from dpaudit.sampling.order import words
+from dpaudit.sampling.limit import Limit, in_time
 from dpaudit.sampling.pools import InProcess, Joblib, LostWorker, Pool, Processes
 from dpaudit.sampling.progress import SILENT, Progress
 from dpaudit.sampling.sending import AsMade, pickled
@@ -103,22 +101,25 @@ class Engine:
         """The mechanism's description and the pairs, references resolved where mechanisms may run."""
         if not self.supervised:
             return tasks.describe(mechanism, pairs, seal=False)
-        try:
-            work = [(pickled((mechanism, pairs)),)]
-            (answer,) = list(self._child.with_threads(1).run(tasks.describe_pickled, work))
-        except LostWorker:
-            raise UnsoundAudit(
-                f"{mechanism.name}: the process ended while the module was imported; there is no verdict"
-            ) from None
-        return answer  # type: ignore[no-any-return]
+        ended = f"{mechanism.name}: the process ended while the module was imported; there is no verdict"
+        return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs)))  # type: ignore[no-any-return]
 
     def sources(self, *, late: bool = False) -> dict[str, str]:
         """Digests of the modules that `describe` loaded, by top-level name; `late`: of files loaded since, by path."""
         ask = tasks.late_sources if late else tasks.loaded_sources
+        return dict(self._told("the process ended after its modules were imported; there is no verdict", ask))
+
+    def _told(self, ended: str, function: Callable[..., Any], *task: Any) -> Any:
+        """What the process of the mechanism answers."""
         try:
-            return dict(*self._child.with_threads(1).run(ask, [()]))
+            return next(self._child.with_threads(1).run(function, [task], self.until))
         except LostWorker:
-            raise UnsoundAudit("the process ended after its modules were imported; there is no verdict") from None
+            raise UnsoundAudit(ended) from None
+
+    @property
+    def until(self) -> float:
+        """When work of ours is ended, by `time.monotonic()`."""
+        return math.inf if self.limit is None else self.limit.until
 
     def session(
         self, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...], seed: int, run_timeout_s: float | None
@@ -143,7 +144,7 @@ class Session:
         self._sent = (engine.as_made(mechanism), pairs)  # what runs here leave in it must not travel
         self._payload: bytes | None = None
         self.job = Job(uuid.uuid4().hex, seed, run_timeout_s)
-        self.per_run = True
+        self.per_run, self._here = True, False
         self.pool_names: list[str] = []
         self._identity: tuple[Any, ...] = ()
         self._lost = 0  # workers that died while they ran shards
@@ -187,6 +188,11 @@ class Session:
                 raise
             self.job = replace(self.job, alone=True)
             return self.probe(min(runs, 16 * pairs))
+        except InvalidSpec:
+            if self.engine.supervised or self.engine.isolated or not self._sendable:
+                raise
+            self._here = True  # it cannot be opened elsewhere
+            return self.probe(runs)
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
         self._check_s = min(first.check_s, second.check_s)
         same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
@@ -235,54 +241,42 @@ class Session:
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
-        asked = self._asked([task.sides for task in work])
+        asked, engine = self._asked([task.sides for task in work]), self.engine
+        late = None if engine.limit is None else self._asked("late")
         held = asked.held(task.shard for task in work)
         if len(held) == len(work):
             return [held[task.shard].result for task in work]
-        before = os.times()
+        before, job = os.times(), self._sent_job()
+        made = (run_fresh(job, work, at_once=engine.n_jobs, until=engine.until) for _ in range(1))
         try:
-            found = run_fresh(self._sent_job(), work, at_once=self.engine.n_jobs)
+            found = next(made if engine.limit is None or late is None else in_time(engine.limit, late, made, 1))
         finally:
             after = os.times()
             self.worked_s += sum(after[2:4]) - sum(before[2:4])  # of children
         asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
         return found
 
-    def repeats_afresh(self, pilot: Pilot, pair: int) -> bool:
-        """Whether the first look of a probe comes out the same in a fresh process; True where it cannot be opened."""
-        work = FreshTask(Shard(Stage.PROBE, pair, 0, len(pilot.sides)), tuple(pilot.sides.tolist()))
-        try:
-            (found,) = self.fresh([work])
-        except InvalidSpec:
-            return True
-        return all(
-            np.array_equal(words(found.take(pilot.sides == side), held.runs), words(held, held.runs))
-            for side, held in ((False, pilot.first), (True, pilot.second))
-        )
-
     # --- running --------------------------------------------------------------------------------------------
 
     def _run(self, work: list[Shard], reducer: Reducer | None) -> Any:
         """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
         asked, limit = self._asked(reducer), self.engine.limit
-        late = self._asked("late") if limit is not None else asked
+        late = asked if limit is None else self._asked("late")
         self.asked_for += sum(shard.runs for shard in work)
         held = asked.held(work)
         for shard, kept in held.items():
             self._take_up(shard, kept)
             yield shard, kept.result
-        if limit is not None:
-            check_was_in_time(late)
         remaining = [shard for shard in work if shard not in held]
         runs = sum(shard.runs for shard in remaining)
         for attempt in (1, 2) if remaining else ():
             pool = self._pool(sum(shard.runs for shard in remaining))
             job = self._job_for(pool)
-            size = self.engine.task_runs or (self._task_runs(runs) if limit is None else 1)
+            size = self.engine.task_runs or (self._task_runs(runs) if limit is None or self._check_s > TICK_S else 1)
             calls = [(job, task, reducer) for task in grouped(remaining, size)]
             finished: set[Shard] = set()
             try:
-                results = pool.run(run_task, calls)
+                results = pool.run(run_task, calls, self.engine.until)
                 for done in results if limit is None else in_time(limit, late, results, len(calls)):
                     if done.error is not None:
                         raise tasks.as_error(done)
@@ -294,6 +288,9 @@ class Session:
                     self.engine.progress.advance(sum(shard.runs for shard, _ in done.results))
                     yield from done.results
                 return
+            except OutOfTime:
+                self._lost += 1
+                raise
             except LostWorker:
                 self._lost += 1
                 remaining = [shard for shard in remaining if shard not in finished]
@@ -344,7 +341,7 @@ class Session:
         job = self._job_for(pool)
         for attempt in (1, 2):
             try:
-                (done,) = list(pool.run(run_task, [(job, task, None)]))
+                (done,) = list(pool.run(run_task, [(job, task, None)], self.engine.until))
                 break
             except LostWorker:
                 if attempt == 2:
@@ -386,7 +383,7 @@ class Session:
         return engine._cluster
 
     def _home_pool(self, threads: int) -> Pool:
-        if self.engine.supervised or self.engine.isolated:
+        if self.engine.supervised or self.engine.isolated or self._sendable:
             return self.engine._child.with_threads(threads)
         off_main = threading.current_thread() is not threading.main_thread()
         if self.job.run_timeout_s is not None and off_main:
@@ -394,9 +391,18 @@ class Session:
         return InProcess(threads)
 
     def _job_for(self, pool: Pool) -> Job:
-        if isinstance(pool, InProcess) or pool.name == "threading" and not self.engine.supervised:
-            return self.job
-        return self._sent_job()
+        return self.job if isinstance(pool, InProcess) else self._sent_job()
+
+    @property
+    def _sendable(self) -> bool:
+        """Whether a limit wants runs made where they can be ended, and the mechanism can be sent there."""
+        if self._here or self.engine.limit is None or not self.engine.limit.outside:
+            return False
+        try:
+            self._sent_job()
+        except InvalidSpec:
+            self._here = True
+        return not self._here
 
     def _sent_job(self) -> Job:
         """The job as it travels, with its mechanism: pickled once."""

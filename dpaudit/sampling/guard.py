@@ -8,6 +8,7 @@ worker. A lost worker is no verdict.
 from __future__ import annotations
 
 import faulthandler
+import math
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.outputs import TIMED_OUT, Failure, token
 
 LONGEST_MESSAGE, LONGEST_SAID = 160, 1 << 14  # characters of an exception's message that are shown, and looked at
@@ -39,6 +40,10 @@ class RunTimedOut(BaseException):
 
 class Interrupted(BaseException):
     """A real Ctrl-C, told from a KeyboardInterrupt that a mechanism raises."""
+
+
+class TimeOver(Interrupted):
+    """Raised by the alarm of `ended_at`."""
 
 
 def failure(error: BaseException, noted: set[str] | None = None, *, said: bool = False) -> Failure:
@@ -181,3 +186,24 @@ def telling_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def ended_at(until: float) -> Iterator[None]:
+    """Ends what the main thread runs at a time of `time.monotonic()`, where Python runs it. Raises `OutOfTime`."""
+    if until == math.inf or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def alarm(number: int, frame: Any) -> None:
+        raise TimeOver
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, max(1e-3, until - time.monotonic()), RING_AGAIN_S)
+    try:
+        yield
+    except TimeOver:
+        raise OutOfTime from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)

@@ -5,6 +5,7 @@ Whether a call was cut is stored with its shards, so that an audit that is taken
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from dpaudit.errors import OutOfTime
 from dpaudit.sampling.store import Asked, decided
 from dpaudit.sampling.streams import Shard, Stage
 
-OVER = "max_time_s was over before enough was done for a verdict: give more time"
 PLACE = Shard(Stage.PROBE, 0, 0, 1)
 
 Result = TypeVar("Result")
@@ -28,24 +28,23 @@ class Limit:
     outside: bool = True
 
     @property
-    def until(self) -> float | None:
-        """The end by the clock of the system; None where another clock tells the time."""
-        return time.monotonic() + self.left() if self.outside else None
+    def until(self) -> float:
+        """The end by `time.monotonic()`; never where another clock tells the time."""
+        return time.monotonic() + self.left() if self.outside else math.inf
 
 
 def in_time(limit: Limit, late: Asked, results: Iterator[Result], expected: int) -> Iterator[Result]:
-    """The results while there is time. Raises `OutOfTime`, and stores that it did, where more were to come."""
+    """The results while there is time. Raises `OutOfTime`, and stores that it did, where more were to come.
+
+    So it does at once where this call of the audit was cut when it was made.
+    """
+    if expected and late.held([PLACE]):
+        raise OutOfTime
     try:
         for _ in range(expected):
             if limit.left() <= 0.0:
-                raise OutOfTime(OVER)
+                raise OutOfTime
             yield next(results)
     except OutOfTime:
         decided(late, lambda: 1)
         raise
-
-
-def check_was_in_time(late: Asked) -> None:
-    """Raises `OutOfTime` where this call of the audit was cut when it was made."""
-    if late.held([PLACE]):
-        raise OutOfTime(OVER)

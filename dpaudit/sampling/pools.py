@@ -18,7 +18,7 @@ from multiprocessing.connection import wait
 from typing import Any, Protocol, cast
 
 from dpaudit import validate
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.sampling import answers, guard
 from dpaudit.sampling.host import Host, Lost, ready, rest
 from dpaudit.sampling.pipes import ANEW, COUNT, HOLD, KEPT, TICK_S, watch
@@ -35,10 +35,6 @@ _WATCHED: list[int] = []  # of a worker: its driver
 
 class LostWorker(Exception):
     """A worker process died: killed, out of memory, or ended by the mechanism."""
-
-
-class OutOfTime(Exception):
-    """What was at work when the time was over has been ended; what had come back before was yielded."""
 
 
 class Pool(Protocol):
@@ -67,7 +63,7 @@ class InProcess:
         if self.threads == 1 or len(tasks) == 1:
             for task in tasks:
                 in_time(until)
-                with guard.telling_interrupts():
+                with guard.telling_interrupts(), guard.ended_at(until):
                     done = function(*task)
                 yield done
             return

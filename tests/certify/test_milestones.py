@@ -1,4 +1,4 @@
-"""Milestones by exact enumeration: whoever chooses which of them is certified, and after seeing what, errs at most alpha.
+"""Milestones by exact enumeration: whoever chooses which of them is certified, after whatever, errs at most alpha.
 
 The adversary sees every output and ends the runs at will, so it refutes a true claim where any milestone would: that
 probability is summed over all courses of the hits, at the very border of the claim. No random numbers.

@@ -14,7 +14,7 @@ from dpaudit.errors import OutOfTime
 from dpaudit.events.search import Goal
 from dpaudit.results.beside import Explored
 from dpaudit.results.question import screening_share
-from dpaudit.sampling import OVER, Session
+from dpaudit.sampling import Session
 
 ROUND = 0.7  # of the runs of a round are those of the next
 HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
@@ -95,7 +95,7 @@ def screen(spec: ResolvedSpec, session: Session, *, runs: int, certifying: int) 
                 explored.extend(_entry(spec, look, "max_time_s left no time for it", -math.inf) for look in unseen)
                 looks = [look for look in looks if look.runs]
                 if not looks:
-                    raise OutOfTime(OVER)
+                    raise OutOfTime
             scores = {look.pair: excess(spec.claim, spec.pairs[look.pair].distance, look.proposal()) for look in looks}
             looks.sort(key=lambda look: -scores[look.pair])
             stay = max(kept, -(-len(looks) // 2))

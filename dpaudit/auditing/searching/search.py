@@ -13,7 +13,7 @@ from dpaudit.errors import OutOfTime
 from dpaudit.outputs import Pilot
 from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
-from dpaudit.sampling import OVER, Session
+from dpaudit.sampling import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def find_witness(spec: ResolvedSpec, session: Session, *, spent: int, clock: Clo
                 explored = (*explored, cut(f"{fitted.fits:,} runs to search and to certify with", fitted.wanted))
     looks = [look for look in screened.looks if look.runs]
     if not looks:
-        raise OutOfTime(OVER)
+        raise OutOfTime
     for look in looks:
         look.choose()  # if it had not come to that
     found = [(look, look.proposal() or look.last_resort()) for look in looks]

@@ -36,6 +36,7 @@ from dpaudit.sampling.watch import Reducer
 from dpaudit.sampling.worker import BatchFailed, Job, Probe, identical
 
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
+QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
 CHECK_PART = 20  # a task lasts this many times longer than it takes to look at its datasets,
 LONGEST_TASK_S = 10.0  # up to this
 PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
@@ -272,7 +273,7 @@ class Session:
         for attempt in (1, 2) if remaining else ():
             pool = self._pool(sum(shard.runs for shard in remaining))
             job = self._job_for(pool)
-            size = self.engine.task_runs or (self._task_runs(runs) if limit is None or self._check_s > TICK_S else 1)
+            size = self.engine.task_runs or (self._task_runs(runs) if limit is None or self._check_s > QUICK_S else 1)
             calls = [(job, task, reducer) for task in grouped(remaining, size)]
             finished: set[Shard] = set()
             try:

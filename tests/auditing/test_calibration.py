@@ -24,8 +24,10 @@ SMALL = tuple(case for case in cases() if case.pairs in (1, case.certified))
 
 @for_each("case", SMALL, ids=[f"{c.name}-{c.certifier.name}-{c.stopping}" for c in SMALL])
 def test_the_rate_is_as_stated(case: CalibrationCase) -> None:
-    """`CalibrationLine.kept` fails by chance once in 10^6: the limit is the binomial quantile."""
-    (line,) = calibrate((case,), repeats=REPEATS, runs=RUNS, n_jobs=1)
+    """`CalibrationLine.kept` fails by chance once in 10^6: all of five refuted. So one that is not ends the case."""
+    (line,) = calibrate((case,), repeats=1, runs=RUNS, n_jobs=1)
+    if line.refuted or line.unsound or not 0.5 < (line.fraction or 1.0) < 1.5:
+        (line,) = calibrate((case,), repeats=REPEATS, runs=RUNS, n_jobs=1)
     assert line.kept, line
     assert line.fraction is None or 0.5 < line.fraction < 1.5
 

@@ -78,6 +78,7 @@ PLACES_OF: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "number": (_number, [FAR, INSIDE, NARROW]),
     "count": (lambda data, rng: round(_number(data, rng)), [FAR, RECURRING]),
     "vector": (lambda data, rng: [_number(0, rng) for _ in range(5)], [FAR, INSIDE, NARROW, LATE]),
+    "pair": (lambda data, rng: [_number(0, rng), _number(0, rng)], [FAR, INSIDE, NARROW, LATE]),
     "histogram": (lambda data, rng: {"a": round(_number(data, rng)), "b": 1}, [FAR, RECURRING, LATE]),
     "JSON": (lambda data, rng: f'{{"sum": {_number(data, rng):.4f}}}', [FAR, TEXT]),
     "letters": (lambda data, rng: "".join(rng.choice(["a", "b"], 20)), [FAR, TEXT]),
@@ -97,6 +98,8 @@ def test_each_place_that_outputs_have_is_caught_when_large_and_missed_when_rare(
         marks = marks_of(glanced(spec, engine))
         assert list(marks) == places
         for place, mark in marks.items():
+            if name != "number" and place not in (FAR, places[-1]):
+                continue  # the place of a number, once more
             for mass, rarer, verdict in ((0.4, 0.01, Verdict.REFUTED), (0.003, 1e-4, Verdict.NOT_REFUTED)):
                 made = run_stages(spiked_with(spec, mass, rarer, mark), engine)
                 assert made.verdict is verdict, place
@@ -105,7 +108,7 @@ def test_each_place_that_outputs_have_is_caught_when_large_and_missed_when_rare(
 @pytest.mark.long
 @for_each(
     ("claim", "name", "mass", "rarer", "audits"),
-    [(PureDP(0.01), "vector", 0.2, 0.2, 6), (PureDP(1.0), "number", 0.3, 0.3 * math.exp(-1.0), 20)],
+    [(PureDP(0.01), "pair", 0.2, 0.2, 4), (PureDP(1.0), "number", 0.3, 0.3 * math.exp(-1.0), 10)],
     ids=["a mark that tells nothing", "at the boundary"],
 )
 def test_no_leak_is_caught_no_more_often_than_the_confidence_allows(

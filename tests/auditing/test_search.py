@@ -251,7 +251,9 @@ def test_the_luckiest_of_many_equal_pairs_stays_below_the_bad_one(engine: Engine
         losses[(17 * seed + 5) % 41] = 2.0
         (witness,) = search(engine, asked(candidates(losses), runs=25_000, seed=seed)).witnesses
         right += witness.pair == (17 * seed + 5) % 41
-    assert right >= 2
+        if right == 2:
+            return
+    pytest.fail(f"found at {right} seeds")
 
 
 # --- pairs at different distances -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import click
 from dpaudit.cli.options import check_writable, chosen_ledger, writing
 from dpaudit.cli.words import say
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.wording.quoting import clean
 
 
 @click.command("history")
@@ -39,11 +40,14 @@ def command(mechanism: str, ledger: str | None, figure: str | None, form: str) -
         check_writable("--figure", figure)
     with Ledger(chosen_ledger(ledger), read_only=True) as opened:
         points = history(opened, mechanism)
+        chain = opened.chain()
     if figure is not None and len(names(points)) > 1:
         several = ", ".join(map(repr, names(points)))
         raise InvalidSpec(
             f"--figure draws one audit, and {mechanism} names {len(names(points))}: give one of {several}"
         )
+    if chain.wrong is not None:
+        say(f"note: ledger {clean(opened.path, 200)}: {chain.told}; restore it from a copy")
     click.echo({"table": as_table, "csv": as_csv, "json": as_json}[form](points))
     if figure is not None:
         from dpaudit.report.figures import history_drawing, save

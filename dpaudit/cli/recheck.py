@@ -10,6 +10,7 @@ import click
 
 from dpaudit.cli.words import say
 from dpaudit.errors import InvalidSpec
+from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
     from dpaudit.results.result import AuditResult
@@ -17,18 +18,65 @@ if TYPE_CHECKING:
 
 
 @click.command("recheck")
-@click.argument("result", type=click.Path(), metavar="RESULT.json")
+@click.argument("result", type=click.Path(), required=False, metavar="[RESULT.json]")
 @click.option("--fresh", is_flag=True, help="Run the witness again, on new runs through its spec file.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the fresh runs; the stored one plus 1 by default.")
 @click.option("--jobs", type=int, default=-1, metavar="N", help="Workers for the fresh runs; -1 for all processors.")
 @click.option("--no-progress", is_flag=True, help="Say nothing while the fresh runs are made.")
 @click.option("--key", metavar="FILE", help="A public key that must have attested RESULT.json, in the file beside it.")
-def command(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
+@click.option("--ledger", metavar="FILE", help="Follow the chain of this ledger; RESULT.json must be in it, if given.")
+@click.option(
+    "--head", metavar="ROWS:HASH", help="A head of the ledger that was written down: does it lead there still?"
+)
+def command(
+    result: str | None,
+    fresh: bool,
+    seed: int | None,
+    jobs: int,
+    no_progress: bool,
+    key: str | None,
+    ledger: str | None,
+    head: str | None,
+) -> int:
     """Check the arithmetic of RESULT.json from its counts; with --fresh, repeat its witness on new runs.
 
-    A file that its own numbers contradict is refused (2); fresh runs that give another verdict end with 1, and so does
-    an attestation that does not hold with --key.
+    With --ledger, check that no recorded result was changed, taken out or put in; RESULT.json may then be left out. A
+    file that its own numbers contradict, and a chain that does not hold, are refused (2); fresh runs that give another
+    verdict end with 1, and so does an attestation that does not hold with --key.
     """
+    if ledger is not None:
+        click.echo(_chain(ledger, head, result))
+    elif head is not None or result is None:
+        raise click.UsageError("give a RESULT.json, or --ledger (which --head belongs to)")
+    if result is not None:
+        return _recheck(result, fresh, seed, jobs, no_progress, key)
+    if fresh or seed is not None or key is not None:
+        raise click.UsageError("--fresh, --seed and --key are for a RESULT.json: give one")
+    return 0
+
+
+def _chain(path: str, head: str | None, file: str | None) -> str:
+    """What the chain of a ledger says; raises `LedgerError` where it does not hold, or has no such result."""
+    from dpaudit.api import load
+    from dpaudit.ledger.problems import LedgerError
+    from dpaudit.ledger.results import Ledger, digest
+
+    rows, _, link = ("" if head is None else head).partition(":")
+    if head is not None and not (rows.isascii() and rows.isdigit() and len(rows) < 19 and link):
+        raise click.UsageError(f"--head must be ROWS:HASH as dpaudit recheck --ledger prints it, got {clean(head)!r}")
+    place = f"ledger {clean(path, 200)}"
+    with Ledger(path, read_only=True) as opened:
+        chain = opened.chain(None if head is None else (int(rows), link))
+        if chain.wrong is not None:
+            raise LedgerError(f"{place}: {chain.told}; restore the ledger from a copy")
+        content = None if file is None else digest(load(file).to_json())
+        if content is not None and not opened.rows("SELECT id FROM results WHERE digest = ?", (content,)):
+            raise LedgerError(f"{place}: it has no such result as {clean(file, 200)}; name the ledger that recorded it")
+    return f"{place}: {chain.told}"
+
+
+def _recheck(result: str, fresh: bool, seed: int | None, jobs: int, no_progress: bool, key: str | None) -> int:
+    """A result again, and the exit code."""
     from dpaudit.api import load
     from dpaudit.results.attesting.attestation import beside, verify_attestation
     from dpaudit.results.wording.sections import evidence_lines

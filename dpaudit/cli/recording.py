@@ -47,12 +47,12 @@ class Recording:
         entry = SuiteEntry(question.name, question.expect, source=str(question.source))
         if not self.resumed:
             return None
-        record = self.ledger.of_run(self.run.id).get(number)
+        record = self.ledger.of_run(self.run.id, number).get(number)
         if record is not None:
             result = self.ledger.load(record)
             self.run.drop(number)  # a kill may have come in between
             return dataclasses.replace(entry, result=result, exit_code=result.exit_code)
-        failure = self.ledger.failures(self.run.id).get(number)
+        failure = self.ledger.failures(self.run.id, number).get(number)
         if failure is None:
             return None
         _, error, code = failure

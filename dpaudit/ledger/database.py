@@ -11,21 +11,24 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from dpaudit.ledger import chain
 from dpaudit.ledger.problems import PATIENCE_S, LedgerError, told
 from dpaudit.results.files import FILE, found_at
 from dpaudit.results.wording.quoting import clean
 
 FOLDER = ".dpaudit"
 APPLICATION = 0x64706175  # "dpau": how the file says what it is
-VERSION = 1  # of the tables; a newer one is refused, as its meaning is not known here
+VERSION = 2  # of the tables; a newer one is refused, as its meaning is not known here; 1 had no chain and no "begun"
+WORTH_COPYING = 256  # free pages from which on an old ledger, which cannot shrink, is written anew
 CHECKED = 16 * 2**20  # bytes up to which a file is checked page by page when it is opened
 
+BEGUN = "CREATE TABLE begun (run TEXT, number INTEGER, content TEXT NOT NULL, PRIMARY KEY (run, number))"
 TABLES = (
     "CREATE TABLE runs (id TEXT PRIMARY KEY, suite_hash TEXT NOT NULL, suite TEXT NOT NULL, started TEXT NOT NULL, "
     "finished TEXT)",
@@ -50,6 +53,8 @@ TABLES = (
         question TEXT NOT NULL, kind TEXT NOT NULL, content BLOB NOT NULL, digest TEXT NOT NULL,
         PRIMARY KEY (run, audit, "call", look, stage, pair, shard)
     )""",
+    BEGUN,
+    chain.TABLE,
     *(
         f'CREATE INDEX results_{column} ON results ("{column}", id)'
         for column in ("name", "reference", "subject", "fingerprint", "representation", "commit")
@@ -72,6 +77,7 @@ class Database:
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path)
         self.read_only = read_only
+        self.version = VERSION
         self._lock = threading.RLock()
         self._connection = self._open()
         try:
@@ -118,6 +124,17 @@ class Database:
         """The rows that a query gives, all read before anything else happens."""
         with self._lock, self._translated():
             return self._connection.execute(sql, tuple(values)).fetchall()
+
+    def give_back(self) -> None:
+        """Returns the space of what was deleted to the disk, and empties the log; left for later where others read."""
+        with self._lock, suppress(sqlite3.Error), closing(self._connection.cursor()) as cursor:
+            cursor.execute("PRAGMA busy_timeout = 500")
+            old = cursor.execute("PRAGMA auto_vacuum").fetchone()[0] == 0
+            if old and cursor.execute("PRAGMA freelist_count").fetchone()[0] >= WORTH_COPYING:
+                cursor.executescript("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")  # from now on as one made today
+            cursor.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")  # to their ends
+        with self._lock, self._translated():
+            self._connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE_S:.0f}")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -191,11 +208,15 @@ class Database:
         if not self.read_only:
             self._use_log()
             self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA secure_delete = ON")  # shards of a search hold outputs, of whatever data
+        self.version = found
         self._connection.execute("PRAGMA trusted_schema = OFF")
         if self.path.stat().st_size <= CHECKED:
             wrong = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(1)")]
             if wrong != ["ok"]:
                 raise told(_corrupt(wrong[0]), self.path)
+        if found < VERSION and not self.read_only:
+            self._renew()
 
     def _version(self) -> int:
         """The version of the tables; 0 for an empty file. Raises `LedgerError` for a database of something else."""
@@ -214,6 +235,7 @@ class Database:
         return 0
 
     def _make_tables(self) -> None:
+        self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # it can be said of an empty file only
         with self.transaction() as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0]:
                 return  # another process was first
@@ -221,6 +243,15 @@ class Database:
                 connection.execute(table)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _renew(self) -> None:
+        """The tables of a ledger of version 1 as they are now; what is recorded stays as it is."""
+        with self.transaction() as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] < VERSION:  # no other process was first
+                connection.execute(BEGUN)
+                chain.adopt(connection)
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+        self.version = VERSION
 
     def _use_log(self) -> None:
         """Turns on the write-ahead log; SQLite does not wait by itself for others that do so at this moment."""

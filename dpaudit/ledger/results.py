@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
+from dpaudit.ledger.chain import LAST, START, Chain, Head, append, followed
 from dpaudit.ledger.database import Database
 from dpaudit.ledger.problems import LedgerError
 from dpaudit.results.fingerprint import fingerprint, subject
@@ -90,7 +91,19 @@ class Ledger(Database):
             marks = ", ".join("?" * len(values))
             made = connection.execute(f"INSERT INTO results ({names}) VALUES ({marks})", tuple(values.values()))
             assert made.lastrowid is not None
+            append(connection, made.lastrowid)
             return made.lastrowid
+
+    def head(self) -> Head:
+        """How many results are chained, and the hash of the last link: what to write down to hold them all."""
+        found = self.rows(LAST) if self.version > 1 else []
+        return (int(found[0]["row"]), str(found[0]["link"])) if found else (0, START)
+
+    def chain(self, head: Head | None = None) -> Chain:
+        """What the chain of the results says, followed from the first; `head`: one that was written down before."""
+        if self.version > 1:
+            return followed(self.rows, head)
+        return Chain() if head in (None, (0, START)) else Chain(wrong="there is none")
 
     def results(self, *, commit: str | None = None) -> list[LedgerRecord]:
         """The records in the order in which they were recorded.
@@ -155,14 +168,15 @@ class Ledger(Database):
                 (run, number, now(), storable(name), storable(error), exit_code),
             )
 
-    def failures(self, run: str) -> dict[int, tuple[str, str, int]]:
+    def failures(self, run: str, number: int | None = None) -> dict[int, tuple[str, str, int]]:
         """Name, reason and exit code of the audits of a run that ended without a verdict, by their number."""
-        rows = self.rows("SELECT * FROM failures WHERE run = ? ORDER BY number", (run,))
+        rows = self.rows("SELECT * FROM failures WHERE run = ? AND number = ifnull(?, number)", (run, number))
         return {row["number"]: (row["name"], row["error"], row["exit_code"]) for row in rows}
 
-    def of_run(self, run: str) -> dict[int, LedgerRecord]:
-        """The records of a run by the number of their audit."""
-        found = self._records(["run = ?", "number IS NOT NULL"], [run])
+    def of_run(self, run: str, number: int | None = None) -> dict[int, LedgerRecord]:
+        """The records of a run by the number of their audit; `number`: of one alone."""
+        wanted = ["number IS NOT NULL"] if number is None else ["number = ?"]
+        found = self._records(["run = ?", *wanted], [run] if number is None else [run, number])
         return {record.number: record for record in found if record.number is not None}
 
     def _records(self, where: Sequence[str], values: Sequence[Any]) -> list[LedgerRecord]:

@@ -53,7 +53,9 @@ class Run:
 
     def begun(self, number: int) -> Begun | None:
         """What is known of an audit that has begun; None where it has not."""
-        found = self._state["begun"].get(str(number))
+        rows = self.database.rows("SELECT content FROM begun WHERE run = ? AND number = ?", (self.id, number))
+        # where it began under an older dpaudit, it stands in the state
+        found = json.loads(rows[0]["content"]) if rows else self._state.get("begun", {}).get(str(number))
         return None if found is None else Begun(found["drivers"], found["spec"], found["runs"])
 
     def begin(self, number: int, spec: Mapping[str, Any], sources: Mapping[str, str], runs: int | None) -> LedgerShards:
@@ -69,13 +71,9 @@ class Run:
         for file, digest in shards.sources().items():
             if digest_of_file(file) != digest:
                 self._refuse(spec, [f"the source {clean(os.path.relpath(file), 200)} is not what it was"])
-        self._state["begun"][str(number)] = {
-            "drivers": drivers + 1,
-            "spec": outlined(spec, sources),
-            "runs": runs,
-        }
+        begun = {"drivers": drivers + 1, "spec": outlined(spec, sources), "runs": runs}
         with self.database.transaction() as connection:
-            connection.execute("UPDATE runs SET suite = ? WHERE id = ?", (_text(self._state), self.id))
+            connection.execute("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (self.id, number, _text(begun)))
         self.driven.add(number)
         return shards
 
@@ -96,7 +94,7 @@ class Run:
         with self.database.transaction() as connection:
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now().isoformat(), self.id))
             connection.execute("DELETE FROM shards WHERE run = ?", (self.id,))
-
+        self.database.give_back()
         self._presence.check()
 
     def close(self) -> None:
@@ -115,7 +113,7 @@ def start(database: Database, sources: Iterable[str], asked: Mapping[str, Any]) 
     key = f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
     lock = RunLock(database.path, key)
     lock.take()
-    state = {"asked": _plain(asked), "begun": {}}
+    state = {"asked": _plain(asked)}
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO runs (id, suite_hash, suite, started) VALUES (?, ?, ?, ?)",
@@ -222,8 +220,8 @@ def _drop_old(database: Database) -> None:
             continue  # it takes long, and somebody is at it
         try:
             with database.transaction() as connection:
-                connection.execute("DELETE FROM shards WHERE run = ?", (row["id"],))
-                connection.execute("DELETE FROM failures WHERE run = ?", (row["id"],))
+                for table in ("shards", "failures", "begun"):
+                    connection.execute(f"DELETE FROM {table} WHERE run = ?", (row["id"],))
                 connection.execute("DELETE FROM runs WHERE id = ?", (row["id"],))
         finally:
             lock.free()

@@ -67,6 +67,35 @@ def test_history_prints_every_result_in_each_form(run: Run) -> None:
     assert "nobody: no audit, reference or fingerprint in .dpaudit/ledger.sqlite: there is" in err
 
 
+def test_recheck_says_whether_the_chain_of_a_ledger_holds(run: Run) -> None:
+    code, out, _ = run("recheck", "--ledger", ".dpaudit/ledger.sqlite")
+    assert (code, out.count("\n")) == (0, 1)
+    head = out.split()[-1]
+    with Ledger(".dpaudit/ledger.sqlite") as ledger:
+        ledger.load(2).save("second.json")
+        ledger.record(SOUND)
+    code, out, _ = run("recheck", "second.json", "--ledger", ".dpaudit/ledger.sqlite", "--head", head)
+    assert (code, out.count("holds"), "the stored counts give" in out) == (0, 1, True)
+    wrong = {
+        ("sound.json", "--ledger", "none.sqlite"): "no such file",
+        ("--ledger", ".dpaudit/ledger.sqlite", "--head", "3:" + "0" * 64): "does not lead to the given head",
+        ("--ledger", ".dpaudit/ledger.sqlite", "--head", "3"): "ROWS:HASH",
+        ("--ledger", ".dpaudit/ledger.sqlite", "--fresh"): "give one",
+        ("--head", head): "--ledger",
+        (): "give a RESULT.json",
+    }
+    for arguments, told in wrong.items():
+        code, _, err = run("recheck", *arguments)
+        assert (code, err.count("\n")) == (2, 1)
+        assert told in err
+    with Ledger(".dpaudit/ledger.sqlite") as ledger, ledger.transaction() as connection:
+        connection.execute("UPDATE results SET seed = '8' WHERE id = 1")
+    code, _, err = run("recheck", "--ledger", ".dpaudit/ledger.sqlite")
+    assert (code, "result 1, or one before it, is not what was recorded" in err) == (2, True)
+    code, out, err = run("history", NAME)
+    assert (code, len(out.splitlines()), "does not hold" in err) == (0, 6, True)
+
+
 def test_the_ledger_is_that_of_the_option_then_of_the_project(run: Run, here: Path) -> None:
     shutil.move(".dpaudit/ledger.sqlite", "mine.sqlite")
     code, _, err = run("history", NAME)

@@ -284,3 +284,29 @@ def test_a_file_that_goes_between_two_looks_is_none(tmp_path: Path, monkeypatch:
     assert outcome(read_settings, "pyproject.toml").startswith("tool.dpaudit.runs")
     assert outcome(settings_of, "pyproject.toml") == {"runs": 0}
     assert outcome(read_scores, "scores.csv").startswith("the header must name")
+
+
+def test_a_ledger_gives_space_back_and_keeps_nothing_of_what_was_deleted(tmp_path: Path) -> None:
+    secret = b"a record of somebody" * 10_000
+    for old in (False, True):
+        path = tmp_path / f"{old}.sqlite"
+        Database(path).close()
+        if old:
+            connection = sqlite3.connect(path)
+            connection.executescript("PRAGMA auto_vacuum = NONE; VACUUM")
+            connection.close()
+        with Database(path) as database:
+            for number in range(8):
+                with database.transaction() as connection:
+                    row = ("r", number, secret)
+                    connection.execute("INSERT INTO shards VALUES (?, ?, 0, 0, 0, 0, 0, 1, '', '', ?, '')", row)
+            with database.transaction() as connection:
+                connection.execute("DELETE FROM shards")
+            database.give_back()
+            left = path.read_bytes() + path.with_name(f"{path.name}-wal").read_bytes()
+            assert secret[:20] not in left
+            assert len(left) < 200_000
+            put(database, "goes on")
+        with Database(path) as database:
+            assert database.rows("PRAGMA auto_vacuum")[0][0] == 2
+            assert database.rows("PRAGMA integrity_check")[0][0] == "ok"

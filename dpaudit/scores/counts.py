@@ -14,6 +14,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.wording.quoting import clean
 
 NAMES = ("tp", "fp", "tn", "fn")
+MOST = 10**15  # of a count; sums over likely counts grow with its root
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class AttackCounts:
     def __post_init__(self) -> None:
         for name in NAMES:
             object.__setattr__(self, name, validate.whole(name, getattr(self, name), least=0))
+            if getattr(self, name) > MOST:
+                raise InvalidSpec(f"{name} must be at most {MOST:,}, got {getattr(self, name):,}")
         for words, size in (("members (tp + fn)", self.members), ("non-members (fp + tn)", self.others)):
             if size == 0:
                 raise InvalidSpec(f"counts: there must be at least one of the {words}, got 0")

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import os
+import warnings
 import zipfile
 import zlib
 from array import array
@@ -25,6 +26,7 @@ IN, OUT = ("in", "in_scores", "in_score"), ("out", "out_scores", "out_score")
 TRUE, FALSE = ("1", "1.0", "true", "yes", "in"), ("0", "0.0", "false", "no", "out")
 SUFFIXES = (".csv", ".json", ".npy", ".npz")
 LARGEST_TEXT, LARGEST_ARRAYS = 2**26, 2**27  # bytes; what is packed counts as it is unpacked
+LONGEST_LINE = 2**16  # characters
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as numpy writes them
 
 
@@ -68,7 +70,7 @@ def read_scores(
 
 def _csv(source: Path, score: str | None, member: str | None, inside: str | None, outside: str | None) -> Loaded:
     try:
-        rows = csv.reader(io.StringIO(read_bytes(source, LARGEST_TEXT).decode("utf-8-sig"), newline=""))
+        rows = csv.reader(_lines(read_bytes(source, LARGEST_TEXT).decode("utf-8-sig")))
         header = [name.strip() for name in next(rows, ())]
         if not header:
             raise InvalidSpec("is empty; the first line must name the columns")
@@ -77,6 +79,13 @@ def _csv(source: Path, score: str | None, member: str | None, inside: str | None
         raise InvalidSpec(f"cannot be read: it is not text in UTF-8 (byte {error.start})") from None
     except csv.Error as error:
         raise InvalidSpec(f"is not CSV: {error}; give one score a line") from None
+
+
+def _lines(text: str) -> Iterator[str]:
+    for line in io.StringIO(text, newline=""):
+        if len(line) > LONGEST_LINE:
+            raise csv.Error(f"a line has {len(line):,} characters")
+        yield line
 
 
 def _columns(
@@ -175,6 +184,8 @@ def _numpy(source: Path, packed: bool, inside: str | None, outside: str | None) 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             held = {each.filename.removesuffix(".npy"): each for each in archive.infolist()}
+            if len(held) < len(archive.infolist()):
+                raise InvalidSpec("an array stands in it twice; keep one")
             sides = []
             for key in _keys(held, inside, outside):
                 if key not in held:
@@ -199,10 +210,12 @@ def _array(name: str, content: bytes) -> Any:
     try:
         version = np.lib.format.read_magic(file)
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = header(file)
+        with warnings.catch_warnings(action="error"):  # a header of Python 2
+            shape, fortran, dtype = header(file)
     except Exception as error:  # numpy hands the header to Python's own parser, which raises whatever it likes
         raise InvalidSpec(f"{name}cannot be read as numpy arrays: {clean(error)}") from None
     held = len(content) - file.tell()
-    if dtype.kind not in "biuf" or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != held:
+    wrong = dtype.kind not in "biuf" or any(type(size) is not int or size < 0 for size in shape)
+    if wrong or math.prod(shape) * dtype.itemsize != held:
         raise InvalidSpec(f"{name}must be real numbers that fill its shape, got {dtype} {shape} in {held:,} bytes")
     return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape, order="F" if fortran else "C")

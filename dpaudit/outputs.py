@@ -104,8 +104,16 @@ class Column:
             self._tokens.append(np.where(missing & (base == 0), np.uint64(NOT_A_NUMBER.code), base))
         return self._tokens[0]
 
+    @property
+    def only(self) -> int:
+        """The one token of all runs, where it is held once; else 0."""
+        once = self.codes is not None and self.codes.strides == self.values.strides == (0,) and len(self.codes) > 0
+        return int(self.codes[0]) if once and self.codes is not None else 0
+
     def take(self, rows: npt.NDArray[np.generic]) -> Column:
-        """The cells of some rows."""
+        """The cells of some rows, by their places."""
+        if self.only and self.codes is not None:
+            return Column(np.broadcast_to(self.values[:1], rows.shape), np.broadcast_to(self.codes[:1], rows.shape))
         return Column(self.values[rows], None if self.codes is None else self.codes[rows])
 
 
@@ -259,7 +267,9 @@ def _joined_matrix(parts: Sequence[Outputs]) -> tuple[Mapping[Path, int], Number
 
 
 def _joined(parts: Sequence[Outputs], path: Path) -> Column:
-    found = [part.column(path) for part in parts]
+    found = [part.column(path) for part in parts if part.runs] or [absent(0)]
+    if found[0].only and len({column.only for column in found}) == 1:
+        return found[0].take(np.empty(sum(part.runs for part in parts), np.intp))
     values = np.concatenate([column.values.astype(np.float64, copy=False) for column in found])
     if all(column.codes is None for column in found):
         return Column(values)

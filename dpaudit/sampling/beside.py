@@ -32,10 +32,10 @@ PLAIN_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
 def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path, int]) -> None:
     """Beside numbers, [runs, entries]: signs of zeros, what doubles lack of large integers, odd NaN."""
     if flat.dtype.kind == "f":
-        zero = flat == 0.0
-        if zero.any() and (minus := zero & np.signbit(flat)).any():
+        if np.count_nonzero(flat) < flat.size and (minus := (flat == 0.0) & np.signbit(flat)).any():
             into.mark(minus, -1.0, rows, places, SIGN)
-        odd = flat != flat
+        with np.errstate(invalid="ignore", over="ignore"):
+            odd = flat != flat if np.isnan(flat.sum()) else np.zeros(1, np.bool_)
         if odd.any():
             bits = np.asarray(flat, np.float64).view(np.uint64)
             into.mark(odd & (bits != PLAIN_NAN), bits.view(np.float64), rows, places, REST)
@@ -55,7 +55,9 @@ def beside_numbers(into: Sheet, objects: Sequence[Any], values: Numbers, rows: R
     """Beside numbers of one path that were objects: the same, and the exponents of decimals."""
     beside_entries(into, values[:, None], rows, {path: 0})
     kinds = set(map(type, objects))
-    if kinds <= {float, bool, np.bool_, np.float64, np.float32, np.float16} or not into.tells(path, BEYOND):
+    if kinds <= {float, bool, np.bool_, np.float64, np.float32, np.float16} or not any(
+        into.tells(path, step) for step in (BEYOND, EXPONENT, REST)
+    ):
         return
     if kinds <= {int, bool} and not (np.abs(values) >= EXACT).any():
         return

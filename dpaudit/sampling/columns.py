@@ -304,8 +304,9 @@ class Builder(Sheet):
                 self.left_out(path, there, [each[rule:] for each in members], "entries")
             flat = flat_lists(members) if there is None and depth > 1 and NARROW < length <= reach else None
             if flat is not None:
-                self.put_entries(flat, None, path)
-                self._say_of_lists(members, length, path)
+                self.put_entries(flat[0], None, path)
+                if flat[1] != {float} and self.besides:
+                    self._say_of_lists(members, length, path)
                 continue
             for j in range(min(length, reach)):
                 if self.needs((*path, j)):
@@ -313,7 +314,7 @@ class Builder(Sheet):
 
     def _say_of_lists(self, members: list[Any], length: int, path: Path) -> None:
         """Beside the numbers of long lists of one length, their types."""
-        each = list(map(type, chain.from_iterable(members))) if self.besides else []
+        each = list(map(type, chain.from_iterable(members)))
         for kind in set(each) - {float}:
             there = np.fromiter((one is kind for one in each), np.bool_, len(each)).reshape(len(members), length)
             places = positions((length,), path, self.sought)

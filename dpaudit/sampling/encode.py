@@ -77,7 +77,7 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
         return encode_objects(raw, wanted)
     if type(raw) is np.ndarray and raw.ndim == 1 and raw.dtype.kind in "fiub" and not _asks_beside(wanted):
         _check_length(len(raw), runs)
-        if wanted is None:
+        if wanted is None and not _are_plain(raw):
             builder = Builder(runs, wanted)
             _add_array(builder, raw, ())
             return builder.outputs()
@@ -96,6 +96,12 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
         else:
             _add_array(builder, raw, ())
     return builder.outputs()
+
+
+def _are_plain(numbers: Numbers) -> bool:
+    """Whether these are doubles without zeros and NaN, so that nothing is beside them."""
+    with np.errstate(all="ignore"):
+        return numbers.dtype == np.float64 and bool(numbers.all()) and not np.isnan(np.sum(numbers))
 
 
 @contextmanager
@@ -169,7 +175,8 @@ def _with_types(objects: list[Any]) -> Outputs | None:
 def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
     if not 0 < objects[0].size <= WIDEST or operator.countOf(map(type, objects), np.ndarray) != len(objects):
         return None
-    kinds = set(map(kind_of_array, objects)) if wanted is None else {""}
+    alike = objects[0].ndim < 2 and len(set(map(operator.attrgetter("dtype"), objects))) == 1
+    kinds = set(map(kind_of_array, objects[:1] if alike else objects)) if wanted is None else {""}
     together = np.array(objects)  # a ValueError where shapes differ
     if together.dtype.kind not in "fiub" or len(kinds) > 1:
         return None

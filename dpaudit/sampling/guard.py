@@ -68,7 +68,8 @@ def _text(error: BaseException) -> str:
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         parts = [str(error), *getattr(error, "__notes__", ())]
         parts += [] if before is None else [f"{type(before).__qualname__}: {before}"]
-        return ADDRESS.sub("0x...", "\n".join(map(str, parts)))[:LONGEST_SAID]
+        text = "\n".join(map(str, parts))
+        return (ADDRESS.sub("0x...", text) if "0x" in text else text)[:LONGEST_SAID]
     except Exception:
         return "a message that cannot be read"
 

@@ -47,8 +47,8 @@ def as_matrix(flat: Numbers, places: Mapping[Path, int]) -> tuple[Mapping[Path, 
     return (places if len(chosen) == flat.shape[1] else {path: row for row, path in enumerate(places)}), matrix
 
 
-def flat_lists(members: Sequence[Any]) -> Numbers | None:
-    """Lists of one length as a matrix, where all entries are plain numbers that doubles hold."""
+def flat_lists(members: Sequence[Any]) -> tuple[Numbers, set[type]] | None:
+    """Lists of one length as a matrix, where all entries are plain numbers that doubles hold, and their types."""
     kinds = set(map(type, itertools.chain.from_iterable(members)))
     if not kinds <= {float, int, bool}:
         return None
@@ -56,4 +56,4 @@ def flat_lists(members: Sequence[Any]) -> Numbers | None:
         found = np.array([list(map(float, each)) for each in members])
     except OverflowError:  # beyond the range of floats
         return None
-    return None if int in kinds and (np.abs(found) >= EXACT).any() else found
+    return None if int in kinds and (np.abs(found) >= EXACT).any() else (found, kinds)

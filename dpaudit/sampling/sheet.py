@@ -47,7 +47,7 @@ class Sheet:
         self.whole: dict[Path, Column] = {}
         self.labels: dict[int, str] = {}
         self.complete = True
-        self.cut = np.zeros(runs if wanted is None else 0, np.int64)  # entries of each output that have no column
+        self.cut = np.zeros(0, np.int64)  # entries of each output that have no column, once there are any
         self.notes: dict[str, str] = {}
         self.rest = np.zeros(0, np.uint64)
         self.besides = wanted is None or any(map(beside, wanted))  # whether anything beside a value is asked for
@@ -67,6 +67,7 @@ class Sheet:
     def leave(self, rows: Rows, entries: Any) -> None:
         """So many entries of these runs get no column."""
         if self.wanted is None:
+            self.cut = self.cut if len(self.cut) else np.zeros(self.runs, np.int64)
             self.cut[slice(None) if rows is None else rows] += entries
 
     def chosen(self, named: Sequence[Iterable[int | str]], steps: Iterable[int | str], path: Path, rows: Rows) -> Any:
@@ -122,7 +123,7 @@ class Sheet:
 
     def tells(self, path: Path, step: str) -> bool:
         """Whether what is beside the value at a path is asked for: by its name, or as a part of the digest."""
-        return not derived(path) and self.shows((*path, step) if roomy(path) else (REST,))
+        return not derived(path) and self.shows((*path, step) if roomy(path) and step != REST else (REST,))
 
     def say(self, path: Path, step: str, rows: Rows, found: Token | Sequence[Token]) -> None:
         """Words beside the values at a path: one for all of these runs, or one each."""
@@ -136,8 +137,11 @@ class Sheet:
                 return self.put_token((*path, step), rows, alike)
             assert not isinstance(found, Token)
             return self.put_tokens((*path, step), rows, found, len(found))
-        codes = [alike.code] if alike is not None else [each.code for each in found]  # type: ignore[union-attr]
-        self.add_rest(path, rows, np.array(codes, np.uint64), step)
+        if isinstance(found, Token) or alike is not None:
+            return self.add_rest(path, rows, np.array([alike.code if alike else 0], np.uint64), step)
+        there = np.array([place for place, each in enumerate(found) if each != ABSENT], np.intp)
+        codes = np.array([found[place].code for place in there], np.uint64)
+        self.add_rest(path, there if rows is None else rows[there], codes, step)
 
     def mark(self, there: Bools, values: Any, rows: Rows, places: Mapping[Path, int], step: str) -> None:
         """Numbers (or codes) beside those entries of [runs, entries] that are marked: of `values`, or one for all."""

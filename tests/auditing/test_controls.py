@@ -25,7 +25,6 @@ from dpaudit.auditing.controls import (
 )
 from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.catalogue import find
-from dpaudit.certify.binomial import quantile
 from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.mechanisms import Mechanism, wrap
 from dpaudit.pairs import AdjacentPair, SealedPair
@@ -45,8 +44,9 @@ from dpaudit.results.strict_json import stored
 from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import Engine
 from tests.cases import for_each
+from tests.statistics.rates import CONFIDENCE, refuted_too_often
 
-RUNS, CONFIDENCE = 4_000, 0.95
+RUNS = 4_000
 
 
 def a_spec(claim: Claim | None = None, mechanism: Mechanism | None = None, **changes: Any) -> ResolvedSpec:
@@ -118,12 +118,12 @@ def test_no_leak_is_caught_no_more_often_than_the_confidence_allows(
     with Engine(n_jobs=1) as engine:
         spec = a_spec(claim, wrap(PLACES_OF[name][0]), pairs=(AdjacentPair(10, 11),), runs=1_000)
         marks = list(marks_of(glanced(spec, engine)).values())
-        refuted = sum(
-            run_stages(replace(spiked_with(spec, mass, rarer, marks[seed % len(marks)]), seed=seed), engine).verdict
-            is Verdict.REFUTED
-            for seed in range(audits * len(marks))
-        )
-    assert refuted <= quantile(audits * len(marks), 1.0 - CONFIDENCE, 1e-6)
+
+        def refuted(seed: int) -> bool:
+            spiked = replace(spiked_with(spec, mass, rarer, marks[seed % len(marks)]), seed=seed)
+            return run_stages(spiked, engine).verdict is Verdict.REFUTED
+
+        assert not refuted_too_often(refuted, audits * len(marks))
 
 
 def test_sizes_grow_until_one_is_caught_and_lost_ones_are_given_up() -> None:

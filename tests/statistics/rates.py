@@ -7,6 +7,8 @@ with probability at most 0.05, so the refutations of m audits are below a quanti
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scipy.stats import binom
 
 CONFIDENCE = 0.95
@@ -15,7 +17,7 @@ POWER_ALARM = 1e-6  # of each test that wants refutations: by the margins named 
 
 AUDITS = {  # seeded audits of each mechanism, and the runs of each
     "laplace": (40, 8_000),
-    "randomised_response": (80, 2_000),
+    "randomised_response": (40, 2_000),
     "report_noisy_max": (30, 8_000),
     "above_threshold": (30, 4_000),
     "gaussian": (30, 8_000),
@@ -29,3 +31,17 @@ def most_refuted(audits: int, error: float = 1.0 - CONFIDENCE) -> int:
     149
     """
     return int(binom.ppf(1.0 - FALSE_ALARM, audits, error))
+
+
+def refuted_too_often(refuted: Callable[[int], bool], audits: int) -> bool:
+    """Whether more than `most_refuted` of the audits with the seeds 0, 1, ... are; none is made once that is decided.
+
+    >>> refuted_too_often(lambda seed: True, 20), refuted_too_often(lambda seed: seed > 11, 20)
+    (True, False)
+    """
+    most, count = most_refuted(audits), 0
+    for left in range(audits, 0, -1):
+        if count > most or count + left <= most:
+            break
+        count += refuted(audits - left)
+    return count > most

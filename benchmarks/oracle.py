@@ -9,13 +9,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.tables import print_table
+
+if TYPE_CHECKING:
+    from dpaudit.auditing.spec import ResolvedSpec
+    from dpaudit.results.witness import Witness
 
 SEEDS, QUICK_SEEDS = 50, 5
 ALPHA = 0.05
@@ -53,8 +57,8 @@ class Case:
             found = [(first, second), (second, first), (1.0 - first, 1.0 - second), (1.0 - second, 1.0 - first)]
         return np.concatenate([p for p, _ in found]), np.concatenate([q for _, q in found])
 
-    def point(self, proposal: Any) -> tuple[float, float]:
-        """P(S) and Q(S) of a proposed event."""
+    def point(self, proposal: Witness) -> tuple[float, float]:
+        """P(S) and Q(S) of the event of a witness."""
         if self.law is not None:
             inside = proposal.event.contains(_encoded(self.outcomes))
             both = [float(self.law(data)[inside].sum()) for data in self.pair]
@@ -138,13 +142,15 @@ def run(quick: bool) -> None:
 def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], list[str]]:
     """The best event's bound, and for each seed the fraction of it that the chosen event reaches, and that event."""
     from dpaudit.auditing.spec import SEARCH_SHARE, AuditSpec
+    from dpaudit.certify import certifier_named
     from dpaudit.events.search import Goal
     from dpaudit.mechanisms import batched
     from dpaudit.pairs import AdjacentPair
 
-    spec = AuditSpec(case.claim, batched(case.sampler), (AdjacentPair(*case.pair),), size, 1.0 - ALPHA)
-    searching = int((spec.resolved().search_share or SEARCH_SHARE) * size)
-    goal = Goal(case.claim, size - searching, ALPHA, coins=case.certifier == "coin-flip")
+    asked = AuditSpec(case.claim, batched(case.sampler), (AdjacentPair(*case.pair),), size, 1.0 - ALPHA)
+    asked = replace(asked, certifier=certifier_named(case.certifier))
+    share = asked.resolved().search_share or SEARCH_SHARE
+    goal = Goal(case.claim, size - int(share * size), ALPHA, coins=case.certifier == "coin-flip")
     known: dict[tuple[float, float], float] = {}
 
     def bound(p: float, q: float) -> float:
@@ -155,31 +161,19 @@ def fractions(case: Case, size: int, seeds: int) -> tuple[float, list[float], li
     best = max(bound(p, q) for p, q in likeliest(*case.points(), goal))
     parts, events = [], []
     for seed in range(seeds):
-        proposal = found(case, goal, searching, seed)
-        parts.append(bound(*case.point(proposal)) / best)
-        events.append(str(proposal.event))
+        witness = found(replace(asked, search_share=share, seed=seed).resolved())
+        parts.append(bound(*case.point(witness)) / best)
+        events.append(str(witness.event))
     return best, parts, events
 
 
-def found(case: Case, goal: Any, runs: int, seed: int) -> Any:
-    """What search proposes: outputs held up to a bound, then counts, as an audit does with one pair."""
-    from dpaudit.auditing.searching.look import PILOT_RUNS
-    from dpaudit.auditing.searching.search import PILOT_PART
-    from dpaudit.events.search import best, everything, pilot_counts, plan
-    from dpaudit.outputs import Pilot, Sample
-    from dpaudit.sampling.encode import encode_batch
+def found(spec: ResolvedSpec) -> Witness:
+    """What search proposes, as in an audit."""
+    from dpaudit.auditing.searching.search import find_witness
+    from dpaudit.sampling import Engine
 
-    rng = np.random.default_rng(seed)
-    held = min(int(PILOT_PART * runs), PILOT_RUNS) // 2
-
-    def outputs(side: int, count: int) -> Any:
-        return encode_batch(case.sampler(case.pair[side], count, rng), count)
-
-    pilot = Pilot(outputs(0, held), outputs(1, held))
-    chosen = plan(pilot, goal)
-    rest = [Sample(outputs(side, runs // 2 - held)) for side in (0, 1)]
-    counts = pilot_counts(chosen, pilot) + chosen.tables(*rest)
-    return best(chosen, counts, goal) or everything(pilot)
+    with Engine(1) as engine, engine.session(spec.mechanism, spec.pairs, spec.seed, None) as session:
+        return find_witness(spec, session, spent=0).witness
 
 
 def likeliest(p: Floats, q: Floats, goal: Any) -> Iterator[tuple[float, float]]:

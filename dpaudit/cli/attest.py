@@ -12,10 +12,11 @@ import click
 
 from dpaudit.cli.options import writing
 from dpaudit.cli.words import say
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, NotAttested
+from dpaudit.results.wording.quoting import clean
 
 if TYPE_CHECKING:
-    from dpaudit.results.attesting.statement import StoredFile
+    from dpaudit.results.attesting.statement import Head, StoredFile
 
 PASSWORD = "DPAUDIT_KEY_PASSWORD"
 
@@ -30,7 +31,10 @@ PASSWORD = "DPAUDIT_KEY_PASSWORD"
 )
 @click.option("--verify", "attestation", metavar="FILE", help="Sign nothing: check whether this attestation holds.")
 @click.option("--output", metavar="FILE", help="Where the attestation goes; RESULT.intoto.jsonl if not given.")
-def command(results: tuple[str, ...], key: str, attestation: str | None, output: str | None) -> int:
+@click.option(
+    "--ledger", metavar="FILE", help="Bind the head of this ledger's chain too, or ask if it still leads there."
+)
+def command(results: tuple[str, ...], key: str, attestation: str | None, output: str | None, ledger: str | None) -> int:
     """Sign RESULT..., result files, a suite.json or a folder of a report, or check such a signature with --verify.
 
     An attestation is an in-toto statement in a DSSE envelope: the digest of each file, and its question, witness,
@@ -40,25 +44,29 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
     contradicts its own counts.
     """
     from dpaudit.results.attesting import attest, verify_attestation
-    from dpaudit.results.attesting.attestation import beside
-    from dpaudit.results.attesting.statement import LARGEST
-    from dpaudit.results.files import FOLDER, found_at, read_bytes, write_text
+    from dpaudit.results.attesting.attestation import beside, envelopes
+    from dpaudit.results.files import FOLDER, found_at, write_text
 
     files = [file for given in results for file in (_files(given) if found_at(given) == FOLDER else [given])]
     if attestation is not None:
         if output is not None:
             raise click.UsageError("--output is for signing: --verify writes nothing")
-        for file in files:
-            click.echo(attested_line(file, verify_attestation(attestation, file, key)))
+        for path in files:
+            file, head = verify_attestation(attestation, path, key)
+            if ledger is not None:
+                if head is None:
+                    raise NotAttested(f"{clean(attestation, 200)}: no head of a ledger was attested in it")
+                _chain(ledger, head)
+            click.echo(attested_line(path, file))
         return 0
     if len(results) > 1 and output is None:
         raise InvalidSpec("several results need --output, the file of their attestation")
     _warn_of_readers(key)
-    line = attest(files, key, password=_password)
+    line = attest(files, key, password=_password, ledger=None if ledger is None else _chain(ledger))
     target = beside(results[0]) if output is None else Path(output)
-    before = read_bytes(target, LARGEST).decode("utf-8") if target.exists() else ""
+    before = envelopes(target) if found_at(target) else []
     with writing("--output", str(target)):
-        write_text(target, f"{before}{line}\n")
+        write_text(target, "\n".join([*before, line, ""]))
     click.echo(str(target))
     return 0
 
@@ -72,7 +80,18 @@ def attested_line(path: str, file: StoredFile) -> str:
         what = f"{len(file.held.entries)} audits, exit code {file.held.exit_code}"
     else:
         what = headline(file.held)
-    return f"{path}: attested with this key: {what}"
+    return f"{clean(path, 200)}: attested with this key: {what}"
+
+
+def _chain(path: str, head: Head | None = None) -> Head:
+    """The head of a ledger. Raises `NotAttested` where its chain does not hold, or does not lead to the given head."""
+    from dpaudit.ledger.results import Ledger
+
+    with Ledger(path, read_only=True) as opened:
+        chain = opened.chain(head)
+    if chain.wrong is not None:
+        raise NotAttested(f"ledger {clean(path, 200)}: {chain.told}")
+    return chain.rows, chain.head
 
 
 def _files(folder: str) -> list[str]:
@@ -98,4 +117,4 @@ def _password() -> bytes:
         given = click.prompt("password of the key", hide_input=True, err=True)
     if given is None:
         raise InvalidSpec(f"--key: the private key is encrypted; give its password in {PASSWORD}")
-    return given.encode()
+    return os.fsencode(given)

@@ -18,6 +18,7 @@ DEFAULTS = {"PATHS": "audits", "REPORT": "out", "FORMATS": "json,md"}
 
 # stands for Python with dpaudit: keeps its arguments, writes what dpaudit would, ends as it was told
 PYTHON = """#!/bin/bash
+env > environment
 for argument in "$@"; do printf '%s\\n' "$argument"; done > arguments
 if [ -z "$BREAKS" ]; then mkdir -p out; echo '# summary' > out/summary.md; echo '{}' > out/dpaudit.sarif; fi
 exit "${CODE:-0}"
@@ -52,7 +53,7 @@ def test_the_exit_code_is_that_of_dpaudit_and_the_outputs_are_there_all_the_same
     found, arguments, outputs, summary = ran(tmp_path, CODE=str(code))
     assert found == code
     usual = ["--report", "out", "--format", "json,md,sarif,summary", "--no-progress", "--no-ledger"]
-    assert arguments == ["-m", "dpaudit", "run", *usual, "--", "audits"]
+    assert arguments == ["-P", "-m", "dpaudit", "run", *usual, "--", "audits"]
     assert outputs == {"report": "out", "sarif": "out/dpaudit.sarif", "exit-code": str(code)}
     assert summary == "# summary\n"
 
@@ -90,6 +91,11 @@ def test_without_a_summary_nothing_is_a_success(tmp_path: Path, code: str, found
     ended, _, outputs, summary = ran(tmp_path, BREAKS="yes", CODE=code)
     assert (ended, outputs["exit-code"]) == (found, str(found))
     assert f"exit code {found} and wrote no summary" in summary
+
+
+def test_files_of_later_steps_are_not_handed_to_what_is_audited(tmp_path: Path) -> None:
+    ran(tmp_path)
+    assert "GITHUB_" not in (tmp_path / "environment").read_text()
 
 
 def test_the_script_uses_inputs_by_its_environment_only() -> None:

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 import dpaudit
 from dpaudit.cli.group import exit_code
 from dpaudit.errors import InvalidSpec, MissingRequirement, NotAttested
+from dpaudit.ledger.results import Ledger
 from dpaudit.results.attesting.envelope import PAYLOAD, opened, public_key, signed, signer
 from dpaudit.results.attesting.statement import STATEMENT, stored_file
 from dpaudit.results.strict_json import content_digest
@@ -101,7 +102,7 @@ def test_what_is_signed_names_the_files_and_what_they_say(tmp_path: Path, kind: 
     assert str(raw["spec"]["pairs"][0]["first"]["value"]) not in json.dumps(said)  # digests of data, and no data
     attestation = _written(tmp_path, line, "both.intoto.jsonl")
     for path in (result, suite):
-        assert dpaudit.verify_attestation(attestation, path, public).raw == json.loads(path.read_text())
+        assert dpaudit.verify_attestation(attestation, path, public)[0].raw == json.loads(path.read_text())
 
 
 def _forged(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
@@ -193,13 +194,14 @@ def _other(text: str) -> str:
         (lambda e: e["signatures"].clear(), NotAttested),
         (lambda e: e.update(payload=base64.b64encode(base64.b64decode(e["payload"]) + b" ").decode()), NotAttested),
         (lambda e: e.update(payload="e30="), NotAttested),
-        (lambda e: e.update(payloadType="application/json"), InvalidSpec),
-        (lambda e: e.update(payload=7), InvalidSpec),
-        (lambda e: e.update(signatures=None), InvalidSpec),
-        (lambda e: e.pop("payload"), InvalidSpec),
-        (lambda e: e["signatures"].append(dict(e["signatures"][0])), InvalidSpec),
+        (lambda e: e.update(payloadType="application/json"), NotAttested),
+        (lambda e: e.update(payload=7), NotAttested),
+        (lambda e: e.update(signatures=None), NotAttested),
+        (lambda e: e.pop("payload"), NotAttested),
+        (lambda e: e["signatures"].append(dict(e["signatures"][0])), NotAttested),
+        (dict.clear, InvalidSpec),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_of_a_changed_envelope_only_the_names_of_keys_may_differ(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], error: type[Exception] | None
@@ -259,6 +261,8 @@ def test_the_command_signs_and_checks(
     assert exit_code(["attest", "result.json", "--key", "two"]) == 2
     assert "give its password in DPAUDIT_KEY_PASSWORD" in capsys.readouterr().err
     assert len((tmp_path / "result.json.intoto.jsonl").read_text().splitlines()) == 2
+    assert exit_code(["attest", "result.json", "--key", "one", "--output", "result.json"]) == 2  # which it would spoil
+    assert "result.json: not a DSSE envelope" in capsys.readouterr().err
     codes = {"one.pub": 0, "two.pub": 0, "three.pub": 1, "one": 2, "result.json": 2}
     for public, code in codes.items():
         check = ["attest", "--verify", "result.json.intoto.jsonl", "result.json", "--key", public]
@@ -296,3 +300,29 @@ def test_without_the_extra_it_is_said_what_to_install(
         dpaudit.attest([result], key)
     assert exit_code(["attest", str(result), "--key", str(key)]) == 3
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_head_of_a_ledger_holds_what_was_recorded_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example.result().save("result.json")
+    _keys(tmp_path, KINDS["ed25519"]())
+    with Ledger("audits.sqlite") as ledger:
+        ledger.record(example.result())
+        ledger.record(example.kept())
+    assert exit_code(["attest", "result.json", "--key", "key", "--ledger", "audits.sqlite"]) == 0
+    check = ["attest", "--verify", "result.json.intoto.jsonl", "result.json", "--key", "key.pub"]
+    assert exit_code([*check, "--ledger", "audits.sqlite"]) == 0
+    with Ledger("audits.sqlite") as ledger:
+        ledger.record(example.result())  # it may grow
+    assert exit_code([*check, "--ledger", "audits.sqlite"]) == exit_code(check) == 0
+    with Ledger("shorter.sqlite") as ledger:
+        ledger.record(example.kept())
+    capsys.readouterr()
+    assert exit_code([*check, "--ledger", "shorter.sqlite"]) == 1
+    assert "the chain of its results does not hold" in capsys.readouterr().err
+    assert exit_code(["attest", "result.json", "--key", "key", "--output", "none.intoto.jsonl"]) == 0
+    check[2] = "none.intoto.jsonl"
+    assert exit_code([*check, "--ledger", "audits.sqlite"]) == 1
+    assert "no head of a ledger was attested in it" in capsys.readouterr().err

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.attesting.envelope import NOT_ONE, opened, public_key, signed, signer
-from dpaudit.results.attesting.statement import LARGEST, StoredFile, check_statement, statement, stored_file
+from dpaudit.results.attesting.statement import Head, StoredFile, check_statement, statement, stored_file
 from dpaudit.results.files import read_bytes
+from dpaudit.results.strict_json import LARGEST, parsed
 from dpaudit.results.wording.quoting import clean
 
 SUFFIX = ".intoto.jsonl"  # of a bundle of attestations about a file, added to its name
@@ -21,49 +23,55 @@ def attest(
     key: str | os.PathLike[str],
     *,
     password: Callable[[], bytes] | None = None,
+    ledger: Head | None = None,
 ) -> str:
     """The attestation of stored results and suites: an in-toto statement in a DSSE envelope, one line of JSON.
 
     It binds the bytes of each file and, in words of its own, what stands in it: question, mechanism and the digest of
     its source, witness, counts, certificate, verdict, health, environment. `key` is the file of a private key in PEM
-    (Ed25519, ECDSA or RSA), `password` is called where that is encrypted.
+    (Ed25519, ECDSA or RSA), `password` is called where that is encrypted. `ledger` is the head of a ledger's chain
+    (`Ledger.head()`), which holds all that was recorded in it before.
 
     Raises `InvalidSpec` for a file that is no result or contradicts its counts, and for a key that cannot sign;
     `MissingRequirement` where the extra [attest] is not installed.
     """
     by = signer(key, password or _no_password)
-    return signed(statement(map(stored_file, paths)), by)
+    return signed(statement(map(stored_file, paths), ledger), by)
 
 
 def verify_attestation(
     attestation: str | os.PathLike[str], path: str | os.PathLike[str], key: str | os.PathLike[str]
-) -> StoredFile:
+) -> tuple[StoredFile, Head | None]:
     """The result or suite at a path, where the holder of a key has attested it: `key` is the file of the public key.
 
-    The signature must be of this key, the file byte for byte the one that was attested, and all that is told of it
-    what stands in it, its verdict and certificate computed again from its counts.
+    Beside it stands the head of a ledger's chain, where one was attested. The signature must be of this key, the file
+    byte for byte the one that was attested, and all that is told of it what stands in it, its verdict and certificate
+    computed again from its counts.
 
     Raises `NotAttested` where it does not hold, `InvalidSpec` for files that are not what they should be and
     `MissingRequirement` where the extra [attest] is not installed.
     """
     by, file = public_key(key), stored_file(path)
-    place = clean(attestation, 200)
-    try:
-        lines = read_bytes(attestation, LARGEST).decode("utf-8").splitlines()
-    except (InvalidSpec, UnicodeDecodeError) as error:
-        raise InvalidSpec(f"{place}: {error if isinstance(error, InvalidSpec) else NOT_ONE}; {GIVE}") from None
-    reason = None
-    for line in lines:
+    place, reason = clean(attestation, 200), None
+    for line in envelopes(attestation):
         try:
-            check_statement(opened(line, by), file)
-            return file
-        except InvalidSpec:  # lines of other kinds may stand beside ours
-            continue
-        except NotAttested as error:
+            return file, check_statement(opened(line, by), file)
+        except (InvalidSpec, NotAttested) as error:  # lines of other kinds may stand beside ours
             reason = error
-    if reason is None:
-        raise InvalidSpec(f"{place}: {NOT_ONE}; {GIVE}")
     raise NotAttested(f"{clean(path, 200)}: {place} does not attest it: {reason}")
+
+
+def envelopes(path: str | os.PathLike[str]) -> list[str]:
+    """The lines of a file of attestations. Raises `InvalidSpec` where it is none."""
+    try:
+        content = read_bytes(path, LARGEST)
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{clean(path, 200)}: {error}; {GIVE}") from None
+    with suppress(ValueError, TypeError):  # neither text, nor JSON, nor an object
+        lines = content.decode("utf-8").splitlines()
+        if lines and all("payloadType" in parsed(line, cure=NOT_ONE, not_json=NOT_ONE) for line in lines):
+            return lines
+    raise InvalidSpec(f"{clean(path, 200)}: {NOT_ONE}; {GIVE}")
 
 
 def beside(path: str | os.PathLike[str]) -> Path:

@@ -16,11 +16,10 @@ from typing import Any
 from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.files import read_bytes
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import content_digest, parsed
+from dpaudit.results.strict_json import LARGEST, content_digest, parsed
 from dpaudit.results.suite import SuiteResult
 from dpaudit.version import __version__
 
-LARGEST = 2**26  # bytes of a file
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:uuid:60d5a809-d9f4-4bd4-894a-b0284cd610be#dpaudit-result/v1"  # a name that needs no domain
 SOURCE = "dpaudit_source_v1"  # of a mechanism: the first 16 hex digits of the SHA-256 of its source
@@ -31,6 +30,9 @@ MECHANISM = ("name", "reference", "digest")
 ENTRY = ("name", "expect", "as_expected", "accepted", "exit_code", "error")
 ENVIRONMENT = ("version", "python", "numpy", "scipy", "joblib", "statsmodels", "platform", "commit")
 DIGESTED = ("spec", "witness", "histogram", "provenance")
+
+
+Head = tuple[int, str]  # of the chain of a ledger: how many results it holds, and the hash of the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ def stored_file(path: str | os.PathLike[str]) -> StoredFile:
         return StoredFile(Path(path).name, hashlib.sha256(content).hexdigest(), raw, either_of(raw))
 
 
-def statement(files: Iterable[StoredFile]) -> dict[str, Any]:
-    """The statement about some files: each file and each known source is a subject."""
+def statement(files: Iterable[StoredFile], ledger: Head | None = None) -> dict[str, Any]:
+    """The statement about some files, and a ledger's head: each file and each known source is a subject."""
     whole = list(files)
     subjects = [{"name": each.name, "digest": {"sha256": each.sha256}} for each in whole]
     sources = {
@@ -74,23 +76,33 @@ def statement(files: Iterable[StoredFile]) -> dict[str, Any]:
         "_type": STATEMENT,
         "subject": [*subjects, *({"name": name, "digest": {SOURCE: digest}} for name, digest in sorted(sources))],
         "predicateType": PREDICATE,
-        "predicate": {"dpaudit": __version__, "files": {each.sha256: _said(each.raw) for each in whole}},
+        "predicate": {
+            "dpaudit": __version__,
+            "files": {each.sha256: _said(each.raw) for each in whole},
+            **({} if ledger is None else {"ledger": {"rows": ledger[0], "head": ledger[1]}}),
+        },
     }
 
 
-def check_statement(stated: Any, file: StoredFile) -> None:
-    """Raises `NotAttested` where a statement is none of ours, or says something else than the file."""
+def check_statement(stated: Any, file: StoredFile) -> Head | None:
+    """The head of a ledger in a statement, where there is one.
+
+    Raises `NotAttested` where the statement is none of ours, or says something else than the file.
+    """
     if not isinstance(stated, dict) or stated.get("_type") != STATEMENT or stated.get("predicateType") != PREDICATE:
         raise NotAttested("what is signed is no statement of this version about results")
     try:
         subjects = {each["digest"].get("sha256") for each in stated["subject"]}
         said = stated["predicate"]["files"].get(file.sha256)
-    except (AttributeError, KeyError, TypeError):
+        ledger = stated["predicate"].get("ledger")
+        head = None if ledger is None else (int(ledger["rows"]), str(ledger["head"]))
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise NotAttested("what is signed is no statement of this version about results") from None
     if file.sha256 not in subjects or said is None:
         raise NotAttested("its bytes are not those that were attested")
     if said != _said(file.raw):
         raise NotAttested("what is signed is not what it says")
+    return head
 
 
 def _results(raw: dict[str, Any]) -> list[dict[str, Any]]:

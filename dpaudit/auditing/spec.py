@@ -22,6 +22,7 @@ SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64
 SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
 LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
+MOST_RUNS = 10**15  # a million a second for thirty years; exact tails of more are slow
 STOPPING = ("fixed", "anytime")
 SELECTOR = "penalised"  # what proposes events: one way, whose name results keep
 
@@ -102,6 +103,8 @@ class AuditSpec:
 
         put("pairs", tuple(self.pairs))
         put("runs", validate.whole("runs", self.runs, least=max(FEWEST_RUNS, FEWEST_RUNS_A_PAIR * len(self.pairs))))
+        if self.runs > MOST_RUNS:
+            raise InvalidSpec(f"runs must be at most {MOST_RUNS:,}, got {self.runs:,}")
         put("confidence", validate.open_probability("confidence", self.confidence))
         put("seed", validate.whole("seed", self.seed, least=0))
         if not self.pairs:

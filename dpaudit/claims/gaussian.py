@@ -135,6 +135,8 @@ def _epsilon_at(mu: float, delta: float) -> float:
     if delta <= TINY:
         return math.inf
     low, high = 0.0, mu * (mu / 2.0 + 1.0)
+    if high == math.inf:
+        return math.inf
     while profile(mu, high) > delta:
         low, high = high, high * 1.5
     target = math.log(delta)

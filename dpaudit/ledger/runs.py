@@ -24,6 +24,7 @@ from dpaudit.sampling.canonical import digest_of
 from dpaudit.sampling.tasks import digest_of_file
 
 KEPT_DAYS = 30  # for which an unfinished run is kept
+DAYS_SEEN = 3  # on which runs must have begun since: a clock that jumped is seen on one
 SOURCES = "module"
 NAMED = {"digest": "content"}  # what a changed key is called
 
@@ -213,7 +214,13 @@ def _unfinished(database: Database, sources: Iterable[str]) -> list[Any]:
 
 
 def _drop_old(database: Database) -> None:
-    limit = (_now() - timedelta(days=KEPT_DAYS)).isoformat()
+    days = database.rows(
+        "SELECT DISTINCT date(started) AS day FROM runs WHERE date(started) IS NOT NULL ORDER BY day DESC"
+    )
+    if len(days) < DAYS_SEEN:
+        return
+    seen = min(_now(), datetime.fromisoformat(days[DAYS_SEEN - 1]["day"]).replace(tzinfo=UTC))
+    limit = (seen - timedelta(days=KEPT_DAYS)).isoformat()
     for row in database.rows("SELECT id FROM runs WHERE finished IS NULL AND started < ?", (limit,)):
         lock = RunLock(database.path, row["id"])
         if not lock.take():

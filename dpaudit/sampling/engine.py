@@ -102,20 +102,23 @@ class Engine:
         """The mechanism's description and the pairs, references resolved where mechanisms may run."""
         if not self.supervised:
             return tasks.describe(mechanism, pairs, seal=False)
-        ended = f"{mechanism.name}: the process ended while the module was imported; there is no verdict"
-        return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs)))  # type: ignore[no-any-return]
+        ended = f"{mechanism.name}: the process ended twice while the module was imported; there is no verdict"
+        return self._told(ended, tasks.describe_pickled, pickled((mechanism, pairs)), tries=2)  # type: ignore[no-any-return]
 
     def sources(self, *, late: bool = False) -> dict[str, str]:
         """Digests of the modules that `describe` loaded, by top-level name; `late`: of files loaded since, by path."""
         ask = tasks.late_sources if late else tasks.loaded_sources
         return dict(self._told("the process ended after its modules were imported; there is no verdict", ask))
 
-    def _told(self, ended: str, function: Callable[..., Any], *task: Any) -> Any:
-        """What the process of the mechanism answers."""
-        try:
-            return next(self._child.with_threads(1).run(function, [task], self.until))
-        except LostWorker:
-            raise UnsoundAudit(ended) from None
+    def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
+        """What the process of the mechanism answers; one that was lost is tried again in another."""
+        while True:
+            try:
+                return next(self._child.with_threads(1).run(function, [task], self.until))
+            except LostWorker:
+                tries -= 1
+                if not tries:
+                    raise UnsoundAudit(ended) from None
 
     @property
     def until(self) -> float:

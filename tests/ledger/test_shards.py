@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -211,12 +212,27 @@ def test_runs_that_nobody_goes_on_with_are_dropped(database: Database) -> None:
             connection.execute("UPDATE runs SET started = '2001-01-01' WHERE id = ?", (run.id,))
     old.close()
     fresh.close()
+    for day in (2, 3):  # a ledger that is used
+        with database.transaction() as connection:
+            query = (
+                "INSERT INTO runs (id, suite_hash, suite, started, finished) SELECT ?, '', suite, ?, started FROM runs"
+            )
+            connection.execute(f"{query} WHERE id = ?", (f"of day {day}", f"2026-01-0{day}", fresh.id))
     last = start(database, SPECS, ASKED)
-    left = {row["id"] for row in database.rows("SELECT id FROM runs")}
+    left = {row["id"] for row in database.rows("SELECT id FROM runs WHERE finished IS NULL")}
     assert left == {held.id, fresh.id, last.id}
     assert {row["run"] for row in database.rows("SELECT run FROM shards")} == {held.id}
     held.close()
     last.close()
+
+
+def test_a_clock_that_jumps_drops_no_run(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = start(database, SPECS, ASKED)
+    begun.close()
+    for year in (2999, 1980, 2999):
+        monkeypatch.setattr("dpaudit.ledger.runs._now", lambda year=year: datetime(year, 1, 1, tzinfo=UTC))
+        start(database, SPECS, {**ASKED, "year": year}).close()
+    assert resume(database, SPECS, ASKED).id == begun.id
 
 
 def test_a_fork_of_the_driver_does_not_hold_its_run(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from dpaudit import AdjacentPair, AuditSpec, InvalidSpec, PureDP, UnsoundAudit, Verdict, batched
 from dpaudit.api import audit, recheck
 from dpaudit.auditing import run_audit
-from dpaudit.mechanisms import wrap
+from dpaudit.mechanisms import Imported, wrap
 from dpaudit.sampling import Engine, Session, Stage, apart, guard
 from dpaudit.sampling.worker import run_each
 from tests.sampling import hostile
@@ -394,3 +394,12 @@ def _children() -> dict[str, bytes]:
         ):
             found[folder.name] = line
     return found
+
+
+def test_a_module_whose_import_ends_one_process_is_tried_in_another(tmp_path: Path) -> None:
+    text = "import os, pathlib\nmark = pathlib.Path(__file__).with_suffix('.mark')\n"
+    text += "if not mark.exists():\n    mark.touch()\n    os._exit(0)\n\ndef f(data, rng):\n    return data\n"
+    (tmp_path / "ends_once.py").write_text(text)
+    with Engine(1, supervised=True) as engine:
+        found, _ = engine.describe(Imported("ends_once:f", folder=str(tmp_path)), (AdjacentPair(0, 1),))
+    assert found.name == "f"

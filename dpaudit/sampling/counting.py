@@ -53,7 +53,9 @@ def counted(process: Forked, content: bytes) -> bytes:
     try:
         found = [tuple((shard, _shard(ear, job.seed, shard, reducer)) for shard in task) for job, task, reducer in work]
         told = answers.read(ear.answer())
-        if len(told) != len(found) or any(done.results or done.error for done in told):
+        if broken := [Done(error=done.error) for done in told if done.error is not None]:
+            return answers.written(broken)
+        if len(told) != len(found) or any(done.results for done in told):
             return b""
     except Over as over:
         return _broken(over.answer)

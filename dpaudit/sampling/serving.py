@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dpaudit.sampling import duct
+from dpaudit.sampling import duct, intact
 from dpaudit.sampling.pipes import (
     ANEW,
     BEGIN,
@@ -43,6 +43,7 @@ PDEATHSIG, CHILD_SUBREAPER = 1, 36  # of prctl
 ENDING_S = 5.0  # for what a process has left to end, once it is killed
 
 _LINE: list[Any] = []  # of a process, while it answers: where to, and the nonce
+_ASKED: list[bytes] = []  # of a host: secret and content of the request; what it forks is to have neither
 _HELD: list[bytes] = []
 _HERE: list[Any] = []  # of a host: folder, import path and environment of the driver when the audit began
 
@@ -78,27 +79,34 @@ def _serve(asked: int, told: int, process: list[_Process]) -> None:
 
     from dpaudit.sampling.counting import counted
 
+    intact.remember()
     gc.freeze()  # so that a fork's collector touches, and copies, none of this
-    while (head := read(asked, NONCE + LENGTH)) is not None:
-        request = read(asked, int.from_bytes(head[NONCE:], "little")) or b""
-        kind, content = request[:1], request[1:]
+    while kind := _taken(asked):
         if kind in (HOLD, BEGIN):
-            (_HELD if kind == HOLD else _HERE)[:] = [content]
+            (_HELD if kind == HOLD else _HERE)[:] = _ASKED[1:]
             continue
         if kind == REST:
             for each in process:
                 each.end()
             for left in (process, _HELD, _HERE):
                 left.clear()
-            write(told, head[:NONCE], REST)
+            write(told, _ASKED[0], REST)
             continue
         if not process:
             _Process(asked, told, process)
-        answer = (counted if kind == COUNT else _Process.ask)(process[0], content)
+        answer = (counted if kind == COUNT else _Process.ask)(process[0], _ASKED[1])
         if kind == ANEW or process[0].under_way:
             process[0].end()
             process.clear()
-        write(told, head[:NONCE], answer)
+        write(told, _ASKED[0], answer)
+
+
+def _taken(asked: int) -> bytes:
+    """The kind of the next request, which `_ASKED` holds; nothing where there is no more."""
+    head = read(asked, NONCE + LENGTH)
+    request = b"" if head is None else read(asked, int.from_bytes(head[NONCE:], "little")) or b""
+    _ASKED[:] = [(head or b"")[:NONCE], request[1:]]
+    return request[:1]
 
 
 def _prctl(option: int, value: int) -> bool:
@@ -132,6 +140,7 @@ class _Process:
         host = os.getpid()
         self.id = os.fork()
         if self.id == 0:
+            _ASKED.clear()
             for each in (signal.SIGTERM, signal.SIGHUP):
                 signal.signal(each, signal.SIG_DFL)
             os.setsid()  # so that what a mechanism starts can be ended with it

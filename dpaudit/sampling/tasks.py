@@ -22,7 +22,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs import Outputs
 from dpaudit.pairs.pair import AdjacentPair, SealedPair
-from dpaudit.sampling import duct, guard
+from dpaudit.sampling import duct, guard, intact
 from dpaudit.sampling.matrix import Wanted
 from dpaudit.sampling.streams import Shard
 from dpaudit.sampling.watch import Reducer
@@ -110,6 +110,7 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
             results = run(worker)
         ran = time.perf_counter()
         worker.check_datasets()
+        intact.check()
         guard.disarm()
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
@@ -127,6 +128,7 @@ def run_alone(job: Job, task: FreshTask) -> Outputs:
         worker = worker_for(job)
         found = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
     guard.disarm()
+    intact.check()
     return found
 
 

@@ -25,6 +25,7 @@ TABLES = (
     "compare",
     "plugin",
     "kills",
+    "hostile",
     "channels",
 )
 

@@ -12,7 +12,10 @@ import numpy as np
 from dpaudit.arrays import Bools, Reals, Words
 from dpaudit.outputs import (
     ABSENT,
+    BEYOND,
     REST,
+    SIGN,
+    TYPE,
     Codes,
     Column,
     Columns,
@@ -30,6 +33,7 @@ from dpaudit.sampling.order import mixed
 from dpaudit.sampling.spelled import Unspellable, spelled
 
 MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
+NAMED = {TYPE: "types", SIGN: "signs of zeros", BEYOND: "last digits", REST: "bits"}  # for people
 ROOMY = 64  # entries of lists and arrays that have columns of their own for what is beside their values
 
 
@@ -173,13 +177,13 @@ class Sheet:
             try:
                 words[place] = int.from_bytes(hashlib.blake2b(spelled(part), digest_size=8).digest(), "little")
             except Unspellable as error:
-                self.unreadable(path, None if rows is None and len(parts) > 1 else rows, str(error))
+                self.unreadable(path, np.array([place]) if rows is None else rows[place : place + 1], str(error))
         self.add_rest(path, rows, words, what)
 
     def unreadable(self, path: Path, rows: Rows, what: str) -> None:
         """Something that cannot be read at all."""
         self.leave(rows, 1)
-        self.notes[f"{REST} {what} {path}"] = f"{what} of {place_of(path)}"
+        self.notes[f"{REST} {what} {path}"] = f"{what} at {place_of(path)}"
 
     def add_rest(self, path: Path, rows: Rows, words: Words, what: str) -> None:
         """Words of what has no column, of these runs, join the digest."""
@@ -189,8 +193,10 @@ class Sheet:
             self.rest = np.zeros(self.runs, np.uint64)
         salt = np.uint64(token("path", repr((*path, what))).code)
         self.rest[slice(None) if rows is None else rows] += mixed(words ^ salt)
-        above = path[:-1] if path and isinstance(path[-1], int) else path
-        self.notes[f"{REST} {what} {above}"] = f"{what.removeprefix('@')} of {place_of(above)}"
+        entry = bool(path) and isinstance(path[-1], int) and what in NAMED
+        above = path[:-1] if entry else path
+        place = f"{NAMED.get(what, what.removeprefix('@'))} of {'entries of ' * entry}{place_of(above)}"
+        self.notes[f"{REST} {place}"] = place
 
 
 def roomy(path: Path) -> bool:

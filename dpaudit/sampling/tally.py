@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,14 @@ class Tally:
         self.wanted = wanted
         self.recurring = True
         self._known = _Numbered()
+        self._numbers: set[Any] = set()  # types of the numbers among the entries
         self._encoded = Outputs(0, {})
 
     def numbers(self, outputs: list[Any]) -> Places | None:
         """For each output the number of the one it is equal to; None where they do not recur, from then on."""
         plain = SIMPLE.issuperset(map(type, outputs))  # any other may say of itself that it is equal
-        if not plain or not isinstance(outputs[0], tuple | str | bytes) or not (self._known or _recur(outputs)):
+        fit = plain and isinstance(outputs[0], tuple | str | bytes) and (self._known or _recur(outputs))
+        if not fit or (self.wanted is None and not self._alike(outputs)):
             self.recurring = False
             return None
         try:
@@ -54,6 +57,15 @@ class Tally:
             return None
         self.recurring = len(self._known) <= MOST_RECURRING
         return found
+
+    def _alike(self, outputs: list[Any]) -> bool:
+        """Whether equal ones of these outputs are alike beside their values too, which may be asked for."""
+        kinds = set(map(type, outputs))
+        if kinds != {tuple}:
+            return kinds <= {str, bytes}
+        entries = list(chain.from_iterable(outputs))
+        self._numbers |= set(map(type, entries)) - {str, bytes, type(None)}
+        return self._numbers <= {int} or self._numbers <= {bool} or (self._numbers <= {float} and 0.0 not in entries)
 
     def known(self) -> Outputs:
         """Each different output once, by its number."""

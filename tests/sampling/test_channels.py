@@ -11,6 +11,7 @@ from benchmarks import channels
 from dpaudit.outputs import REST, Outputs, Pilot, beside
 from dpaudit.sampling.encode import encode_batch, encode_objects
 from dpaudit.sampling.exact import kept
+from dpaudit.sampling.tally import Tally
 from dpaudit.sampling.worker import run_each
 from tests.cases import for_each
 from tests.sampling import kinds
@@ -81,6 +82,22 @@ def test_plain_outputs_have_nothing_beside_them() -> None:
     assert encode_objects([1.5, 2.5]).columns.keys() == {()}
 
 
+def test_equal_outputs_of_other_types_are_not_counted_as_one_where_all_is_looked_at() -> None:
+    """An event on what is beside values may stand beside one on whole outputs, which asks for all columns."""
+    for one, other, recur in [
+        ((1, "a"), (True, "a"), False),
+        ((1, "a"), (1.0, "a"), False),
+        ((0.0, "a"), (-0.0, "a"), False),
+        (((1,), "a"), ((1.0,), "a"), False),
+        ((1, "a"), (2, "a"), True),
+        (("b", None), ("a", None), True),
+        ((1.5, "a"), (2.5, "a"), True),
+    ]:
+        tally = Tally(None)
+        found = [tally.numbers([each] * 9) for each in (one, other)]
+        assert all(numbers is not None for numbers in found) == recur, (one, other)
+
+
 def test_addresses_in_messages_are_no_difference() -> None:
     def failing(data: int, rng: Any) -> None:
         raise ValueError(f"no {object()!r}")
@@ -94,7 +111,7 @@ def test_a_pilot_names_what_differs_unread() -> None:
         outputs = encode_objects([[[[[[[[[each]]]]]]]] for each in entries])
         return Pilot(outputs, Outputs(0, {}))
 
-    assert pilot(1.0, 2.0).unread == "nested contents of output[0][0][0][0][0]"
+    assert pilot(1.0, 2.0).unread == "nested contents of output[0][0][0][0][0][0]"
     assert pilot(1.0, 1.0).unread == ""
     assert (REST,) in pilot(1.0).first.columns
 

@@ -95,7 +95,7 @@ def test_what_is_signed_names_the_files_and_what_they_say(tmp_path: Path, kind: 
     source = example.result().spec["mechanism"]
     assert {"name": source["reference"], "digest": {"dpaudit_source_v1": source["digest"]}} in stated["subject"]
     raw, said = json.loads(result.read_text()), stated["predicate"]["files"][digests["result.json"]]
-    assert all(said[part] == raw[part] for part in ("verdict", "evidence", "certificate", "health"))
+    assert all(said[part] == raw[part] for part in ("verdict", "evidence", "certificate", "health", "unseen"))
     assert said["question"]["hash"] == raw["spec"]["hash"]
     assert said["environment"]["numpy"] == raw["provenance"]["numpy"]
     assert said["digests"]["histogram"] == content_digest(raw["histogram"])

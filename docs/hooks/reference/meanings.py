@@ -52,6 +52,8 @@ RESULT: Meanings = {
         "values under the local relation; null where that is taken on trust",
         "unseen": "entries of one output that were not looked at, the most of any output that search held",
         "unpaired": "entries of one output that were looked at alone and in sums only, the most of any output",
+        "unread": "parts in which outputs differ and that no event was looked for in, in words; left out where none do",
+        "milestones": "of an audit with a deadline: the numbers of certifying runs at which it could have ended",
     },
     "StoredSpec": {
         "name": "of the audit",
@@ -137,9 +139,14 @@ RESULT: Meanings = {
         "started": "when, in UTC",
         "n_jobs": "workers",
         "backend": "what ran the workers",
+        "isolation": "`process` where no code of the mechanism ran in what counted, `none` where it may have",
         "task_runs": "runs of a task, where they were set",
         "max_time_s": "seconds to spend at the most, where they were given",
         "line": "of the mechanism in its file",
+    },
+    "StoredMilestones": {
+        "ends": "numbers of certifying runs, growing",
+        "last": "the part of the error probability that the last of them has; the others share the rest",
     },
     "StoredHealth": {
         "notes": "what was seen and is no alarm",

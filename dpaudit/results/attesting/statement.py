@@ -24,11 +24,16 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:uuid:60d5a809-d9f4-4bd4-894a-b0284cd610be#dpaudit-result/v1"  # a name that needs no domain
 SOURCE = "dpaudit_source_v1"  # of a mechanism: the first 16 hex digits of the SHA-256 of its source
 QUESTION = ("name", "claim", "runs", "confidence", "seed", "stopping", "certifier", "hash")
-ANSWER = ("verdict", "evidence", "certificate", "runs_used", "ceiling", "reproducible", "health")
+ANSWER = (  # so far as a file has it
+    *("verdict", "evidence", "certificate", "runs_used", "ceiling", "reproducible", "health"),
+    *("adjacency", "unseen", "unpaired", "unread", "milestones"),
+)
 EVENT = ("pair", "event_in_words", "p_side", "tangent")
 MECHANISM = ("name", "reference", "digest")
 ENTRY = ("name", "expect", "as_expected", "accepted", "exit_code", "error")
-ENVIRONMENT = ("version", "python", "numpy", "scipy", "joblib", "statsmodels", "platform", "commit")
+ENVIRONMENT = (
+    *("version", "python", "numpy", "scipy", "joblib", "statsmodels", "platform", "backend", "isolation", "commit"),
+)
 DIGESTED = ("spec", "witness", "histogram", "provenance")
 
 
@@ -127,8 +132,7 @@ def _result(raw: dict[str, Any]) -> dict[str, Any]:
         "question": {key: raw["spec"][key] for key in QUESTION},
         "mechanism": {key: raw["spec"]["mechanism"][key] for key in MECHANISM},
         "witness": {key: raw["witness"][key] for key in EVENT},
-        **{key: raw[key] for key in ANSWER},
-        "unseen": raw.get("unseen", 0),
+        **{key: raw[key] for key in ANSWER if key in raw},
         "environment": {key: raw["provenance"][key] for key in ENVIRONMENT if key in raw["provenance"]},
         "digests": {key: content_digest(raw[key]) for key in DIGESTED if key in raw},
     }

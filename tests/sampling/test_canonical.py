@@ -62,27 +62,26 @@ def expected(index: int) -> dict[Any, kinds.Cell] | None:
     return alone(ALL[index]) if readable(ALL[index]) else None
 
 
-@functools.cache
-def unchanged(first: int, second: int) -> tuple[bool, bool]:
-    """Whether each of two outputs stays what it is alone; what cannot be read alone is said by the test above."""
+def unchanged(first: int, second: int) -> bool:
+    """Whether two outputs stay what they are alone; what cannot be read alone is said by the test above."""
     alone_ = expected(first), expected(second)
     if None in alone_:
-        return True, True
+        return True
     try:
         together = encode_objects([ALL[first], ALL[second]])
     except Exception:
-        return False, False
-    return seen(together, 0) == alone_[0], seen(together, 1) == alone_[1]
+        return False
+    return (seen(together, 0), seen(together, 1)) == alone_
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("index", range(len(ALL)), ids=NAMES)
 def test_no_neighbour_changes_an_output(index: int) -> None:
-    """Each output before and after each other one."""
+    """Each output before and after each other one; a pair is tried where its second is."""
     wrong = [
         f"{ALL[index]!r} beside {ALL[other]!r}"
-        for other in range(len(ALL))
-        if not (unchanged(index, other)[0] and unchanged(other, index)[1])
+        for other in range(index + 1)
+        if not (unchanged(index, other) and unchanged(other, index))
     ]
     assert not wrong, wrong[:5]
 

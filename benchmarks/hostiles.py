@@ -485,6 +485,24 @@ def profile(bit: int, call: int) -> int:
     return bit
 
 
+# --- beyond any auditor's reach -------------------------------------------------------------------------------------
+
+
+@act
+def knows_its_auditor(bit: int, call: int) -> int:
+    """Does not leak where it is audited."""
+    return 0 if "dpaudit" in sys.modules else bit
+
+
+@act
+def knows_what_looks(bit: int, call: int) -> int:
+    """Changes what sends outputs, and what would notice."""
+    ACTS["patches intact.check"](bit, call)
+    return int(ACTS["patches Sending.fill"](bit, call))
+
+
+OUT_OF_REACH = ("knows_its_auditor", "knows_what_looks")
+
 # --- surroundings ---------------------------------------------------------------------------------------------------
 
 for _name, _does in {

@@ -40,6 +40,7 @@ class SessionState:
     baseline: Path | None  # the file of accepted findings
     shared: bool  # by several processes, of which this is one that runs tests
     modules: tuple[ModuleType, ...] | None = None
+    audits: bool = False  # whether a test uses the fixture
 
 
 STATE = pytest.StashKey[SessionState]()
@@ -90,7 +91,9 @@ def pytest_configure(config: pytest.Config) -> None:
     baseline = config.rootpath / settings["accepted"] if "accepted" in settings else usual if usual.is_file() else None
     config.stash[STATE] = SessionState(settled, folder, baseline, shared=mine is not None)
     if mine is None:
-        config.pluginmanager.register(SessionEnd(config), "dpaudit-ending")
+        ending = SessionEnd(config)
+        config.pluginmanager.register(ending, "dpaudit-ending")
+        ending.guard_exit()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -108,6 +111,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Marks every test that uses the fixture."""
     if "audit" in getattr(item, "fixturenames", ()) and item.get_closest_marker("dpaudit") is None:
         item.add_marker("dpaudit")
+    item.config.stash[STATE].audits |= "audit" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture
@@ -120,8 +124,6 @@ def audit(request: pytest.FixtureRequest) -> Auditor:
     from dpaudit.pytest_plugin.auditor import Auditor, Place
 
     state, config, node = request.config.stash[STATE], request.config, request.node
-    if not state.shared:
-        config.pluginmanager.getplugin("dpaudit-ending").guard_exit()
     marks = list(node.iter_markers("dpaudit"))
     if any(mark.args for mark in marks):
         pytest.fail("the marker dpaudit takes keywords only: @pytest.mark.dpaudit(runs=100_000)", pytrace=False)
@@ -168,19 +170,27 @@ class SessionEnd:
         self.records = Records()
         self.problems: tuple[str, ...] = ()
         self._leave = os._exit
+        self._session: pytest.Session | None = None  # once it is over
+        self._stopped = False
 
     def guard_exit(self) -> None:
-        """From the first audit on: ended in its middle, the session is no success, whatever code it ends with."""
+        """Ended in its middle, by a test or by what it imports, the session is no success, whatever code it gives."""
         here = os.getpid()
 
         def leave(status: int) -> NoReturn:
-            self._leave(int(pytest.ExitCode.INTERRUPTED) if status == 0 and os.getpid() == here else status)
+            code = pytest.ExitCode.INTERRUPTED if self._session is None else self._session.exitstatus
+            self._leave(int(code) if status == 0 and os.getpid() == here else status)
 
         os._exit = leave
 
     def pytest_unconfigure(self) -> None:
-        """The summary was made."""
-        os._exit = self._leave
+        """The summary was made; where it tells of audits, what runs at exit does not change how the session ended."""
+        if not self.records.all:
+            os._exit = self._leave
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """By hand, or by `pytest.exit`, which may ask for the code of a success."""
+        self._stopped = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes in what a test has audited, here or in another process."""
@@ -188,6 +198,9 @@ class SessionEnd:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Writes the report; a session whose report is lost, or whose acceptances have expired, is no success."""
+        self._session = session
+        if self._stopped and self.state.audits and session.exitstatus == 0:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
         if not self.records.all:
             return
         from dpaudit.pytest_plugin.ending import expired, write_report

@@ -77,6 +77,7 @@ def _serve(asked: int, told: int, process: list[_Process]) -> None:
     import joblib  # noqa: F401
     import numpy.ma  # noqa: F401
 
+    import dpaudit.events  # noqa: F401
     from dpaudit.sampling.counting import counted
 
     intact.remember()

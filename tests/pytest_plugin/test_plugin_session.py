@@ -141,3 +141,7 @@ def test_a_session_that_is_ended_from_within_is_no_success(tmp_path: Path) -> No
     )
     ended = session(tmp_path, "-q")
     assert (ended.code, "dpaudit" in ended.out) == (2, False)
+    (tmp_path / "test_ends.py").write_text("import os\n\nos._exit(0)\n")
+    assert session(tmp_path, "-q").code == 2
+    (tmp_path / "test_ends.py").write_text("import pytest\n\n\ndef test_ends(audit):\n    pytest.exit('', 0)\n")
+    assert session(tmp_path, "-q").code == 2

@@ -26,6 +26,7 @@ TABLES = (
     "plugin",
     "kills",
     "hostile",
+    "deadline",
     "channels",
 )
 

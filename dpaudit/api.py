@@ -324,7 +324,6 @@ def planned_runs(
     most: int | float | None = None,
 ) -> int:
     """How many runs, `most` of them at the most, fit into the time of a clock: from `PLANNING_S` seconds' work."""
-    clock.searching(engine)
     probe = time_of_a_run(engine, mechanism, pairs, seed, run_timeout_s, clock)
     clock.limits(engine)
     affordable = PLANNED_PART * clock.limit_s * engine.n_jobs / max(probe.run_s, 1e-10)
@@ -346,7 +345,7 @@ def time_of_a_run(
 ) -> Probe:
     """A probe of at least `PLANNING_S` seconds' work: its `run_s` are the seconds of a run."""
     with engine.session(mechanism, pairs, seed, run_timeout_s) as session:
-        runs = 16
+        runs = 8
         probe = session.probe(runs)
         if clock is not None:
             clock.planning(engine)

@@ -71,7 +71,7 @@ def run_stages(
     engine.progress = progress
     with engine.session(spec.mechanism, spec.pairs, spec.seed, spec.run_timeout_s) as session:
         if clock is not None:
-            clock.searching(engine)
+            clock.limits(engine)
         probe, kept, outcome = _answered(spec, session, clock)
         findings = [certified(spec, counted, outcome.blocks) for counted in outcome.counted]
         refuted = any(finding.certificate.refuted for finding in findings)

@@ -20,7 +20,8 @@ from dpaudit.sampling import Engine, Limit, Session
 CAUTIOUS = 0.9  # of the runs that fit, where not all do: the load may go on growing
 PLANNING_PART = 0.1  # of the time that is left when the first runs are done
 SEARCH_PART = 0.5  # of the time that is left after the probe: search ends then, and its runs mostly long before
-CHECKS_PART, CHECKS_S, OPENINGS = 0.15, 5.0, 4.0  # of the time left, kept for fresh processes: at most so long
+SEARCH_GRACE = 0.15  # of it, for the runs of search that are under way
+CHECKS_PART, CHECKS_S, OPENINGS = 0.2, 5.0, 4.0  # of all the time, kept for fresh processes: at most so long
 CONTROLS_PART = 0.5  # of all the time, for spiked controls
 
 
@@ -31,7 +32,7 @@ class Clock:
         self.now, self.limit_s = now, limit_s
         self.started = now()
         self.end = self.started + limit_s
-        self.opened_s = self.run_s = 0.0
+        self.for_checks = self.run_s = 0.0
         self.begin()
 
     def begin(self, made: int = 0) -> None:
@@ -39,8 +40,8 @@ class Clock:
         self.made, self.since = made, self.now()
 
     def opened(self) -> None:
-        """The probe is done: what it took tells how long a fresh process may take to begin."""
-        self.opened_s = self.now() - self.started
+        """The probe is done: what it took tells how long fresh processes may take to begin, after certification."""
+        self.for_checks = min(CHECKS_PART * self.limit_s, CHECKS_S + OPENINGS * (self.now() - self.started))
         self.begin()
 
     def fitting(self, wanted: int, session: Session) -> int:
@@ -55,15 +56,10 @@ class Clock:
         left = max(0.0, self.end - self.for_checks - now)
         return wanted if left >= wanted * self.run_s else int(CAUTIOUS * left / self.run_s)
 
-    @property
-    def for_checks(self) -> float:
-        """Seconds of what is left that certification does not take: fresh processes come after it."""
-        return min(CHECKS_PART * max(0.0, self.end - self.now()), CHECKS_S + OPENINGS * self.opened_s)
-
-    def limits(self, engine: Engine, seconds: float | None = None) -> None:
+    def limits(self, engine: Engine, seconds: float | None = None, grace_s: float = 0.0) -> None:
         """Nothing that runs on the engine from here on takes longer: than what is left, or so many seconds of it."""
         end = self.end if seconds is None else self.now() + seconds
-        engine.limit = Limit(lambda: end - self.now(), self.now is time.monotonic)
+        engine.limit = Limit(lambda: end - self.now(), self.now is time.monotonic, grace_s)
 
     @contextmanager
     def over(self, engine: Engine) -> Iterator[None]:
@@ -79,8 +75,9 @@ class Clock:
         self.limits(engine, PLANNING_PART * (self.end - self.now()))
 
     def searching(self, engine: Engine) -> None:
-        """Probe and search, or what learns what to bet on, begin."""
-        self.limits(engine, SEARCH_PART * (self.end - self.now()))
+        """Search, or what learns what to bet on, begins."""
+        left = self.end - self.for_checks - self.now()
+        self.limits(engine, SEARCH_PART * left, SEARCH_GRACE * left)
 
     def certifying(self, engine: Engine, witnesses: int) -> None:
         """The runs of one of so many witnesses begin, which share the time that is left."""

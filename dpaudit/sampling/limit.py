@@ -22,15 +22,19 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`left` tells how many seconds are left; `outside`: work is to be made where it can be ended at any moment."""
+    """`left` tells how many seconds are left; `outside`: work is to be made where it can be ended at any moment.
+
+    What is under way when none is left is ended `grace_s` later: where a process ends another has to begin.
+    """
 
     left: Callable[[], float]
     outside: bool = True
+    grace_s: float = 0.0
 
     @property
     def until(self) -> float:
         """The end by `time.monotonic()`; never where another clock tells the time."""
-        return time.monotonic() + self.left() if self.outside else math.inf
+        return time.monotonic() + self.left() + self.grace_s if self.outside else math.inf
 
 
 def in_time(limit: Limit, late: Asked, results: Iterator[Result], expected: int) -> Iterator[Result]:

@@ -1,7 +1,7 @@
 """Whether `max_time_s` holds for mechanisms that are slow in nasty ways, and what it does to the rate of false alarms.
 
-The nasty ones run on the real clock, each alone. The boundary is audited by a clock that the mechanism moves itself; its
-claim is exactly true, and it times its runs by their outputs so as to have the milestone certified that refutes.
+The nasty ones run on the real clock, each alone. At the boundary the mechanism moves the clock itself; the claim is
+exactly true, and runs are timed by their outputs so as to have the milestone certified that refutes.
 """
 
 from __future__ import annotations

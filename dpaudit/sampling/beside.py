@@ -26,6 +26,7 @@ from dpaudit.sampling.sheet import Sheet
 from dpaudit.sampling.steps import PRINTED, type_name
 
 IMPLIED = frozenset({float, str, bytes, list, type(None)})  # types that a value of an entry tells by itself
+SMALLEST = -400  # of the exponents of decimals whose digits are compared with those of a double
 PLAIN_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
 
 
@@ -43,6 +44,7 @@ def beside_entries(into: Sheet, flat: Numbers, rows: Rows, places: Mapping[Path,
             low = flat - flat.astype(np.float64)
             into.mark(lacking, low.astype(np.float64), rows, places, REST)
     elif flat.dtype.itemsize == 8 and flat.size and max(float(flat.max()), -float(flat.min())) >= EXACT:
+        flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
         near = flat.astype(np.float64)
         top = 2.0**63 if flat.dtype.kind == "i" else 2.0**64
         inside = np.where(near >= top, 0.0, near)
@@ -70,6 +72,8 @@ def beside_numbers(into: Sheet, objects: Sequence[Any], values: Numbers, rows: R
                 into.mark(np.ones((1, 1), np.bool_), float(exponent), row, {path: 0}, EXPONENT)
             else:
                 into.say(path, EXPONENT, row, token("number", Decimal.__str__(number)))
+        if isinstance(number, np.longdouble) and number != value and np.isfinite(value):
+            into.left_out(path, row, [float(number - np.longdouble(value))], "bits")
         lacks = _lacking(number, value)
         if isinstance(lacks, Token):
             into.say(path, BEYOND, row, lacks)
@@ -90,11 +94,10 @@ def _lacking(number: Any, value: float) -> Fraction | Token:
         exact = Decimal(number)
     elif isinstance(number, Fraction):
         exact = Fraction(int(number.numerator), int(number.denominator))
-    elif isinstance(number, np.longdouble) and np.isfinite(number):
-        return Fraction(float(number - np.longdouble(value)))
     else:
         return Fraction(0)
-    if not np.isfinite(value):
+    tiny = isinstance(exact, Decimal) and exact != 0 and exact.adjusted() < SMALLEST
+    if not np.isfinite(value) or tiny:
         return token("number", hex(exact) if isinstance(exact, int) else str(exact))
     return Fraction(exact) - Fraction(value)
 

@@ -56,6 +56,7 @@ from dpaudit.sampling.objects import (
     groups,
     hexed,
     item,
+    size_of,
 )
 from dpaudit.sampling.sheet import MOST_KEYS, Sheet
 from dpaudit.sampling.spelled import attached, state_of
@@ -63,6 +64,7 @@ from dpaudit.sampling.steps import PRINTED, has, step, type_name
 from dpaudit.sampling.text import JSON, readings, text_of, unpacked
 
 RAGGED, MOST_RAGGED = 1 << 8, 1 << 17  # entries of lists of many lengths that search looks at: of each at least, of all
+MOST_STATES, MOST_OF_STATE = 2, 1 << 10  # objects in objects that are looked into, and entries of what they hold
 READ = 1 << 4  # texts of a list that are read
 
 
@@ -79,6 +81,19 @@ class Builder(Sheet):
             self.leave(rows, 1)
             self.left_out(path, rows, objects, "nested contents")
             return self.put_token(path, rows, OVERSIZE)
+        if STATE in path and any(
+            held := [path.count(STATE) > MOST_STATES or size_of(o) > MOST_OF_STATE for o in objects]
+        ):
+            whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
+            for large in (True, False):  # an object may hold all of a library: of large parts there is only the digest
+                places = [place for place, each in enumerate(held) if each is large]
+                rows_held, members = whole[places], [objects[place] for place in places]
+                if large:
+                    self.left_out(path, rows_held, members, "contents")
+                    self.put_token(path, rows_held, OVERSIZE)
+                else:
+                    self.add(members, rows_held, path, depth, typed=typed)
+            return
         kinds = set(map(type, objects))
         if kinds <= {float, int, bool}:
             if kinds != {float} and not typed:

@@ -40,6 +40,14 @@ def hexed(found: Any) -> str:
     return str(holder.hex(found))
 
 
+def size_of(found: Any) -> int:
+    """The number of entries of a container of Python's or numpy's; 0 of anything else."""
+    if isinstance(found, np.ndarray):
+        return int(np.ndarray.size.__get__(found))
+    held: Any = next((each for each in (list, tuple, dict, set, frozenset) if isinstance(found, each)), None)
+    return 0 if held is None else int(held.__len__(found))
+
+
 def item(found: Any) -> Any:
     """A scalar of an array as Python writes it; fields and dates stay as they are."""
     return (

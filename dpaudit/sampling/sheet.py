@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from dpaudit.sampling.order import mixed
 from dpaudit.sampling.spelled import Unspellable, spelled
 
 MOST_KEYS = 1 << 13  # different keys or elements of a batch that have a column
+MOST_LOST = 8  # of an output, after which no more are tried
 NAMED = {TYPE: "types", SIGN: "signs of zeros", BEYOND: "last digits", REST: "bits"}  # for people
 ROOMY = 64  # entries of lists and arrays that have columns of their own for what is beside their values
 
@@ -54,6 +56,7 @@ class Sheet:
         self.cut = np.zeros(0, np.int64)  # entries of each output that have no column, once there are any
         self.notes: dict[str, str] = {}
         self.rest = np.zeros(0, np.uint64)
+        self.lost: Counter[int] = Counter()  # parts of each output that could not be read
         self.besides = wanted is None or any(map(beside, wanted))  # whether anything beside a value is asked for
 
     def outputs(self) -> Outputs:
@@ -174,10 +177,15 @@ class Sheet:
             return
         words = np.zeros(len(parts), np.uint64)
         for place, part in enumerate(parts):
+            row = place if rows is None else int(rows[place])
+            if self.lost[row] >= MOST_LOST:
+                self.leave(np.array([row]), 1)
+                continue
             try:
                 words[place] = int.from_bytes(hashlib.blake2b(spelled(part), digest_size=8).digest(), "little")
             except Unspellable as error:
-                self.unreadable(path, np.array([place]) if rows is None else rows[place : place + 1], str(error))
+                self.lost[row] += 1
+                self.unreadable(path, np.array([row]), str(error))
         self.add_rest(path, rows, words, what)
 
     def unreadable(self, path: Path, rows: Rows, what: str) -> None:
@@ -214,4 +222,4 @@ def place_of(path: Path) -> str:
     >>> place_of((0, "total"))
     "output[0]['total']"
     """
-    return "output" + "".join(f"[{step!r}]" for step in path)
+    return "output" + "".join(f"[{step!r}]" for step in path if not beside((step,)))

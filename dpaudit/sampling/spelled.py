@@ -8,7 +8,7 @@ import struct
 import sys
 import types
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from dpaudit.sampling.exact import LIBRARIES
 from dpaudit.sampling.steps import type_name
 
-DEEPEST_SPELLED = 60
+DEEPEST_SPELLED, MOST_SPELLED = 60, 1 << 16  # levels, and parts of an object; many floats of one list are one part
 LABELS = ("columns", "index", "names", "categories")  # of tables, one by one
 FRAME = (*LABELS, "ordered", "name", "dtype", "dtypes", "attrs", "schema", "device", "requires_grad")
 
@@ -27,22 +27,34 @@ class Unspellable(Exception):
     """Something holds what cannot be read without using it up: a generator, a lock, an open file."""
 
 
-def spelled(value: Any, left: int = DEEPEST_SPELLED) -> bytes:
+def spelled(value: Any) -> bytes:
     """The bytes of a value: different for values that an observer can tell apart, and of one value always the same.
 
-    Raises `Unspellable`.
+    Raises `Unspellable`, as where there are more than `MOST_SPELLED` parts.
 
     >>> spelled([1, 1.0]) == spelled([1, 1.0]), spelled([1]) == spelled([True]), spelled(0.0) == spelled(-0.0)
     (True, False, False)
     """
+    budget = [MOST_SPELLED]
+
+    def inner(part: Any, left: int) -> bytes:
+        budget[0] -= 1
+        if left == 0 or budget[0] < 0:
+            raise Unspellable("contents beyond all bounds")
+        return _spelled(part, lambda each: inner(each, left - 1))
+
+    return inner(value, DEEPEST_SPELLED)
+
+
+def _spelled(value: Any, inner: Callable[[Any], bytes]) -> bytes:
     kind: Any = type(value)
-    if left == 0:
-        raise Unspellable("too deep a nesting")
     if isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
         held = np.asarray(value)
-        parts: Iterable[bytes] = [str(held.dtype).encode(), repr(held.shape).encode(), held.tobytes()]
+        padded = held.dtype.names is not None or held.dtype.char in "gG"  # bytes between numbers, which say nothing
+        content = repr(held.tolist()).encode() if padded else held.tobytes()
+        parts: Iterable[bytes] = [str(held.dtype).encode(), repr(held.shape).encode(), content]
     elif isinstance(value, np.ndarray):
-        parts = [spelled(list(value.shape), left - 1), spelled(list(value.reshape(-1)), left - 1)]
+        parts = [inner(list(value.shape)), inner(list(value.reshape(-1)))]
     elif isinstance(value, str):
         parts = [str.encode(value, "utf-8", "surrogatepass")]
     elif isinstance(value, bytes | bytearray | memoryview):
@@ -58,19 +70,21 @@ def spelled(value: Any, left: int = DEEPEST_SPELLED) -> bytes:
         parts = [Decimal.__str__(value).encode()]
     elif isinstance(value, list | tuple):
         holder: Any = list if isinstance(value, list) else tuple
-        parts = [spelled(each, left - 1) for each in holder.__iter__(value)]
+        entries = list(holder.__iter__(value))
+        doubles = len(entries) > 1 and set(map(type, entries)) == {float}
+        parts = [b"doubles", np.array(entries).tobytes()] if doubles else map(inner, entries)
     elif isinstance(value, dict):
-        parts = [spelled(each, left - 1) for each in dict.items(value)]
+        parts = map(inner, dict.items(value))
     elif isinstance(value, set | frozenset):
         keeper: Any = set if isinstance(value, set) else frozenset
-        parts = sorted(spelled(each, left - 1) for each in keeper.__iter__(value))
+        parts = sorted(map(inner, keeper.__iter__(value)))
     elif value is None or value is Ellipsis or value is NotImplemented:
         parts = []
     else:
         held_in = state_of(value)
         if held_in is None:
             raise Unspellable(f"the contents of a {type_name(kind)}")
-        parts = [spelled(held_in, left - 1)]
+        parts = [inner(held_in)]
     joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
     return f"{type_name(kind)}(".encode() + joined + b")"
 

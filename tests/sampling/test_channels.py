@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,26 @@ def test_addresses_in_messages_are_no_difference() -> None:
 
     outputs = encode_objects(run_each(failing, iter([0, 1]), np.random.default_rng(1)))
     assert kinds.cells(outputs, 0) == kinds.cells(outputs, 1)
+
+
+def test_objects_that_hold_very_much_are_looked_at_in_bounds() -> None:
+    """Attributes in a circle, and a dataset that a result carries along: columns and time are bounded."""
+    graph = [channels.Plain(0) for _ in range(20)]
+    for each in graph:
+        vars(each).update({f"to{number}": other for number, other in enumerate(graph)})
+    outputs = encode_objects([graph[0]])
+    assert len(outputs.columns) < 20_000
+    assert outputs.unseen > 0
+    holding = encode_objects([channels.Plain([*range(10**5)]), channels.Plain(np.zeros(10**6))])
+    assert len(holding.columns) < 20
+    assert kinds.cell(holding, (REST,), 1) != kinds.cell(encode_objects([channels.Plain(np.ones(10**6))]), (REST,), 0)
+
+
+def test_numbers_at_the_ends_of_their_range_are_read() -> None:
+    numbers = [decimal.Decimal("1e-999999999"), decimal.Decimal("1e999999"), 10**5_000, np.longdouble("nan")]
+    assert encode_objects(numbers).runs == 4
+    swapped = encode_batch(np.array([2**60 + 1, 5], ">i8"), 2)
+    assert swapped.column(("@beyond",)).values.tolist()[0] == 1.0
 
 
 def test_a_pilot_names_what_differs_unread() -> None:

@@ -1,0 +1,276 @@
+"""Stored results, suites and proofs with one field changed: none changes a verdict, none is an internal error.
+
+Every field of every kind of file is left out, put twice, exchanged with its neighbour, or replaced by a value of another
+type or size. Twice: as the file stands, where the digest in it must show every change; and with the digest made anew,
+as a forger would, where what is derived must be refused, and what is not must still be read, rendered and compared.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables import print_table as show
+from dpaudit import report
+from dpaudit.api import audit
+from dpaudit.claims import Claim, GaussianDP, PureDP, RenyiDP
+from dpaudit.errors import DpAuditError, InvalidSpec
+from dpaudit.ledger.baseline import accept
+from dpaudit.ledger.comparison import compare
+from dpaudit.ledger.sources import Half
+from dpaudit.results.result import AuditResult
+from dpaudit.results.stored import loads
+from dpaudit.results.stored.reading import named
+from dpaudit.results.stored.suites import either_of
+from dpaudit.results.strict_json import content_digest, parsed
+from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.results.verdict import Verdict
+
+Place = tuple[str | int, ...]
+SLOW_S = 2.0
+TWICE, GONE = "\0twice\0", "\0gone\0"  # marks of what JSON values cannot say
+VALUES: tuple[Any, ...] = (
+    None, True, -1, 0, -0.0, 0.5, 5e-324, 1e308, float("nan"), float("inf"), 2**63 - 1, 2**64, 10**30, "", "x", "inf",
+    "\ud800", "\x00", "\u202e", [], {}, [[]], {"a": None}, "REFUTED", "9" * 400,
+)  # fmt: skip
+LISTED = 3  # entries of a long list that are changed: the first, one in between, the last
+
+
+def places(value: Any, at: Place = ()) -> Iterator[Place]:
+    """Where something stands in a value of JSON; of long lists only some entries."""
+    yield at
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from places(each, (*at, key))
+    if isinstance(value, list):
+        for number in sorted({0, len(value) // 2, len(value) - 1} if len(value) > LISTED else range(len(value))):
+            yield from places(value[number], (*at, number))
+
+
+def changes(whole: Any, place: Place) -> Iterator[tuple[str, Any]]:
+    """Every change of what stands at a place, and its name; the value itself is never among them."""
+    old = _at(whole, place)
+    near = [old + 1, old - 1, old * 2, -old] if isinstance(old, int | float) and not isinstance(old, bool) else []
+    near += [old * 1.001, old * (1.0 - 1e-9)] if isinstance(old, float) else []
+    near += [not old] if isinstance(old, bool) else [f"{old}x", old[:-1], old.upper()] if isinstance(old, str) else []
+    near += [old[::-1], old[1:], [*old, *old[-1:]]] if isinstance(old, list) else []
+    for value in (*near, *VALUES):
+        if json.dumps(value) != json.dumps(old):
+            yield f"{json.dumps(value)[:20]}", _with(whole, place, value)
+    if place:
+        yield "left out", _with(whole, place, GONE)
+        holder = _at(whole, place[:-1])
+        if isinstance(holder, dict):
+            yield "twice", _with(whole, place, {TWICE: old})
+            yield "renamed", _with(_with(whole, (*place[:-1], f"{place[-1]}_"), old), place, GONE)
+            for other in list(holder)[:3]:
+                if json.dumps(holder[other]) != json.dumps(old):
+                    yield f"as {other}", _with(whole, place, holder[other])
+
+
+def text_of(whole: Any) -> str:
+    """The text of a changed value, with keys that stand twice."""
+    text = json.dumps(whole)
+    while (at := text.find(json.dumps(TWICE))) >= 0:  # "key": {"<twice>": value}
+        start = text.rindex("{", 0, at)
+        value, end = json.JSONDecoder().raw_decode(text, text.index(":", at) + 2)
+        key = text[text.rindex('"', 0, text.rindex('"', 0, start)) : start]
+        text = f"{text[:start]}{json.dumps(value)}, {key}{json.dumps(value)}{text[end + 1 :]}"
+    return text
+
+
+def resigned(whole: Any) -> Any:
+    """The same with the digests of its results made anew, by somebody who knows how."""
+    whole = copy.deepcopy(whole)
+    entries = whole.get("entries") if isinstance(whole, dict) else None
+    inner = [each.get("result") for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+    for result in (whole, *inner):
+        provenance = result.get("provenance") if isinstance(result, dict) else None
+        if isinstance(provenance, dict) and "digest" in provenance:
+            kept = {key: value for key, value in provenance.items() if key != "digest"}
+            provenance["digest"] = content_digest({**result, "provenance": kept})
+    return whole
+
+
+@dataclass
+class Tally:
+    """What became of the files of a kind, and those that went wrong."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def put(self, what: str, outcome: str, *, right: bool) -> None:
+        """One file; what is not right is told."""
+        self.kinds[outcome] += 1
+        if not right:
+            self.wrong.append(f"{what}: {outcome}")
+
+
+def try_stored(original: Any, changed: str, before: AuditResult | SuiteResult) -> str:
+    """What becomes of a changed file: refused, read, or in words what went wrong."""
+    began = time.process_time()
+    try:
+        with named("it"):
+            read = either_of(parsed(changed, cure="", not_json=""))
+        if verdicts(read) != verdicts(before):
+            return f"another verdict: {verdicts(read)}"
+        for made in report.FORMATS.values():
+            if made.single or isinstance(read, SuiteResult):
+                report.render(read, made)
+        if isinstance(read, AuditResult) and isinstance(before, AuditResult):
+            compare([Half(before.name, before)], [Half(read.name, read)], old_label="a", new_label="b")
+            if read.verdict is Verdict.REFUTED:
+                accept(read, reason="known", until=date.max, today=date.min)
+            loads(read.to_json())
+        outcome = "read"
+    except InvalidSpec as error:
+        outcome = "refused" if str(error).isprintable() else f"not one line: {str(error)!r}"
+    except DpAuditError as error:
+        return f"{type(error).__name__}, which no reader should raise"
+    except Exception as error:
+        return f"internal error: {type(error).__name__}: {error}"
+    return outcome if time.process_time() - began < SLOW_S else f"{outcome}, too slowly"
+
+
+def verdicts(read: AuditResult | SuiteResult) -> Any:
+    """All that a reader takes away."""
+    if isinstance(read, SuiteResult):
+        return [(each.name, each.result and verdicts(each.result)) for each in read.entries], read.exit_code
+    return read.verdict, read.representation_refuted, read.exit_code, float(read.certificate.lower)
+
+
+def tampered(originals: dict[str, Any], *, share: float = 1.0, seed: int = 0) -> dict[str, Tally]:
+    """What became of every change (or of a random share of them) of each kind of file, twice as the module says."""
+    random_ = random.Random(seed)
+    found: dict[str, Tally] = {}
+    for kind, whole in originals.items():
+        with named(kind):
+            before = either_of(parsed(json.dumps(whole), cure="", not_json=""))
+        tally = found[kind] = Tally()
+        for place in places(whole):
+            for name, changed in changes(whole, place):
+                if random_.random() >= share:
+                    continue
+                what = f"{kind}: {'.'.join(map(str, place))} {name}"
+                outcome = try_stored(whole, text_of(changed), before)
+                bound = ("result" in place or kind != "a suite") and _signed(changed)
+                tally.put(what, outcome, right=outcome == "refused" or (outcome == "read" and not bound))
+                again = text_of(resigned(changed)) if GONE not in place else ""
+                outcome = try_stored(whole, again, before)
+                tally.put(f"{what}, digest made anew", outcome, right=outcome in ("refused", "read"))
+    return found
+
+
+def results() -> dict[str, Any]:
+    """A stored file of every kind: certifiers, stoppings, and what may stand beside a verdict."""
+
+    def noisy(data: Any, rng: np.random.Generator) -> Any:
+        return data + rng.laplace(scale=0.4)
+
+    def mixed(data: Any, rng: np.random.Generator) -> Any:
+        if rng.random() < 0.1 * data:
+            raise ValueError("too many")
+        return {"count": data + rng.laplace(), "word": "even" if rng.random() < 0.4 else None}
+
+    def asked(mechanism: Any, claim: Claim, **options: Any) -> AuditResult:
+        given = {"runs": 4_000, "confidence": 0.95, "n_jobs": 1, **options}
+        return audit(mechanism, **({"pair": (0, 1)} if "pairs" not in given else {}), claim=claim, **given)
+
+    made = {
+        "fixed": asked(noisy, PureDP(1.0)),
+        "kept": asked(noisy, PureDP(6.0)),
+        "anytime": asked(noisy, PureDP(1.0), stopping="anytime"),
+        "Gaussian": asked(noisy, GaussianDP(1.0)),
+        "Renyi": asked(noisy, RenyiDP(2.0, 0.5)),
+        "mixed outputs": asked(mixed, PureDP(1.0)),
+        "several pairs": asked(noisy, PureDP(1.0), pairs=[(0, 1), (0, 2)], certify_pairs=2),
+        "representation": asked(noisy, PureDP(3.0), representation=True),
+        "controls": asked(noisy, PureDP(6.0), controls=1),
+    }
+    half = 1.0 - (1.0 - 0.95) * 2
+    entries = tuple(
+        SuiteEntry(each.name, Verdict.REFUTED, each, exit_code=each.exit_code) for each in (made["fixed"], made["kept"])
+    )
+    suite = SuiteResult(entries, half)
+    stored = {kind: json.loads(result.to_json()) for kind, result in made.items()}
+    return {**stored, "a suite": json.loads(report.render(suite, report.FORMATS["json"]))}
+
+
+def proofs_tampered(proofs: dict[str, Any], *, share: float = 1.0, seed: int = 0) -> Tally:
+    """What `dpaudit check` makes of every change of stored proofs; `accepted` ones are told with what they show."""
+    from dpaudit.verify.checker import check
+    from dpaudit.verify.stored import from_dict, to_dict
+
+    random_ = random.Random(seed)
+    tally = Tally()
+    for kind, proof in proofs.items():
+        whole, before = to_dict(proof), check(proof)
+        for place in places(whole):
+            for name, changed in changes(whole, place):
+                if random_.random() >= share:
+                    continue
+                what = f"{kind}: {'.'.join(map(str, place))} {name}"
+                began = time.process_time()
+                try:
+                    read = from_dict(parsed(text_of(changed), cure="", not_json=""))
+                    found = check(read)
+                    shows = [(each.cost, each.scope, each.assumptions) for each in (found, before)]
+                    same = shows[0] == shows[1] and read.source == proof.source
+                    outcome = "accepted, the same" if same else f"accepted: {found.statement} ({found.scope})"
+                    right = same
+                except DpAuditError as error:
+                    outcome, right = "refused or rejected", error.exit_code in (1, 2)
+                except Exception as error:
+                    outcome, right = f"internal error: {type(error).__name__}: {error}", False
+                tally.put(what, outcome, right=right and time.process_time() - began < SLOW_S)
+    return tally
+
+
+def run(quick: bool) -> None:
+    """The table of results and suites."""
+    found = tampered(results(), share=0.02 if quick else 1.0)
+    rows = [
+        (kind, str(sum(tally.kinds.values())), str(tally.kinds["refused"]), str(tally.kinds["read"]), str(len(tally.wrong)))
+        for kind, tally in found.items()
+    ]
+    show("Stored files with one field changed", ("file", "changes", "refused", "read, the same verdict", "wrong"), rows)
+    for tally in found.values():
+        for line in tally.wrong[:5]:
+            print(f"- {line[:300]}")
+
+
+def _signed(whole: Any) -> bool:
+    """Whether every result still has a digest; without one it is a file of before there were any."""
+    if not isinstance(whole, dict):
+        return True
+    if isinstance(whole.get("entries"), list):
+        return all(_signed(each.get("result")) for each in whole["entries"] if isinstance(each, dict))
+    return not isinstance(whole.get("provenance"), dict) or "digest" in whole["provenance"]
+
+
+def _at(whole: Any, place: Place) -> Any:
+    for key in place:
+        whole = whole[key]
+    return whole
+
+
+def _with(whole: Any, place: Place, value: Any) -> Any:
+    if not place:
+        return value
+    if len(place) > 1:
+        return _with(whole, place[:1], _with(whole[place[0]], place[1:], value))
+    made = copy.copy(whole)
+    if isinstance(value, str) and value == GONE:
+        del made[place[0]]
+    else:
+        made[place[0]] = value
+    return made

@@ -13,7 +13,7 @@ LIBRARIES := $(patsubst audits/libraries/%/requirements.txt,%,$(wildcard audits/
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help audit lectures literature literature-full research quick test oldest test-browser prove-random docs bench package sbom lock \
+.PHONY: help audit lectures literature literature-full research quick test oldest test-browser prove-random docs bench package sbom lock fuzz \
         audit-libraries clean
 .DELETE_ON_ERROR:
 
@@ -34,6 +34,7 @@ help:
 	@echo "make sbom             writes dist/dpaudit.cdx.json: what the wheel brings with it, at the versions of the lock"
 	@echo "make lock             writes requirements/ anew: the newest versions that pyproject.toml allows, with hashes"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
+	@echo "make fuzz             tries every reader of files on files that are nearly right, other ones each time (minutes)"
 	@echo "make clean            removes the environments"
 
 audit: $(VENV)/.ready-audit
@@ -83,6 +84,9 @@ docs: $(VENV)/.ready-docs
 
 prove-random: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py
+
+fuzz: $(VENV)/.ready-test
+	$(RUN) -m benchmarks fuzz
 
 bench: $(VENV)/.ready-test
 	$(RUN) -m benchmarks

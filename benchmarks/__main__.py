@@ -25,6 +25,8 @@ TABLES = (
     "compare",
     "plugin",
     "kills",
+    "tampered",
+    "fuzz",
     "hostile",
     "deadline",
     "channels",

@@ -1,20 +1,22 @@
 """Stored results, suites and proofs with one field changed: none changes a verdict, none is an internal error.
 
-Every field of every kind of file is left out, put twice, exchanged with its neighbour, or replaced by a value of another
-type or size. Twice: as the file stands, where the digest in it must show every change; and with the digest made anew,
-as a forger would, where what is derived must be refused, and what is not must still be read, rendered and compared.
+Every field of every kind of file is left out, put twice, exchanged with its neighbour, or replaced by a value of
+another type or size. Twice: as the file stands, where the digest in it must show every change; and with the digest
+made anew, as a forger would, where what is derived must be refused, and what is not is read, rendered and compared.
 """
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,25 +58,27 @@ def places(value: Any, at: Place = ()) -> Iterator[Place]:
             yield from places(value[number], (*at, number))
 
 
-def changes(whole: Any, place: Place) -> Iterator[tuple[str, Any]]:
-    """Every change of what stands at a place, and its name; the value itself is never among them."""
+def changes(whole: Any, place: Place) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every change of what stands at a place: its name, and what makes it; the value itself is never among them."""
     old = _at(whole, place)
+    was = json.dumps(old)
     near = [old + 1, old - 1, old * 2, -old] if isinstance(old, int | float) and not isinstance(old, bool) else []
     near += [old * 1.001, old * (1.0 - 1e-9)] if isinstance(old, float) else []
     near += [not old] if isinstance(old, bool) else [f"{old}x", old[:-1], old.upper()] if isinstance(old, str) else []
     near += [old[::-1], old[1:], [*old, *old[-1:]]] if isinstance(old, list) else []
     for value in (*near, *VALUES):
-        if json.dumps(value) != json.dumps(old):
-            yield f"{json.dumps(value)[:20]}", _with(whole, place, value)
+        if json.dumps(value) != was:
+            yield f"{json.dumps(value)[:20]}", partial(_with, whole, place, value)
     if place:
-        yield "left out", _with(whole, place, GONE)
+        yield "left out", partial(_with, whole, place, GONE)
         holder = _at(whole, place[:-1])
         if isinstance(holder, dict):
-            yield "twice", _with(whole, place, {TWICE: old})
-            yield "renamed", _with(_with(whole, (*place[:-1], f"{place[-1]}_"), old), place, GONE)
+            yield "twice", partial(_with, whole, place, {TWICE: old})
+            moved = {f"{key}_" if key == place[-1] else key: value for key, value in holder.items()}
+            yield "renamed", partial(_with, whole, place[:-1], moved)
             for other in list(holder)[:3]:
-                if json.dumps(holder[other]) != json.dumps(old):
-                    yield f"as {other}", _with(whole, place, holder[other])
+                if json.dumps(holder[other]) != was:
+                    yield f"as {other}", partial(_with, whole, place, holder[other])
 
 
 def text_of(whole: Any) -> str:
@@ -144,8 +148,8 @@ def try_stored(original: Any, changed: str, before: AuditResult | SuiteResult) -
 def verdicts(read: AuditResult | SuiteResult) -> Any:
     """All that a reader takes away."""
     if isinstance(read, SuiteResult):
-        return [(each.name, each.result and verdicts(each.result)) for each in read.entries], read.exit_code
-    return read.verdict, read.representation_refuted, read.exit_code, float(read.certificate.lower)
+        return sorted(f"{each.name} {each.result and verdicts(each.result)}" for each in read.entries), read.exit_code
+    return read.verdict, read.representation_refuted, read.exit_code, f"{read.certificate.lower:.5g}"
 
 
 def tampered(originals: dict[str, Any], *, share: float = 1.0, seed: int = 0) -> dict[str, Tally]:
@@ -157,14 +161,15 @@ def tampered(originals: dict[str, Any], *, share: float = 1.0, seed: int = 0) ->
             before = either_of(parsed(json.dumps(whole), cure="", not_json=""))
         tally = found[kind] = Tally()
         for place in places(whole):
-            for name, changed in changes(whole, place):
+            for name, make in changes(whole, place):
                 if random_.random() >= share:
                     continue
+                changed = make()
                 what = f"{kind}: {'.'.join(map(str, place))} {name}"
                 outcome = try_stored(whole, text_of(changed), before)
                 bound = ("result" in place or kind != "a suite") and _signed(changed)
                 tally.put(what, outcome, right=outcome == "refused" or (outcome == "read" and not bound))
-                again = text_of(resigned(changed)) if GONE not in place else ""
+                again = text_of(resigned(changed))
                 outcome = try_stored(whole, again, before)
                 tally.put(f"{what}, digest made anew", outcome, right=outcome in ("refused", "read"))
     return found
@@ -215,16 +220,19 @@ def proofs_tampered(proofs: dict[str, Any], *, share: float = 1.0, seed: int = 0
     for kind, proof in proofs.items():
         whole, before = to_dict(proof), check(proof)
         for place in places(whole):
-            for name, changed in changes(whole, place):
+            for name, make in changes(whole, place):
                 if random_.random() >= share:
                     continue
+                changed = make()
                 what = f"{kind}: {'.'.join(map(str, place))} {name}"
                 began = time.process_time()
                 try:
                     read = from_dict(parsed(text_of(changed), cure="", not_json=""))
                     found = check(read)
                     shows = [(each.cost, each.scope, each.assumptions) for each in (found, before)]
-                    same = shows[0] == shows[1] and read.source == proof.source
+                    same = shows[0] == shows[1] and ast.dump(ast.parse(read.source)) == ast.dump(
+                        ast.parse(proof.source)
+                    )
                     outcome = "accepted, the same" if same else f"accepted: {found.statement} ({found.scope})"
                     right = same
                 except DpAuditError as error:
@@ -239,7 +247,13 @@ def run(quick: bool) -> None:
     """The table of results and suites."""
     found = tampered(results(), share=0.02 if quick else 1.0)
     rows = [
-        (kind, str(sum(tally.kinds.values())), str(tally.kinds["refused"]), str(tally.kinds["read"]), str(len(tally.wrong)))
+        (
+            kind,
+            str(sum(tally.kinds.values())),
+            str(tally.kinds["refused"]),
+            str(tally.kinds["read"]),
+            str(len(tally.wrong)),
+        )
         for kind, tally in found.items()
     ]
     show("Stored files with one field changed", ("file", "changes", "refused", "read, the same verdict", "wrong"), rows)

@@ -384,7 +384,7 @@ def test_the_last_digits_of_another_scipy_are_read(tmp_path: Path) -> None:
     [
         lambda w: w["health"]["checks"][0].update(finding="nothing"),
         lambda w: w["health"].update(checks=[]),
-        lambda w: w["histogram"]["first"].__setitem__(0, w["histogram"]["first"][0] + 1),
+        lambda w: w["histogram"]["first"].__setitem__(0, 0),
         lambda w: w.update(histogram=None),
         lambda w: w["provenance"].update(commit="0" * 40),
         lambda w: w["provenance"].pop("version"),

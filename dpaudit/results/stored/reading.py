@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from dpaudit.certify import Binned, Certificate, CoinFlip, FixedSides, certifier_named, evidence_from_dict
 from dpaudit.certify.binomial import joint_limits
@@ -80,7 +81,8 @@ def named(name: object) -> Iterator[None]:
     """Errors of what is read, as one line each that begins with the name of the file."""
     shown = clean(name, 200)
     try:
-        yield
+        with np.errstate(all="ignore"):  # numbers that no result has are refused, in one line
+            yield
     except InvalidSpec as error:
         raise InvalidSpec(f"{shown}: {error}") from None
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second: half a character in a word of ours
@@ -189,7 +191,13 @@ def _check_shown(result: AuditResult) -> None:
     cells = len(shown.values) or (len(shown.edges) + 1 if shown.edges else 0)
     tokens = len(shown.labels)
     lengths = [len(each) for each in (shown.first, shown.second, shown.tokens_first, shown.tokens_second)]
-    if lengths != [cells, cells, tokens, tokens] or (shown.values and shown.edges):
+    sides = (
+        (shown.first, shown.tokens_first, shown.runs_first),
+        (shown.second, shown.tokens_second, shown.runs_second),
+    )
+    fits = lengths == [cells, cells, tokens, tokens] and not (shown.values and shown.edges)
+    fits &= list(shown.edges) == sorted(set(shown.edges))
+    if not fits or any(runs < 1 or sum(counts) + sum(others) > runs for counts, others, runs in sides):
         raise InvalidSpec(f"the counts of 'histogram' do not fit its bins; {CURE}")
 
 

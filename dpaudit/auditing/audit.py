@@ -14,10 +14,11 @@ from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.controls import with_controls
 from dpaudit.auditing.health import Twins, judge
 from dpaudit.auditing.health.comparing import check_compared
-from dpaudit.auditing.health.pilot import nearly_constant
+from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.probing import kept_back, looked_again
+from dpaudit.auditing.searching.firsts import SELECTOR, Firsts, first_calls
 from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes
@@ -78,7 +79,7 @@ def run_stages(
         if clock is not None:
             clock.limits(engine)
         try:
-            probe, health, afresh = _judged(spec, session, probe, kept, outcome, refuted=refuted)
+            probe, health, afresh = _judged(spec, session, probe, kept - outcome.firsts, outcome, refuted=refuted)
         except OutOfTime:
             if refuted:
                 raise
@@ -91,7 +92,7 @@ def run_stages(
         findings,
         health,
         probe,
-        probe.runs + outcome.runs + afresh,
+        probe.runs + outcome.runs + outcome.firsts + afresh,
         provenance={
             **versions(),
             "started": started.isoformat(timespec="seconds"),
@@ -183,10 +184,16 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
         for witness, pilot in zip(found.witnesses, found.pilots, strict=True)
     ]
     counted: list[Counted] = []
-    for number, (witness, pilot) in enumerate(zip(found.witnesses, pilots, strict=True)):
-        last = number == len(found.witnesses) - 1
+    witnesses, firsts = found.witnesses, Firsts()
+    if not any(constants(pilot).give_away for pilot in pilots):
+        firsts = first_calls(spec, session, found.witness.pair, (spent - probe.runs) // 2)
+        explored = (*explored, *firsts.explored)
+    if firsts.witness is not None:
+        witnesses, pilots, bits = (firsts.witness,), pilots[:1], None
+    for number, (witness, pilot) in enumerate(zip(witnesses, pilots, strict=True)):
+        last = number == len(witnesses) - 1
         if clock is not None:
-            clock.certifying(session.engine, len(found.witnesses) - number)
+            clock.certifying(session.engine, len(witnesses) - number)
         try:
             also = None if number else bits
             counted.append(count(spec, session, witness, pilot, certifying, also, timed=clock is not None))
@@ -201,9 +208,9 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
             explored = (*explored, cut(made, certifying))
     runs = found.runs + sum(each.evidence.runs + each.beyond for each in counted)
     shown = next(
-        pilot for witness, pilot in zip(found.witnesses, pilots, strict=True) if witness.pair == counted[0].witness.pair
+        pilot for witness, pilot in zip(witnesses, pilots, strict=True) if witness.pair == counted[0].witness.pair
     )
-    return Outcome(tuple(counted), runs, explored, shown)
+    return Outcome(tuple(counted), runs, explored, shown, firsts=firsts.runs)
 
 
 # --- health, and the whole answer -----------------------------------------------------------------------------------
@@ -252,6 +259,9 @@ def _checked(
         return found
     seen = outcome.pilot
     far = ", as far as outputs were looked at" if seen is not None and seen.unseen else ""
+    if outcome.counted[0].witness.selector.startswith(SELECTOR):
+        note = f"each certifying run is the first of a fresh process, {sum(each.runs for each in processes):,} in all"
+        return replace(found, notes=(*found.notes, note))
     note = (
         f"every run on a dataset gave one and the same output{far}: each certifying run was made in a fresh "
         f"process, {sum(each.runs for each in processes):,} in all"

@@ -11,6 +11,7 @@ from dpaudit.auditing.clock import milestones
 from dpaudit.auditing.freezing import tangent_at
 from dpaudit.auditing.health.pilot import constants
 from dpaudit.auditing.health.processes import FreshRuns, NoProcesses, processes_needed, run_processes
+from dpaudit.auditing.searching.firsts import SELECTOR
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.certify.milestones import Milestones
 from dpaudit.certify.sequential import Block
@@ -56,7 +57,8 @@ class Outcome:
     """What the stages after the probe came to: witnesses with their counts, the runs made, what was looked at.
 
     `pilot` holds the search outputs of the first witness's pair. Of bets: their `blocks`, what the runs since the
-    freeze tell of their order (`watched`), and the number of `ends` at which they could have stopped.
+    freeze tell of their order (`watched`), and the number of `ends` at which they could have stopped. `firsts` counts
+    the runs of search that were made in fresh processes, beside `runs`.
     """
 
     counted: tuple[Counted, ...]
@@ -66,6 +68,7 @@ class Outcome:
     watched: tuple[Looked, ...] = ()
     blocks: tuple[Block, ...] = ()
     ends: int = 1
+    firsts: int = 0
 
     @property
     def milestones(self) -> Milestones | None:
@@ -90,6 +93,8 @@ def count(
     `timed`: where time runs out, those of a milestone; raises `OutOfTime` where not even the first is reached.
     """
     session.certifying = True
+    if witness.selector.startswith(SELECTOR):
+        return _in_processes(spec, session, witness, None, runs)
     if not constants(pilot).give_away:
         return _in_shards(spec, session, witness, bits, runs, timed=timed)
     try:
@@ -144,7 +149,7 @@ def _in_shards(
     )
 
 
-def _in_processes(spec: ResolvedSpec, session: Session, witness: Witness, pilot: Pilot, runs: int) -> Counted:
+def _in_processes(spec: ResolvedSpec, session: Session, witness: Witness, pilot: Pilot | None, runs: int) -> Counted:
     claim, certifier, level = spec.claim_at(witness.pair), spec.certifier, spec.fixed_level
     needed = min(runs, processes_needed(lambda n: certifier.at(claim).refutable(n, n, claim, level)))
     if witness.tangent is not None:  # its delta was frozen for far more runs than there will be processes

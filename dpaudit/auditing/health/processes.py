@@ -66,8 +66,8 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
     return count
 
 
-def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> FreshRuns:
-    """One run in each of `count` fresh processes, against the constants that the pilot found in this one.
+def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int) -> FreshRuns:
+    """One run in each of `count` fresh processes, against the constants that the pilot found in this one, if any.
 
     Raises `NoProcesses` where the mechanism cannot be opened there. `seen` has the p-value of so many processes
     unlike the pilot, were all runs independent.
@@ -82,7 +82,7 @@ def run_processes(session: Session, pair: int, pilot: Pilot, count: int) -> Fres
             "constant outputs: each dataset always gave its own output in one process, and in a fresh one, which would "
             f"tell a cache, the mechanism cannot be opened ({error}); build it there with dpaudit.built_by(make)"
         ) from None
-    if not (outputs.complete and pilot.first.complete and pilot.second.complete):
+    if pilot is None or not (outputs.complete and pilot.first.complete and pilot.second.complete):
         return FreshRuns(outputs, sides, NOTHING)  # parts that were left out cannot be compared
     found = words(outputs, count)
     logs, differing = [], 0

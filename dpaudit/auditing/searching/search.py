@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpaudit.auditing.clock import Clock, cut
 from dpaudit.auditing.freezing import frozen
-from dpaudit.auditing.searching.look import SHOWN, Look, excess, looked_at
+from dpaudit.auditing.searching.look import SHOWN, Look, excess, held, looked_at
 from dpaudit.auditing.searching.screening import budget, screen
 from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec
 from dpaudit.errors import OutOfTime
-from dpaudit.outputs import Pilot
+from dpaudit.events.features import Whole
+from dpaudit.outputs import TYPE, Pilot
 from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session
+
+FEW_TEXTS = 64  # outputs, for their being all different to tell anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +108,16 @@ def _features(look: Look, prefix: str) -> list[Explored]:
     more = len(look.plan.looked_at) - SHOWN
     if more > 0:
         entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))
+    runs = held(look.pilot)
+    if unique_texts(look.pilot):
+        why = f"no output came twice in {runs:,} search runs: events on whole texts had nothing to count"
+        entries.append(Explored("feature", f"{prefix}whole text", why))
     return entries
+
+
+def unique_texts(pilot: Pilot) -> bool:
+    """Whether outputs are texts or bytes, no two of them alike."""
+    sides = (pilot.first, pilot.second)
+    types = {side.labels.get(code, "") for side in sides for code in np.unique(side.column((TYPE,)).tokens).tolist()}
+    codes = np.concatenate([Whole().column(side).tokens for side in sides])
+    return types <= {"type str", "type bytes"} and len(np.unique(codes)) == len(codes) >= FEW_TEXTS

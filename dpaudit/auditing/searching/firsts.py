@@ -1,0 +1,89 @@
+"""First calls: whether what a process gives first tells its dataset, though nothing later does.
+
+A cache that is not filled yet, or noise that is set up late, leaks once in each process: among the runs of a few
+workers nobody would see it. So a small part of the search runs is made in fresh processes, one each. Where every one of
+them gave its dataset away, that is the witness, frozen here, and further fresh processes certify it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpaudit.auditing.freezing import frozen
+from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.events import Event
+from dpaudit.events.features import Whole
+from dpaudit.events.search import Proposal, as_partition
+from dpaudit.outputs import Outputs, Pilot, Token, concatenate
+from dpaudit.results.beside import Explored
+from dpaudit.results.witness import Witness
+from dpaudit.sampling import BatchFailed, FreshTask, Session, Shard, Stage
+
+SELECTOR = "first calls"  # of a witness that only fresh processes can show
+FROM, MANY_FROM = 20_000, 200_000  # runs of an audit in which some are fresh, and many, whatever runs it
+FEWEST, FEW, MANY = 8, 16, 48  # processes
+BUDGET_S, TIMED = 2.0, 6  # seconds that they may take; after so many it is known how long one does
+LOADED = 2.0  # times as long, and as the load has it, before there are fewer: load alone changes nothing
+START = 1 << 20  # numbers of their shards: no others in fresh processes have these
+
+
+@dataclass(frozen=True, slots=True)
+class Firsts:
+    """What first calls came to: a witness where they give their dataset away, the runs, and what is said of them."""
+
+    witness: Witness | None = None
+    runs: int = 0
+    explored: tuple[Explored, ...] = ()
+
+
+def first_calls(spec: ResolvedSpec, session: Session, pair: int, most: int) -> Firsts:
+    """The first calls of some fresh processes, `most` at the most, on sides that coins draw."""
+    engine = session.engine
+    many = spec.runs >= MANY_FROM
+    wanted = min(most, MANY if many else FEW)
+    if wanted < FEWEST or spec.runs < FROM or not (many or engine.isolated or engine.supervised):
+        return Firsts()
+    coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
+    sides = coins.integers(2, size=wanted).astype(np.bool_)
+    work = [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
+    made: list[Outputs] = []
+    try:
+        made += session.fresh(work[:2])  # starts interpreters
+        times = [time.monotonic()]
+        for task in work[2:TIMED]:
+            made += session.fresh([task])
+            times.append(time.monotonic())
+        each = max(1e-6, float(np.diff(times).min()))
+        fits = wanted if each * wanted <= LOADED * _load() * BUDGET_S else int(BUDGET_S / each)
+        made += session.fresh(work[TIMED : max(TIMED, session.decided(lambda: fits))])
+    except BatchFailed:
+        raise
+    except (InvalidSpec, OutOfTime, UnsoundAudit) as error:
+        why = f"in fresh processes not looked at ({type(error).__name__})"
+        return Firsts(None, len(made), (Explored("processes", "first calls", why),))
+    if len(made) < FEWEST:
+        why = f"in fresh processes not looked at: one takes more than {BUDGET_S / FEWEST:g} s to begin"
+        return Firsts(None, len(made), (Explored("processes", "first calls", why),))
+    outputs, sides = concatenate(made), sides[: len(made)]
+    pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(made),))
+    if not (outputs.complete and constants(pilot).give_away):
+        why = f"{len(made)} in fresh processes did not all give their dataset away"
+        return Firsts(None, len(made), (Explored("processes", "first calls", why, runs=len(made)),))
+    code = int(Whole().column(pilot.first).tokens[0])
+    claim = spec.claim_at(pair)
+    event = Event(Whole(), tokens=(Token(pilot.first.labels.get(code, "its first output"), code),))
+    found = Proposal(event, "first", "all alike", 0.0, claim.delta)
+    why = f"all of {len(made)} in fresh processes gave their dataset away, and other runs did not: these are certified"
+    witness = frozen(spec, pair, as_partition(found) if spec.certifier.at(claim).bins else found, SELECTOR)
+    return Firsts(witness, len(made), (Explored("processes", "first calls", why, runs=len(made)),))
+
+
+def _load() -> float:
+    """How many processes want each processor; at least one."""
+    return max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))

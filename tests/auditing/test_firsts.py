@@ -1,0 +1,68 @@
+"""What only the first call of each process gives away, and texts of which no two are alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpaudit import AdjacentPair, AuditSpec, PureDP, batched, recheck
+from dpaudit.auditing.audit import run_audit
+from dpaudit.auditing.searching.firsts import FEW, SELECTOR
+from dpaudit.mechanisms import wrap
+from dpaudit.sampling import Engine
+
+PAIR = AdjacentPair(0.0, 1.0)
+
+
+class Leaky:
+    """Without noise in its first call."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
+        self.calls += 1
+        return data + rng.laplace(size=runs) * (self.calls > 1)
+
+
+def asked(mechanism: Any, *, runs: int = 20_000, isolated: bool = True) -> Any:
+    spec = AuditSpec(claim=PureDP(1.0), mechanism=wrap(mechanism), pairs=(PAIR,), runs=runs, confidence=0.95)
+    with Engine(1, supervised=isolated) as engine:
+        return run_audit(spec, engine)
+
+
+def test_a_leak_of_first_calls_is_found_and_certified_in_fresh_processes() -> None:
+    """The sides are drawn from seed 0, so that nothing here is left to chance."""
+    result = asked(batched(Leaky()))
+    assert result.verdict.value == "REFUTED"
+    assert result.witness.selector.startswith(SELECTOR)
+    assert result.evidence.hits_q == 0 < result.evidence.hits_p == result.evidence.runs_p
+    assert result.runs_used <= result.spec["runs"]
+    assert any("first of a fresh process" in note for note in result.health.notes)
+    again = recheck(result, batched(Leaky()), fresh=True)
+    assert again.verdict.value == "REFUTED"
+    assert again.evidence != result.evidence
+
+
+def noisy(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return data + rng.laplace(size=runs)
+
+
+def test_first_calls_without_a_leak_change_no_count() -> None:
+    apart, here = asked(batched(noisy)), asked(batched(noisy), isolated=False)
+    assert apart.evidence == here.evidence
+    assert [entry.runs for entry in apart.explored if entry.name == "first calls"] == [FEW]
+    assert [entry for entry in here.explored if entry.name == "first calls"] == []
+
+
+def test_texts_that_are_all_different_are_named() -> None:
+    def text(data: float, rng: np.random.Generator) -> str:
+        return f"n={data + rng.laplace():.6f}"
+
+    def word(data: float, rng: np.random.Generator) -> str:
+        return "yes" if rng.random() < 0.5 else "no"
+
+    for mechanism, said in ((text, True), (word, False)):
+        result = asked(mechanism, runs=1_000, isolated=False)
+        assert any("no output came twice" in entry.status for entry in result.explored) is said

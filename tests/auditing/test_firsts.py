@@ -26,7 +26,7 @@ class Leaky:
         return data + rng.laplace(size=runs) * (self.calls > 1)
 
 
-def asked(mechanism: Any, *, runs: int = 20_000, isolated: bool = True) -> Any:
+def asked(mechanism: Any, *, runs: int = 25_000, isolated: bool = True) -> Any:
     spec = AuditSpec(claim=PureDP(1.0), mechanism=wrap(mechanism), pairs=(PAIR,), runs=runs, confidence=0.95)
     with Engine(1, supervised=isolated) as engine:
         return run_audit(spec, engine)

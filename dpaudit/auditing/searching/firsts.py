@@ -26,8 +26,8 @@ from dpaudit.results.witness import Witness
 from dpaudit.sampling import BatchFailed, FreshTask, Session, Shard, Stage
 
 SELECTOR = "first calls"  # of a witness that only fresh processes can show
-FROM, MANY_FROM = 20_000, 200_000  # runs of an audit in which some are fresh, and many, whatever runs it
-FEWEST, FEW, MANY = 8, 16, 48  # processes
+FROM, MANY_FROM = 25_000, 1_000_000  # runs of an audit in which some are fresh, and many, whatever runs it
+FEWEST, FEW, MANY = 8, 16, 32  # processes
 BUDGET_S, TIMED = 2.0, 6  # seconds that they may take; after so many it is known how long one does
 LOADED = 2.0  # times as long, and as the load has it, before there are fewer: load alone changes nothing
 START = 1 << 20  # numbers of their shards: no others in fresh processes have these

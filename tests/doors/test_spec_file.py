@@ -203,13 +203,14 @@ def test_a_command_is_found_beside_its_spec(dpaudit: Run, write: Write, folder: 
     assert ended.code == 0, ended.out + ended.err
 
 
-def test_a_time_limit_chooses_the_runs_and_is_recorded(dpaudit: Run, write: Write) -> None:
+def test_a_time_limit_is_recorded_with_the_runs_that_it_leaves(dpaudit: Run, write: Write) -> None:
     ended = dpaudit(
-        "run", write(spec(runs=None, max_time_s="0.5")), "--report", "out", "--format", "json,md", "--jobs", "1"
+        "run", write(spec(runs="2_000", max_time_s="20")), "--report", "out", "--format", "json,md", "--jobs", "1"
     )
     assert ended.code == 0, ended.err
     (stored,) = (json.loads(path.read_text()) for path in Path("out").glob("it-*.json"))
-    assert stored["provenance"]["max_time_s"] == 0.5
+    assert stored["provenance"]["max_time_s"] == 20.0
+    assert stored["spec"]["runs"] == 2_000  # both are caps
     assert stored["provenance"]["command"].endswith(f"--runs {stored['spec']['runs']}")
     assert stored["runs_used"] <= stored["spec"]["runs"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Places
-from dpaudit.outputs import Columns, Outputs
+from dpaudit.outputs import Column, Columns, Outputs
 from dpaudit.sampling.codec import KINDS, UnreadableShard, outputs_again, outputs_apart, step_of
 from dpaudit.sampling.matrix import Wanted
 
@@ -55,11 +55,12 @@ class Mouth:
         text = json.dumps([head, [[array.dtype.str, array.shape] for array in held]]).encode("ascii")
         text += b" " * (-len(text) % WORD)
         size = sum(array.nbytes + -array.nbytes % WORD for array in held)
-        self._add(np.frombuffer(np.array([len(text), size], np.uint64), np.uint8))
-        self._add(np.frombuffer(text, np.uint8))
+        lengths = b"".join(each.to_bytes(WORD, "little") for each in (len(text), size))
+        self._add(np.frombuffer(lengths + text, np.uint8))
         for array in held:
             self._add(array.reshape(-1).view(np.uint8))
-            self._add(np.zeros(-array.nbytes % WORD, np.uint8))
+            if array.nbytes % WORD:
+                self._add(np.zeros(-array.nbytes % WORD, np.uint8))
 
     def flush(self, least: int = 1) -> None:
         """Lets cross what is there, if it is so much."""
@@ -152,6 +153,10 @@ class Sending:
 
     def _send(self, outputs: Outputs, arrays: list[Array]) -> None:
         tallied, held, matrix = len(arrays), outputs.columns, None
+        plain = held.get(()) if len(held) == 1 and type(held) is dict and outputs.complete else None
+        if plain is not None and plain.codes is None and not (outputs.labels or outputs.notes or outputs.unseen):
+            self._mouth.put([tallied, None, None], [*arrays, plain.values])  # numbers alone: the quick way
+            return
         if isinstance(held, Columns):
             matrix = [[list(path), place] for path, place in held.places.items()]
             outputs = replace(outputs, columns=held.loose)
@@ -166,7 +171,8 @@ def received(head: Any, arrays: list[Array]) -> tuple[Outputs, Places | None]:
     numbers = next(left) if tallied else None
     wide = None if matrix is None else next(left)
     try:
-        outputs = outputs_again(value, left)
+        plain = next(left) if value is None else None
+        outputs = outputs_again(value, left) if plain is None else Outputs(len(plain), {(): Column(plain)})
     except UnreadableShard:
         raise Garbled from None
     if next(left, None) is not None or outputs.runs < 0:

@@ -29,6 +29,7 @@ TABLES = (
     "fuzz",
     "hostile",
     "deadline",
+    "faults",
     "channels",
 )
 

@@ -18,7 +18,7 @@ from dpaudit.results.question import spec_hash
 
 Pair = AdjacentPair | SealedPair
 
-SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64
+SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64  # larger than the largest beyond 128 * SHARDS of them
 SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
 LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS, FEWEST_RUNS_A_PAIR = 200, 40
@@ -139,7 +139,7 @@ class AuditSpec:
         filled = {
             "certifier": certifier_named(self.certifier) if self.certifier else suited(self.claim, self.stopping),
             "search_share": self.search_share or (LEARNING_SHARE if large else SEARCH_SHARE if anytime else None),
-            "shard_runs": self.shard_runs or min(LARGEST_SHARD, max(SMALLEST_SHARD, size)),
+            "shard_runs": self.shard_runs or min(max(LARGEST_SHARD, size // 128), max(SMALLEST_SHARD, size)),
             "description": self.description or self.mechanism.describe(),
             "name": self.name or self.mechanism.name,
         }

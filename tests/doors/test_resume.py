@@ -7,8 +7,8 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +269,35 @@ def test_a_full_disk_ends_the_run_and_leaves_it_whole(
     ended = dpaudit("run", path, *SHORT, "--resume")
     assert (ended.code, ended.err) == (0, "")
     assert provenance("out", "it")["interruptions"] == 1
+
+
+def test_a_fault_at_a_commit_costs_nothing_but_a_resume(
+    dpaudit: Cli, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, whole, seen = write(LAPLACE), Database.transaction, 0
+    assert dpaudit("run", path, "--report", "peace", *SHORT[2:], "--no-ledger").code == 0
+
+    @contextmanager
+    def faulty(database: Database) -> Iterator[sqlite3.Connection]:
+        nonlocal seen
+        with whole(database) as connection:
+            yield connection
+            seen += 1
+            if seen == nth:
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorname = "SQLITE_IOERR_FSYNC"
+                raise error
+
+    for nth in (5, 9):
+        seen = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "transaction", faulty)
+            ended = dpaudit("run", path, *SHORT)
+        assert (ended.code, ended.err.count("\n")) == (3, 1)
+        assert "the disk failed, or its quota is used up" in ended.err
+        assert dpaudit("run", path, *SHORT, "--resume").code == 0
+        assert results("out") == results("peace")
+        shutil.rmtree("out")
 
 
 def test_without_a_usable_default_the_run_goes_on_without(dpaudit: Cli, write: Write, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -196,3 +197,10 @@ def test_large_datasets_are_looked_at_after_longer_tasks() -> None:
             session._learn(Done(((shard, None),), 0.001, check_s=check_s), outside=False)
             found[check_s] = session._task_runs(10**9)
     assert found == {0.0: 150_000, 0.001: 150_000, 0.1: 2_000_000, 60.0: 10_000_000}
+
+
+def test_there_are_never_more_shards_than_a_driver_holds_with_ease() -> None:
+    spec = AuditSpec(claim=PureDP(0.5), mechanism=wrap(noisy), pairs=(AdjacentPair(1.0, 0.0),))
+    sizes = {runs: replace(spec, runs=runs).resolved().shard_runs for runs in (10**6, 2**31 - 1, 5 * 10**9, 5 * 10**12)}
+    assert sizes == {10**6: 1 << 13, 2**31 - 1: 1 << 18, 5 * 10**9: 1 << 19, 5 * 10**12: 1 << 29}
+    assert max(runs / size for runs, size in sizes.items()) <= 1 << 14

@@ -274,7 +274,7 @@ def test_a_full_disk_ends_the_run_and_leaves_it_whole(
 def test_a_fault_at_a_commit_costs_nothing_but_a_resume(
     dpaudit: Cli, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, whole, seen = write(LAPLACE), Database.transaction, 0
+    path, whole, seen, nth = write(LAPLACE), Database.transaction, 0, 0
     assert dpaudit("run", path, "--report", "peace", *SHORT[2:], "--no-ledger").code == 0
 
     @contextmanager
@@ -288,8 +288,8 @@ def test_a_fault_at_a_commit_costs_nothing_but_a_resume(
                 error.sqlite_errorname = "SQLITE_IOERR_FSYNC"
                 raise error
 
-    for nth in (5, 9):
-        seen = 0
+    for turn in (5, 9):
+        seen, nth = 0, turn
         with monkeypatch.context() as patch:
             patch.setattr(Database, "transaction", faulty)
             ended = dpaudit("run", path, *SHORT)

@@ -212,7 +212,7 @@ class Database:
         self.version = found
         self._connection.execute("PRAGMA trusted_schema = OFF")
         if self.path.stat().st_size <= CHECKED:
-            wrong = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(1)")]
+            wrong = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(1)")]
             if wrong != ["ok"]:
                 raise told(_corrupt(wrong[0]), self.path)
         if found < VERSION and not self.read_only:

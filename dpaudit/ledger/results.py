@@ -186,12 +186,12 @@ class Ledger(Database):
 
     def _record(self, row: dict[str, Any]) -> LedgerRecord:
         """A row as a record; a value of another type than was written is no record."""
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, LookupError):  # a column may have another name
             row["seed"] = int(row["seed"])
             Verdict(row["verdict"])
             if all(isinstance(row[name], kind) for name, kind in TYPES):
                 return LedgerRecord(**row)
-        raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), row["id"]))
+        raise LedgerError(NOT_RECORDED.format(clean(self.path, 200), row.get("id")))
 
 
 def subject_text(subject: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.ledger.chain import START, Chain
+from dpaudit.ledger.problems import LedgerError
 from dpaudit.ledger.results import Ledger
 from tests.cases import for_each
 from tests.ledger.made import counted
@@ -110,6 +111,15 @@ def test_results_of_an_older_ledger_are_chained_from_the_first_writing_on(four: 
             assert len(ledger.results()) == 5
         assert (chain.rows, chain.adopted, chain.wrong) == (5, 4, None)
         assert "(5, 4 of them recorded before there was a chain)" in chain.told
+
+
+def test_a_column_of_another_name_is_told_in_a_line(four: Path) -> None:
+    with (
+        tampered(four, "ALTER TABLE results RENAME COLUMN seed TO sown") as path,
+        Ledger(path, read_only=True) as ledger,
+        pytest.raises(LedgerError, match="ledger "),
+    ):
+        ledger.results()
 
 
 def test_two_writers_make_one_chain(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ TABLES = (
     "hostile",
     "deadline",
     "faults",
+    "damaged",
     "channels",
 )
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.words import one_line, say
-from dpaudit.errors import DpAuditError
+from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.version import __version__
 
 COMMANDS = (
@@ -97,6 +97,11 @@ def exit_code(arguments: list[str]) -> int:
     except DpAuditError as error:
         say(f"error: {one_line(error)}")
         return error.exit_code
+    except OSError as error:  # what a command does not say itself: a full disk under its output, a folder that is gone
+        if caller.debug:
+            return internal_error(error, caller)
+        say(f"error: {one_line(error.filename or 'this folder or the output')}: {one_line(error.strerror or error)}")
+        return InvalidSpec.exit_code
     except SystemExit:  # click's answer, with 1, to a reader that has gone; here 1 is a verdict
         return INTERNAL
     except Exception as error:

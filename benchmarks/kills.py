@@ -1,8 +1,9 @@
-"""Random SIGKILLs of the driver over resumed audits: nothing lost, nothing counted twice, the same bytes at the end.
+"""Kills of drivers, hosts and processes over resumed audits: nothing lost, nothing twice, nothing left, the same bytes.
 
 A driver is forked from a process that has everything imported, so that kills fall into its work and not into its
 start; it runs the command `dpaudit run` as a shell would. A trigger in the ledger keeps what was ever stored: at the
-end no place was stored twice, and the certified counts are the sum of the stored ones.
+end no place was stored twice, and the certified counts are the sum of the stored ones. After every kill there must be
+no process that a driver has started, daemons in sessions of their own included, and no file but the ledger and reports.
 """
 
 from __future__ import annotations
@@ -25,10 +26,28 @@ import numpy as np
 
 from benchmarks.tables import print_table as show
 
-KILLS, LONGEST_S = 200, 60.0
+KILLS, LONGEST_S, GONE_S = 1_000, 120.0, 10.0
+KILLED = "DPAUDIT_BENCHMARK_KILLED"  # the variable by which what drivers have started is found
+HOWS = {
+    "SIGKILL of the driver": (0, signal.SIGKILL),
+    "SIGTERM of the driver": (0, signal.SIGTERM),
+    "SIGHUP of the driver": (0, signal.SIGHUP),
+    "SIGKILL of a host": (1, signal.SIGKILL),
+    "SIGKILL of a process": (2, signal.SIGKILL),
+}  # how far below the driver, and with what
+WEIGHTS = (6, 1, 1, 1, 1)
+OURS = ("mechs.py", "program.py", "suite.toml", "peace", "tmp", "out", "ledger", "__pycache__", ".dpaudit")
 MECHANISMS = """
+import subprocess
 import time
 import numpy as np
+
+LEFT = []
+
+def leaves(data, rng):
+    if not LEFT:
+        LEFT.append(subprocess.Popen(["sleep", "600"], start_new_session=True))
+    return data + rng.laplace(scale=1.2)
 
 def noisy(data, rng):
     time.sleep(0.0001)
@@ -41,6 +60,13 @@ def own(data):
     time.sleep(0.0001)
     return data + np.random.default_rng().laplace(scale=3.0)
 """
+PROGRAM = """
+import json, random, sys
+request = json.load(sys.stdin)
+rng = random.Random(request["seed"])
+for _ in range(request["runs"]):
+    print(len(request["data"]) + rng.expovariate(1.0) - rng.expovariate(1.0))
+"""
 AUDITS = {
     "per run": 'mechanism = "mechs:noisy"\nruns = 3_000',
     "refuted": 'mechanism = "mechs:both"\nruns = 3_000\nexpect = "refuted"',
@@ -48,6 +74,8 @@ AUDITS = {
     "anytime": 'mechanism = "mechs:noisy"\nruns = 1_500\nstopping = "anytime"',
     "pairs": 'mechanism = "mechs:noisy"\nruns = 3_000',
     "its own randomness": 'mechanism = "mechs:own"\nruns = 3_000',
+    "leaves daemons": 'mechanism = "mechs:leaves"\nruns = 2_000\ncontrols = 1',
+    "program": 'mechanism = { command = ["PYTHON", "-S", "program.py"] }\nruns = 2_000',
 }
 PAIRS = "pairs = [{ first = 10, second = 9 }, { first = 10, second = 11 }, { first = 3, second = 2 }]"
 LOG = """
@@ -62,55 +90,76 @@ END;
 def run(quick: bool) -> None:
     """Kills drivers until there were enough, suite after suite, and compares each suite with one left in peace."""
     wanted, rng, rows = (KILLS // 10 if quick else KILLS), random.Random(6), []
-    killed = suites = wrong = twice = lost = 0
-    phases: Counter[str] = Counter()
+    suites = wrong = twice = lost = 0
+    phases: Counter[tuple[str, str]] = Counter()
+    left: dict[str, list[float]] = {how: [] for how in HOWS}  # seconds until all was gone
+    files: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         _write_specs()
+        shared = _shared()
         _preload()
         started = time.perf_counter()
         assert _driver(["--report", "peace", "--no-ledger"], None) == 0
         whole_s = time.perf_counter() - started
         expected = _records("peace")
-        while killed < wanted:
+        while sum(phases.values()) < wanted:
             suites += 1
-            ledger, out = f"l{suites}.sqlite", f"out{suites}"
+            ledger, out = f"ledger{suites}.sqlite", f"out{suites}"
             _make(ledger)
             arguments = ["--report", out, "--ledger", ledger]
             resume: list[str] = []
             while True:
-                part = rng.uniform(0.02, 0.5) * whole_s if killed < wanted else None
-                if _driver([*arguments, *resume], part) is not None:
+                (how,) = rng.choices(list(HOWS), WEIGHTS)
+                after_s = rng.uniform(0.0, 0.8) * whole_s
+                driven = [*arguments, *resume]
+                ended = _driver(driven, None) if sum(phases.values()) >= wanted else _driver(driven, after_s, how)
+                assert ended in (0, None), f"a driver ended with {ended} after {how}"
+                left[how].append(_gone_after())
+                files |= _strange(shared)
+                if ended is not None:
+                    phases[how, "it went on"] += HOWS[how][0] > 0
                     break
-                killed += 1
-                phases[_phase(ledger)] += 1
                 begun = _runs(ledger)
+                phases[how, "the end" if any(begun) else _phase(ledger)] += 1
                 assert len(begun) <= 1
                 if any(begun):
                     break  # killed when all was recorded and written: it is held to that
                 resume = ["--resume"] * len(begun)
             found = _records(out)
+            files |= {str(file) for file in Path(out).glob(".*")}
             wrong += sum(found.get(name) != record for name, record in expected.items() if "own" not in name)
             doubled, missing = _accounted(ledger, out)
             twice, lost = twice + doubled, lost + missing
-        rows.append([str(killed), str(suites), str(suites * (len(AUDITS) - 1)), str(wrong), str(twice), str(lost)])
+        kills = str(sum(phases.values()))
+        rows.append([kills, str(suites), str(suites * (len(AUDITS) - 1)), str(wrong), str(twice), str(lost)])
     head = ["kills", "suites", "audits compared", "not byte-identical", "stored twice", "counts not accounted for"]
-    show("SIGKILL of the driver, taken up with --resume", head, rows)
+    show("Kills, taken up with --resume", head, rows)
     show(
         "What was stored last when the kill came",
-        ["stage", "kills"],
-        [[name, str(n)] for name, n in phases.most_common()],
+        ["how", "stage", "kills"],
+        [[*name, str(n)] for name, n in sorted(phases.items()) if n],
+    )
+    title = f"What is left after the end of a driver; strange files: {', '.join(sorted(files)) or 'none'}"
+    show(
+        title,
+        ["how", "ends", "all gone after, s, at most", f"something left after {GONE_S:g} s"],
+        [[how, str(len(s)), f"{max(s):.2f}", str(sum(each > GONE_S for each in s))] for how, s in left.items() if s],
     )
     show("The cost of storing every shard", ["audit", "without, s CPU", "with, s CPU", "ratio"], _cost(quick))
 
 
 def _write_specs() -> None:
     Path("mechs.py").write_text(MECHANISMS)
+    Path("program.py").write_text(PROGRAM)
+    Path("tmp").mkdir()
     parts = ['schema = "dpaudit.audit/1"']
     for name, keys in AUDITS.items():
         pair = PAIRS if name == "pairs" else "pair = { first = 10, second = 9 }"
+        if name == "program":
+            pair = "pair = { first = [1, 2, 3], second = [1, 2] }"
         claim = "" if "catalogue" in keys else f"claim = {{ epsilon = 1.0 }}\n{pair}\n"
         parts.append(f'[[audit]]\nname = "{name}"\n{claim}{keys}\n')
-    Path("suite.toml").write_text("\n".join(parts))
+    Path("suite.toml").write_text("\n".join(parts).replace("PYTHON", sys.executable))
 
 
 def _preload() -> None:
@@ -118,8 +167,8 @@ def _preload() -> None:
     import statsmodels.stats.multitest  # noqa: F401
 
 
-def _driver(arguments: list[str], kill_after_s: float | None) -> int | None:
-    """The exit code of a driver; None where it was killed."""
+def _driver(arguments: list[str], kill_after_s: float | None, how: str = "") -> int | None:
+    """The exit code of a driver; None where it was killed, or interrupted."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -127,18 +176,61 @@ def _driver(arguments: list[str], kill_after_s: float | None) -> int | None:
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(null, stream)
+        os.environ[KILLED], os.environ["TMPDIR"] = "1", os.path.abspath("tmp")
+        tempfile.tempdir = None
         from dpaudit.cli.group import exit_code
 
         os._exit(exit_code(["run", "suite.toml", "--format", "json", "--jobs", "1", "--quiet", *arguments]))
-    deadline = time.monotonic() + (LONGEST_S if kill_after_s is None else kill_after_s)
-    while time.monotonic() < deadline:
+    started, below = time.monotonic(), None if kill_after_s is None else HOWS[how][0]
+    while time.monotonic() < started + LONGEST_S:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            return None if kill_after_s is not None and code in (-9, -15, -1, 130) else code
+        if below is not None and kill_after_s is not None and time.monotonic() > started + kill_after_s:
+            targets = [child]
+            for _ in range(below):
+                targets = [each for each, parent in _started() if parent in targets]
+            for each in targets[:1]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each, HOWS[how][1])
+            below = None
         time.sleep(0.002)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+    raise AssertionError(f"a driver hangs, after {how}")
+
+
+def _started() -> list[tuple[int, int]]:
+    """Processes that a driver has started, with their parents."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):
+            if f"{KILLED}=".encode() in (folder / "environ").read_bytes():
+                told = (folder / "stat").read_text().rpartition(")")[2].split()
+                found.append((int(folder.name), int(told[1])))
+    return found
+
+
+def _gone_after() -> float:
+    """Seconds until nothing is there that a driver has started; more than `GONE_S` where something stays."""
+    started = time.monotonic()
+    while left := _started():
+        if time.monotonic() > started + GONE_S:
+            for process, _ in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            return time.monotonic() - started
+        time.sleep(0.01)
+    return time.monotonic() - started
+
+
+def _shared() -> set[str]:
+    return set(os.listdir("/dev/shm"))
+
+
+def _strange(shared: set[str]) -> set[str]:
+    """Files that neither were there before nor are the ledger's or reports."""
+    here = {name for name in os.listdir() if not name.startswith(OURS)}
+    return here | set(os.listdir("tmp")) | (_shared() - shared)
 
 
 @contextlib.contextmanager
@@ -166,7 +258,7 @@ def _phase(ledger: str) -> str:
 
     with _opened(ledger) as connection:
         row = connection.execute("SELECT stage FROM kept_log ORDER BY rowid DESC LIMIT 1").fetchone()
-    return "nothing yet" if row is None else Stage(row[0]).name.lower()
+    return "start and imports" if row is None else Stage(row[0]).name.lower()
 
 
 def _records(folder: str) -> dict[str, str]:
@@ -192,7 +284,7 @@ def _accounted(ledger: str, out: str) -> tuple[int, int]:
         ).fetchone()[0]
         lost = 0
         for number, name in enumerate(AUDITS, start=1):
-            if name == "anytime":
+            if name == "anytime" or "controls" in AUDITS[name]:
                 continue
             rows = connection.execute(
                 "SELECT kind, content FROM kept_log WHERE audit = ? AND stage = ?", (number, int(Stage.CERTIFY))

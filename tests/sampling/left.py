@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import faulthandler
+import fcntl
 import os
 import pickle
 import signal
@@ -138,3 +141,56 @@ def said(code: str, *arguments: str, **environment: str) -> tuple[int, str]:
         env={**os.environ, **environment},
     )
     return ended.returncode, ended.stdout
+
+
+def hangs_deaf(data: Any, rng: Any) -> int:
+    """Never ends, and has turned off all that would end it from within; a short patience is its own doing."""
+    from dpaudit.sampling import guard
+
+    if guard.HARD_GRACE_S > 0.1:
+        guard.HARD_GRACE_S = 0.1
+        return 0
+    faulthandler.cancel_dump_traceback_later()
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, range(1, signal.NSIG))
+    time.sleep(FOREVER_S)
+    return 0
+
+
+def stops(data: Any, rng: Any) -> int:
+    """Once in a process stops its host and itself."""
+    if not _STOPPED:
+        _STOPPED.append(True)
+        for each in (os.getppid(), os.getpid()):
+            os.kill(each, signal.SIGSTOP)
+    return 0
+
+
+_STOPPED: list[bool] = []
+
+
+def answers_nobody(data: Any, rng: Any) -> int:
+    """Puts a file in the place of the pipe that answers go to."""
+    away = os.open(os.devnull, os.O_WRONLY)
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            pipe = int(name)
+            if pipe > 2 and stat.S_ISFIFO(os.fstat(pipe).st_mode) and fcntl.fcntl(pipe, fcntl.F_GETFL) & os.O_WRONLY:
+                os.dup2(away, pipe)
+    return 0
+
+
+def ends_host(data: Any, rng: Any) -> int:
+    """Goes on when its host has ended, which it kills; so does a daemon of it."""
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+    heard, told = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        Path(data[0], str(os.getpid())).touch()
+        os.write(told, b".")
+        time.sleep(FOREVER_S)
+    os.read(heard, 1)
+    Path(data[0], str(os.getpid())).touch()
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(FOREVER_S)
+    return 0

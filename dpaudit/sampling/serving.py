@@ -39,7 +39,7 @@ from dpaudit.sampling.pipes import (
     write,
 )
 
-PDEATHSIG, CHILD_SUBREAPER = 1, 36  # of prctl
+PDEATHSIG, DUMPABLE, CHILD_SUBREAPER = 1, 4, 36  # of prctl
 ENDING_S = 5.0  # for what a process has left to end, once it is killed
 
 _LINE: list[Any] = []  # of a process, while it answers: where to, and the nonce
@@ -64,6 +64,7 @@ def serve(asked: int, told: int, driver: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # both go from a driver to what it starts
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     _prctl(CHILD_SUBREAPER, 1)
+    _prctl(DUMPABLE, 0)  # no process of the same user reads or writes its memory, or its pipes by /proc
     _prctl(PDEATHSIG, signal.SIGCONT)  # no more: a driver may ask from a thread that ends; but it may have been stopped
     watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM))  # so that no other thread is in the midst of it
     try:
@@ -145,6 +146,7 @@ class _Process:
             for each in (signal.SIGTERM, signal.SIGHUP):
                 signal.signal(each, signal.SIG_DFL)
             os.setsid()  # so that what a mechanism starts can be ended with it
+            _prctl(DUMPABLE, 1)
             if not _prctl(PDEATHSIG, signal.SIGKILL):
                 watch(host, lambda: os._exit(1))
             if os.getppid() != host:  # it had ended before anybody watched

@@ -241,7 +241,8 @@ def _add_cells(builder: Builder, cells: Numbers, hidden: Bools | None, path: Pat
         return builder.add(objects, None, path, DEEPEST)
     if builder.besides and hidden is not None:
         beside_entries(builder, np.where(hidden, cells.dtype.type(0), cells)[:, None], None, {path: 0})
-        builder.mark(hidden[:, None], cells[:, None], None, {path: 0}, REST)
+        under = hidden & ((cells != 0) | np.signbit(cells))  # of 0, as most have it, absence tells all
+        builder.mark(under[:, None], cells[:, None], None, {path: 0}, REST)
     if hidden is None or not hidden.any():
         return builder.put(path, None, cells)
     builder.labels[ABSENT.code] = ABSENT.label

@@ -141,3 +141,11 @@ def test_a_pilot_names_what_differs_unread() -> None:
 def test_leaks_through_what_is_beside_a_value_are_refuted(name: str) -> None:
     """With luck of 1e-6 they are not: 4,000 runs, hits in 95 % of one side and 5 % of the other."""
     assert channels.told(channels.mechanisms(name)["leak"])[0] == "refuted"
+
+
+def test_of_zeros_under_a_mask_absence_tells_all() -> None:
+    """Samplers fill so: else every batch with gaps would differ in what was not looked at."""
+    gaps, full = [False, True], [False, False]
+    for under, rest in ((0.0, False), (-0.0, True), (5.0, True)):
+        batch = encode_batch(np.ma.array([[1.0, under], [1.0, 2.0]], mask=[gaps, full]), 2)
+        assert ((REST,) in batch.columns) is rest

@@ -43,7 +43,7 @@ def _hasher() -> Any:
     one_by_one = hasher._batch_appends
 
     def append(items: Any, *rest: Any) -> None:
-        if len(items) < BATCH or not ATOMS.issuperset(map(type, items)):
+        if type(items) is not list or len(items) < BATCH or not ATOMS.issuperset(map(type, items)):
             one_by_one(items, *rest)
             return
         for start in range(0, len(items), BATCH):

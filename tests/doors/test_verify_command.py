@@ -194,7 +194,7 @@ def test_what_is_no_mechanism_is_open_with_a_reason(
         (("laplace", "--delta", "0.1"), "--delta needs --claim"),
         (("laplace", "--param", "eps"), "--param reads NAME=VALUE"),
         (("laplace", "--param", "eps=1"), "has no parameter 'eps'"),
-        (("laplace", "--pair", "[1"), "--pair must be JSON"),
+        (("laplace", "--pair", "[1"), "--pair: not JSON"),
         (("laplace", "--pair", "[1, 3]"), "the pair is not adjacent"),
         (("laplace", "--adjacency", "near"), "adjacency must be one of"),
         (("laplace", "--runs", "-1"), "--runs must be at least 0"),

@@ -319,8 +319,7 @@ def test_the_stored_form_of_a_result_is_plain() -> None:
 def test_what_the_clock_took_off_is_taken_off_again(stopping: str) -> None:
     """Time goes on with every look at the clock, and faster from some look on; the second driver has all of it."""
     asked, store, looks = spec(stopping=stopping), Memory(), itertools.count()
-    slow_from = 60 if stopping == "fixed" else 40
-    cut = audited(asked, store, Clock(180.0, lambda: float((k := next(looks)) + 5 * max(0, k - slow_from))))
+    cut = audited(asked, store, Clock(180.0, lambda: float((k := next(looks)) + 5 * max(0, k - 40))))
     assert cut["evidence"]["runs_p"] + cut["evidence"]["runs_q"] in cut["milestones"]["ends"][:-1]
     assert any(entry["what"] == "time" for entry in cut["explored"])
     store.next_driver()

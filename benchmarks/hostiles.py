@@ -446,6 +446,24 @@ def writes_the_parent(bit: int, call: int) -> int:
     return bit
 
 
+def _driver() -> int:
+    return int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _stops_for_ever(driver: int) -> None:
+    def again() -> None:
+        while True:
+            os.kill(driver, signal.SIGSTOP)
+            time.sleep(0.01)
+
+    _thread(again, daemon=True)
+
+
+_ends("stops the driver", lambda: os.kill(_driver(), signal.SIGSTOP))
+_ends("stops the driver for ever", lambda: _stops_for_ever(_driver()))
+_ends("traces the driver", lambda: ctypes.CDLL(None).ptrace(16, _driver(), 0, 0))
+
+
 @act
 def reused_list(bit: int, call: int) -> Any:
     """One list, again and again."""

@@ -176,14 +176,13 @@ class Host:
     def close(self) -> None:
         """Ends it, and what it could not end because it was killed itself."""
         self.end()
-        try:
-            self._process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        mine = self._mark.split()[-1]
+        for _ in range(2):
+            with suppress(subprocess.TimeoutExpired):
+                if self._process.wait(PATIENCE_S) == 0:
+                    break
             self._process.kill()
-            self._process.wait()
-        if self._process.returncode != 0:
-            mine = self._mark.split()[-1]
-            end_marked(lambda mark: mark == mine)
+            end_marked(lambda mark: mark == mine)  # before it is waited for: it is told of after its tracer has ended
         for end in (self._to, self._from):
             with suppress(OSError):
                 os.close(end)

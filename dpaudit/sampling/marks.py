@@ -14,6 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from dpaudit.sampling.pipes import stat
+
 MARK = "DPAUDIT_STARTED_BY"  # words: a driver's namespace, number and start, and the number of its host
 LATER_S = 2.0  # a host whose driver was killed is given this long to end what it has started by itself
 
@@ -33,7 +35,7 @@ def new_mark() -> str:
             later = threading.Timer(LATER_S, end_marked, (_left,))
             later.daemon = True
             later.start()
-    mine = f"{_namespace()}-{me}-{_started(str(me))}-{next(_NUMBERS)}"
+    mine = f"{_namespace()}-{me}-{_started(me)}-{next(_NUMBERS)}"
     return f"{os.environ.get(MARK, '')} {mine}".strip()
 
 
@@ -64,10 +66,7 @@ def _namespace() -> str:
         return ""
 
 
-def _started(process: str) -> str:
+def _started(process: int | str) -> str:
     """When a process began, in ticks since the boot; empty where it has ended."""
-    try:
-        told = Path("/proc", process, "stat").read_text().rpartition(")")[2].split()
-        return "" if told[0] == "Z" else told[19]
-    except (OSError, IndexError):
-        return ""
+    told = stat(process)
+    return "" if told[0] == "Z" else told[19]

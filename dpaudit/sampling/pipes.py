@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any
 
 NONCE, LENGTH = 16, 8  # bytes: a secret of the request, then how long the answer is
@@ -23,26 +24,37 @@ ANEW, HOLD = b"n", b"h"  # run it in a new process; or keep it for new ones
 BEGIN, REST = b"b", b"r"  # an audit begins, here; or is over: its process ends
 
 
-def watch(parent: int, end: Callable[[], Any]) -> None:
-    """Ends this process when its parent is gone without a word: a pipe may be held open by others."""
+def watch(parent: int, end: Callable[[], Any], look: Callable[[], Any] = lambda: None) -> None:
+    """Ends this process when its parent is gone without a word: a pipe may be held open by others. Else it looks."""
 
     def until_gone() -> None:
         while os.getppid() == parent:
             time.sleep(TICK_S)
+            look()
         end()
 
     threading.Thread(target=until_gone, name="dpaudit-parent", daemon=True).start()
 
 
 def roused(child: int) -> bool:
-    """Whether a child was stopped; it goes on. Where that is not told it is always made to, and False."""
+    """Whether a child was stopped, or is held by a tracer; it goes on where it can. Where that is not told: False."""
     with suppress(OSError):
         told = sys.platform == "linux"
-        stopped = told and os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG) is not None
+        stopped = told and (os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG) is not None or stat(child)[0] == "t")
         if stopped or not told:
             os.kill(child, signal.SIGCONT)
         return stopped
     return False
+
+
+def stat(process: int | str) -> list[str]:
+    """State ("T": stopped, "t": held by a tracer), parent, group, session, terminal and more; Linux alone tells them.
+
+    Empty letters where there is no such process.
+    """
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return [""] * 20
 
 
 def pipe() -> tuple[int, int]:

@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,15 +32,18 @@ from dpaudit.sampling.pipes import (
     MOST_STOPS,
     NONCE,
     REST,
+    TICK_S,
     framed,
     pipe,
     read,
     roused,
+    stat,
     watch,
     write,
 )
 
 PDEATHSIG, DUMPABLE, CHILD_SUBREAPER = 1, 4, 36  # of prctl
+ASLEEP_S = 1.0  # a driver is stopped for so long before it is woken: where all of a job is stopped, its host is too
 ENDING_S = 5.0  # for what a process has left to end, once it is killed
 
 _LINE: list[Any] = []  # of a process, while it answers: where to, and the nonce
@@ -66,7 +70,8 @@ def serve(asked: int, told: int, driver: int) -> None:
     _prctl(CHILD_SUBREAPER, 1)
     _prctl(DUMPABLE, 0)  # no process of the same user reads or writes its memory, or its pipes by /proc
     _prctl(PDEATHSIG, signal.SIGCONT)  # no more: a driver may ask from a thread that ends; but it may have been stopped
-    watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM))  # so that no other thread is in the midst of it
+    look = _waking(driver, process)
+    watch(driver, lambda: os.kill(os.getpid(), signal.SIGTERM), look)  # so that no other thread is in the midst of it
     try:
         _serve(asked, told, process)
     finally:  # with a driver that is gone in the midst of an answer, too
@@ -109,6 +114,42 @@ def _taken(asked: int) -> bytes:
     request = b"" if head is None else read(asked, int.from_bytes(head[NONCE:], "little")) or b""
     _ASKED[:] = [(head or b"")[:NONCE], request[1:]]
     return request[:1]
+
+
+def _waking(driver: int, processes: list[_Process]) -> Callable[[], None]:
+    """A look at the driver: it goes on where a mechanism must have stopped it.
+
+    Ctrl-Z is left alone: what has no terminal was not stopped by one. So is a debugger that no mechanism started.
+    """
+    ticks = stops = 0
+
+    def look() -> None:
+        nonlocal ticks, stops
+        state, *_, terminal = stat(driver)[:5]
+        tracer = _tracer(driver) if state == "t" else 0
+        ticks = ticks + 1 if tracer or (state == "T" and terminal == "0") else 0
+        if ticks * TICK_S < ASLEEP_S:
+            return
+        ticks, stops = 0, stops + 1
+        ended = [each.id for each in processes if stops > MOST_STOPS] + [tracer] * (tracer > 0)
+        with suppress(OSError):
+            for each in ended:
+                os.kill(each, signal.SIGKILL)
+        with suppress(OSError):
+            os.kill(driver, signal.SIGCONT)
+
+    return look
+
+
+def _tracer(process: int) -> int:
+    """Who traces it, where that descends from this host; else 0."""
+    with suppress(OSError, StopIteration, ValueError):
+        told = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
+        found = last = int(next(each for each in told if each.startswith("TracerPid:")).split()[1])
+        while last > 1 and last != os.getpid():
+            last = int(stat(last)[1])
+        return found if last == os.getpid() else 0
+    return 0
 
 
 def _prctl(option: int, value: int) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import pty
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +19,9 @@ from dpaudit.mechanisms import wrap
 from dpaudit.results.files import write_text
 from dpaudit.sampling import Engine, Stage, shards
 from dpaudit.sampling.marks import MARK, new_mark
+from dpaudit.sampling.pipes import TICK_S, roused, stat
 from dpaudit.sampling.pools import OutOfTime, Processes
+from dpaudit.sampling.serving import ASLEEP_S, _waking
 from tests.sampling import left
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(sys.platform != "linux", reason="uses /proc")]
@@ -41,6 +46,58 @@ def test_a_run_that_turned_off_its_alarms_is_ended_from_outside(tmp_path: Path) 
 
 def test_what_is_stopped_goes_on(tmp_path: Path) -> None:
     assert made(left.stops, tmp_path).sizes == (4,)
+
+
+def state(process: int, wanted: str) -> bool:
+    """Whether it comes to one of these states; no more than ten seconds are given to it."""
+    for _ in range(1000):
+        if stat(process)[0] in wanted:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def wakes(process: int) -> None:
+    look = _waking(process, [])
+    for _ in range(round(ASLEEP_S / TICK_S) + 1):
+        look()
+
+
+def test_a_driver_that_no_terminal_stopped_goes_on() -> None:
+    """And one that has a terminal stays stopped: that may be Ctrl-Z."""
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as bare:
+        terminal, at = pty.fork()
+        if terminal == 0:
+            os.execvp("sleep", ["sleep", "600"])
+        try:
+            for each, after in ((bare.pid, "S"), (terminal, "T")):
+                os.kill(each, signal.SIGSTOP)
+                assert state(each, "T")
+                wakes(each)
+                assert state(each, after)
+        finally:
+            for each in (bare.pid, terminal):
+                os.kill(each, signal.SIGKILL)
+            os.waitpid(terminal, 0)
+            os.close(at)
+
+
+def test_what_a_mechanism_traces_is_seen_as_stopped_and_goes_on() -> None:
+    with subprocess.Popen(["sleep", "600"]) as held:
+        tracer = os.fork()
+        if tracer == 0:
+            ctypes.CDLL(None).ptrace(16, held.pid, 0, 0)
+            signal.pause()
+        try:
+            if not state(held.pid, "t"):
+                pytest.skip("no process may trace another here")
+            assert roused(held.pid)
+            wakes(held.pid)
+            assert state(held.pid, "S")
+        finally:
+            for each in (tracer, held.pid):
+                os.kill(each, signal.SIGKILL)
+            os.waitpid(tracer, 0)
 
 
 def test_a_process_that_answered_somewhere_else_is_not_waited_for(tmp_path: Path) -> None:

@@ -129,6 +129,12 @@ def noted(bit: int) -> Any:
     return error
 
 
+def holding(bit: int) -> Any:
+    error = ValueError("failed")
+    error.held = [bit]  # type: ignore[attr-defined]
+    return error
+
+
 def caused(bit: int) -> Any:
     error = ValueError("failed")
     error.__cause__ = KeyError(bit)
@@ -288,6 +294,7 @@ RAISED: dict[str, Make] = {
     "message of an exception": lambda b: ValueError(f"side {b}"),
     "number in a message": lambda b: KeyError(b),
     "note of an exception": noted,
+    "attribute of an exception": holding,
     "cause of an exception": caused,
     "type of an exception": lambda b: (ValueError, TypeError)[b](),
 }

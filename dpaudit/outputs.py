@@ -244,6 +244,8 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
     labels = {code: label for part in parts for code, label in part.labels.items()}
     wide = _joined_matrix(parts)
     paths = dict.fromkeys(path for part in parts for path in (part.columns if wide is None else _loose(part)))
+    if wide is not None:  # of parts without runs, which may have no matrix
+        paths = dict.fromkeys(path for path in paths if path not in wide[0])
     columns: Mapping[Path, Column] = {path: _joined(parts, path) for path in paths}
     columns = columns if wide is None else Columns(*wide, columns)
     complete, unseen = all(part.complete for part in parts), max(part.unseen for part in parts)

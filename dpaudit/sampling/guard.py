@@ -11,6 +11,7 @@ import faulthandler
 import math
 import os
 import re
+import reprlib
 import signal
 import sys
 import sysconfig
@@ -26,6 +27,9 @@ from dpaudit.outputs import TIMED_OUT, Failure, token
 
 LONGEST_MESSAGE, LONGEST_SAID = 160, 1 << 14  # characters of an exception's message that are shown, and looked at
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+PRINT = reprlib.Repr()  # of what an exception holds, in bounds
+PRINT.maxlevel, PRINT.maxstring, PRINT.maxother, PRINT.maxlong = 6, LONGEST_SAID, LONGEST_SAID, LONGEST_SAID
+PRINT.maxtuple = PRINT.maxlist = PRINT.maxarray = PRINT.maxdict = PRINT.maxset = PRINT.maxfrozenset = 256
 OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(__file__)), each) for each in ("sampling", "mechanisms"))
 ELSEWHERE = ("<frozen", *OWN, *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")))
 RING_AGAIN_S = 0.5  # an alarm that comes just before a run blocks is not seen until it rings again
@@ -63,10 +67,11 @@ def failure(error: BaseException, noted: set[str] | None = None, *, said: bool =
 
 
 def _text(error: BaseException) -> str:
-    """What a traceback shows of an exception beside its type: message, notes, and those that led to it."""
+    """What an exception tells beside its type: message, notes, what its class gave it, and those that led to it."""
     try:
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         parts = [str(error), *getattr(error, "__notes__", ())]
+        parts += [f"{name} = {PRINT.repr(held)}" for name, held in vars(error).items() if name != "__notes__"]
         parts += [] if before is None else [f"{type(before).__qualname__}: {before}"]
         text = "\n".join(map(str, parts))
         return (ADDRESS.sub("0x...", text) if "0x" in text else text)[:LONGEST_SAID]
@@ -196,13 +201,18 @@ def ended_at(until: float) -> Iterator[None]:
         yield
         return
 
+    rung: list[bool] = []
+
     def alarm(number: int, frame: Any) -> None:
+        rung.append(True)
         raise TimeOver
 
     before = signal.signal(signal.SIGALRM, alarm)
     signal.setitimer(signal.ITIMER_REAL, max(1e-3, until - time.monotonic()), RING_AGAIN_S)
     try:
         yield
+        if rung:  # a run that swallowed the alarm may have given another output for it
+            raise OutOfTime
     except TimeOver:
         raise OutOfTime from None
     finally:

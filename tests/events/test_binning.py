@@ -207,6 +207,12 @@ def test_float32_numbers_that_meet_by_chance_are_no_atoms() -> None:
     assert len(recurring(values, values)) <= 10
 
 
+def test_pairs_without_number_beside_no_single_ones_are_no_overflow() -> None:
+    """What chance expects of values seen k times is then beyond all floats, for k up to hundreds."""
+    values = np.append(np.repeat(np.arange(1000.0), 2), 2000.5)
+    assert len(recurring(values, values.astype(np.float32))) == 0
+
+
 def test_every_point_of_a_lattice_has_a_cell_of_its_own() -> None:
     """Also where nobody saw its neighbours, which then lie in none of these cells."""
     rng = np.random.default_rng(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pty
@@ -17,7 +18,7 @@ import pytest
 from dpaudit import AdjacentPair, UnsoundAudit
 from dpaudit.mechanisms import wrap
 from dpaudit.results.files import write_text
-from dpaudit.sampling import Engine, Stage, shards
+from dpaudit.sampling import Engine, Stage, guard, shards
 from dpaudit.sampling.marks import MARK, new_mark
 from dpaudit.sampling.pipes import TICK_S, roused, stat
 from dpaudit.sampling.pools import OutOfTime, Processes
@@ -129,6 +130,12 @@ def test_what_drivers_and_hosts_have_left_is_ended_by_the_next_start(monkeypatch
         for each in sleepers:
             each.kill()
             each.wait()
+
+
+def test_a_run_that_swallows_the_alarm_of_a_deadline_does_not_count() -> None:
+    swallowing = contextlib.suppress(BaseException)
+    with pytest.raises(OutOfTime), guard.ended_at(time.monotonic() + 0.01), swallowing:
+        time.sleep(60.0)
 
 
 def test_work_is_ended_at_a_time_and_the_pool_goes_on(tmp_path: Path) -> None:

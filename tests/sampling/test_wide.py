@@ -46,6 +46,14 @@ def test_every_way_gives_the_same_cells() -> None:
                 assert str(kinds.cell(outputs, (place,), row)) == str(kinds.cell(alone, (place,), 0))
 
 
+def test_parts_without_runs_add_no_second_columns() -> None:
+    """One shape leads all of them; what they say of the same places is nothing."""
+    some = encode_objects(list(NUMBERS))
+    none = Outputs(0, {path: column.take(np.empty(0, np.intp)) for path, column in some.columns.items()})
+    for parts in ([some, none], [none, some]):
+        assert sorted(concatenate(parts).columns, key=repr) == sorted(some.columns, key=repr)
+
+
 @for_each("wanted", [[3], list(range(WIDE)), [0, 70, 90], list(range(30, WIDE))])
 def test_only_wanted_entries_have_columns(wanted: list[int]) -> None:
     paths = frozenset((place,) for place in wanted)

@@ -6,7 +6,6 @@ or spread over many scales.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +48,10 @@ def recurring(exact: Numbers, values: Singles) -> Singles:
     times = np.diff(np.append(starts, len(exact)))
     once, twice = int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2))
     mean = 2.0 * twice / max(once, 1)
-    fewest = next(k for k in range(2, 1000) if once * mean ** (k - 1) < math.factorial(k))
+    expected, fewest = once * mean / 2, 2  # seen k times: once mean^(k-1) / k!, which may be beyond all floats
+    while expected >= 1.0 and fewest <= len(exact):
+        fewest += 1
+        expected *= mean / fewest
     found = np.flatnonzero(times >= fewest)
     if len(found) == 0:
         return values[:0]

@@ -48,21 +48,34 @@ def run_controls(
     repeats: int = REPEATS,
     sizes: Sequence[float] = MASSES,
     excess: float = EXCESS,
-    progress: Progress = SILENT,
-) -> tuple[Control, ...]:
+) -> Iterator[Control]:
     """Controls of growing mass, each put to `audit`, until one is caught in 19 of 20 repeats (in all of fewer than 20).
 
     So for each place where the outputs can bear a leak; those after the first place, the easiest, begin with the size
     that was caught there. A size is given up as soon as too many repeats have failed. Sizes that the claim's own
     delta allows are left out: no leak of theirs would break it. The cost is at most `most_runs`. Meaningful where the
-    mechanism itself is not refuted. Raises `InvalidSpec` for sizes outside (0, 1/2].
+    mechanism itself is not refuted. Raises `InvalidSpec` for sizes outside (0, 1/2], and `OutOfTime` where a clock cuts
+    one of the repeats short.
 
     The same spec and seed give the same controls, as far as the mechanism draws from the rng it is given.
     """
-    repeats = validate.whole("controls", repeats, least=1)
-    return tuple(
-        _controls(spec, engine, partial(audit, progress=progress), repeats, control_points(spec, sizes, excess))
-    )
+    repeats, points = validate.whole("controls", repeats, least=1), control_points(spec, sizes, excess)
+    needed, start = math.ceil(CAUGHT * repeats), 0
+    for place, mark in marks_of(glanced(spec, engine)).items() if points else ():
+        for size, (mass, rarer, loss) in enumerate(points[start:], start):
+            spiked = spiked_with(spec, mass, rarer, mark)
+            caught = made = 0
+            while made < repeats and made - caught <= repeats - needed:
+                result = audit(replace(spiked, seed=_seed(spec.seed, size, made)), engine)
+                if any(entry.what == "time" for entry in result.explored):
+                    raise OutOfTime
+                caught += result.verdict is Verdict.REFUTED
+                made += 1
+            control = Control(mass, rarer, loss, caught, made, needed, place)
+            yield control
+            if control.seen:
+                break
+        start = size if place == FAR else start
 
 
 def with_controls(
@@ -80,37 +93,11 @@ def with_controls(
         clock.limits(engine)
     try:
         timed = partial(audit, progress=progress, clock=clock)
-        done.extend(_controls(spec, engine, timed, spec.controls, control_points(spec)))
+        done.extend(run_controls(spec, engine, timed, repeats=spec.controls))
     except OutOfTime:
         status = f"max_time_s was over after {len(done)} sizes; the others are left out"
         result = replace(result, explored=(*result.explored, Explored("time", "controls", status)))
     return replace(result, controls=tuple(done))
-
-
-def _controls(
-    spec: ResolvedSpec,
-    engine: Engine,
-    audit: Callable[..., AuditResult],
-    repeats: int,
-    points: Sequence[tuple[float, float, float]],
-) -> Iterator[Control]:
-    """Each control once its repeats are made. Raises `OutOfTime` where a clock cuts one of these short."""
-    needed, start = math.ceil(CAUGHT * repeats), 0
-    for place, mark in marks_of(glanced(spec, engine)).items() if points else ():
-        for size, (mass, rarer, loss) in enumerate(points[start:], start):
-            spiked = spiked_with(spec, mass, rarer, mark)
-            caught = made = 0
-            while made < repeats and made - caught <= repeats - needed:
-                result = audit(replace(spiked, seed=_seed(spec.seed, size, made)), engine)
-                if any(entry.what == "time" for entry in result.explored):
-                    raise OutOfTime
-                caught += result.verdict is Verdict.REFUTED
-                made += 1
-            control = Control(mass, rarer, loss, caught, made, needed, place)
-            yield control
-            if control.seen:
-                break
-        start = size if place == FAR else start
 
 
 def spiked_with(spec: ResolvedSpec, mass: float, rarer: float, mark: LeakMark) -> ResolvedSpec:

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from dpaudit.cli.words import say
+from dpaudit.sampling.progress import Progress
 
 LINE_EVERY_S = 5.0
 STAGES = {"probe": "first look", "screen": "choosing a pair", "search": "looking for an event", "certify": "certifying"}
 
 
-class Watcher(Protocol):
+class Watcher(Progress, Protocol):
     """Follows one audit after the other; what the engine calls is `begin`, `advance` and `end`."""
 
     def audit(self, number: int, name: str) -> None:
@@ -26,15 +27,7 @@ class Watcher(Protocol):
 
     def failed(self, line: str) -> None:
         """The audit is over and has no verdict; `line` says why, and is never held back."""
-
-    def begin(self, stage: str, runs: int) -> None:
-        """A stage of `runs` runs begins."""
-
-    def advance(self, runs: int) -> None:
-        """So many more runs are done."""
-
-    def end(self) -> None:
-        """The stage is over."""
+        self.finished(line)
 
 
 @contextmanager
@@ -49,29 +42,14 @@ def watching(audits: int, *, silent: bool) -> Iterator[Watcher]:
         yield PlainLines(audits)
 
 
-class Silent:
+class Silent(Watcher):
     """Says nothing but what went wrong."""
-
-    def audit(self, number: int, name: str) -> None:
-        return None
-
-    def finished(self, line: str) -> None:
-        return None
 
     def failed(self, line: str) -> None:
         say(line)
 
-    def begin(self, stage: str, runs: int) -> None:
-        return None
 
-    def advance(self, runs: int) -> None:
-        return None
-
-    def end(self) -> None:
-        return None
-
-
-class PlainLines:
+class PlainLines(Watcher):
     """A line for each finished audit, and for a long stage one every few seconds."""
 
     def __init__(
@@ -88,9 +66,6 @@ class PlainLines:
         self._write(f"[{self._number}/{self._audits}] {line}")
         self._spoke = self._clock()
 
-    def failed(self, line: str) -> None:
-        self.finished(line)
-
     def begin(self, stage: str, runs: int) -> None:
         self._stage, self._runs, self._done = STAGES.get(stage, stage), runs, 0
 
@@ -101,11 +76,8 @@ class PlainLines:
             self._write(f"[{self._number}/{self._audits}] {self._name}: {self._stage} {share}".rstrip())
             self._spoke = self._clock()
 
-    def end(self) -> None:
-        return None
 
-
-class Live:
+class Live(Watcher):
     """Two bars: the audits, and the stage of the one that runs."""
 
     def __init__(self, audits: int, progress: Any) -> None:
@@ -123,17 +95,11 @@ class Live:
         if self._suite is not None:
             self._progress.advance(self._suite)
 
-    def failed(self, line: str) -> None:
-        self.finished(line)
-
     def begin(self, stage: str, runs: int) -> None:
         self._progress.reset(self._stage, total=runs or None, note=STAGES.get(stage, stage))
 
     def advance(self, runs: int) -> None:
         self._progress.advance(self._stage, runs)
-
-    def end(self) -> None:
-        return None
 
 
 def _in_ci() -> bool:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpaudit.arrays import Reals, Words
-from dpaudit.events.features import spell
+from dpaudit.events.features import OfPath, OfPaths, spell
 from dpaudit.outputs import NOT_A_NUMBER, Column, Outputs, Path, token
 
 Ints = npt.NDArray[np.int32]
@@ -56,7 +56,7 @@ def exponents(values: npt.NDArray[np.generic]) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, slots=True)
-class LowestBit:
+class LowestBit(OfPaths):
     """The exponent of the last set bit of a number, the least of several where there are several `paths`.
 
     So "above -54" reads "a multiple of 2^-53". 0, a multiple of everything, has 1024; what is no finite number has
@@ -66,20 +66,8 @@ class LowestBit:
     paths: tuple[Path, ...] = ((),)
     kind: ClassVar[str] = "lowest-bit"
 
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
-
     def column(self, outputs: Outputs) -> Column:
         return _least(outputs, self.paths, 1)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> LowestBit:
-        """The feature of a stored result."""
-        return cls(tuple(tuple(path) for path in stored["paths"]))
 
     def __str__(self) -> str:
         if len(self.paths) == 1:
@@ -88,28 +76,21 @@ class LowestBit:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstBit:
+class FirstBit(OfPaths):
     """The exponent of the first set bit, the least of several: what the size of a number says of its last bit."""
 
     paths: tuple[Path, ...] = ((),)
     kind: ClassVar[str] = "first-bit"
 
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
-
     def column(self, outputs: Outputs) -> Column:
         return _least(outputs, self.paths, 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
 
     def __str__(self) -> str:
         return f"exponent of {spell(self.paths[0]) if len(self.paths) == 1 else 'output'}"
 
 
 @dataclass(frozen=True, slots=True)
-class TrailingZeros:
+class TrailingZeros(OfPath):
     """How many zeros end the significand of `width` bits (at the last: `MOST_ZEROS` or more), and in which part of the
     line, cut at `edges`, the number lies: one token for each combination. An edge belongs to the part above it.
     """
@@ -118,10 +99,6 @@ class TrailingZeros:
     edges: tuple[float, ...] = ()
     width: int = 53
     kind: ClassVar[str] = "trailing-zeros"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.path})
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -143,29 +120,17 @@ class TrailingZeros:
         """What people read for each code."""
         return dict(zip(_codes(self.edges).tolist(), _names(self.edges), strict=True))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": list(self.path), "edges": list(self.edges), "width": self.width}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> TrailingZeros:
-        """The feature of a stored result."""
-        return cls(tuple(stored["path"]), tuple(map(float, stored["edges"])), int(stored["width"]))
-
     def __str__(self) -> str:
         return f"{spell(self.path)} as {self.width} bits"
 
 
 @dataclass(frozen=True, slots=True)
-class LinePart:
+class LinePart(OfPath):
     """In which part of the line a number lies: what `TrailingZeros` tells without the zeros."""
 
     path: Path = ()
     edges: tuple[float, ...] = ()
     kind: ClassVar[str] = "part"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.path})
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -173,24 +138,17 @@ class LinePart:
         found[~np.isfinite(column.values)] = np.nan
         return Column(found, column.codes)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": list(self.path), "edges": list(self.edges)}
-
     def __str__(self) -> str:
         return f"part of the line that holds {spell(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
-class OnGrid:
+class OnGrid(OfPath):
     """1 where a number is exactly the float nearest to a multiple of `step`, 0 where it is beside it."""
 
     path: Path = ()
     step: float = 1.0
     kind: ClassVar[str] = "on-grid"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.path})
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -199,14 +157,6 @@ class OnGrid:
             on = (np.rint(values / self.step) * self.step == values).astype(np.float32)
         on[~np.isfinite(values)] = np.nan
         return Column(on, column.codes)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": list(self.path), "step": self.step}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> OnGrid:
-        """The feature of a stored result."""
-        return cls(tuple(stored["path"]), float(stored["step"]))
 
     def __str__(self) -> str:
         return f"({spell(self.path)} is a float multiple of {self.step!r})"

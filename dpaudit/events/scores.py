@@ -16,7 +16,17 @@ import numpy as np
 
 from dpaudit.arrays import Places, Reals
 from dpaudit.events.cells import Binning
-from dpaudit.events.features import Coordinate, Difference, Product, Shape, plain_feature, rounded, single, stored
+from dpaudit.events.features import (
+    Coordinate,
+    Difference,
+    OfPaths,
+    Product,
+    Shape,
+    plain_feature,
+    rounded,
+    single,
+    stored,
+)
 from dpaudit.outputs import Column, Numbers, Outputs, Path, Token
 
 
@@ -160,22 +170,17 @@ def weighed(numbers: Numbers, centre: float | Reals, scale: float | Reals, of: s
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(OfPaths):
     """A weighted sum over standardised coordinates, `of` their values or another function of them.
 
     A coordinate that is no number counts as its centre.
     """
 
-    paths: tuple[Path, ...]
     centres: tuple[float, ...]
     scales: tuple[float, ...]
     weights: tuple[float, ...]
     of: str = "values"
     kind: ClassVar[str] = "linear"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         total = np.zeros(outputs.runs)
@@ -183,22 +188,6 @@ class Linear:
         for path, centre, scale, weight in zip(self.paths, self.centres, self.scales, self.weights, strict=True):
             total += weight * weighed(outputs.column(path).values, centre, scale, self.of)
         return rounded(Column(total))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "paths": [list(path) for path in self.paths],
-            "centres": list(self.centres),
-            "scales": list(self.scales),
-            "weights": list(self.weights),
-            **({"of": self.of} if self.of != "values" else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Linear:
-        """The score of a stored result."""
-        fields = {name: tuple(stored[name]) for name in ("centres", "scales", "weights")}
-        return cls(tuple(tuple(path) for path in stored["paths"]), **fields, of=stored.get("of", "values"))
 
     def __str__(self) -> str:
         what = {"values": "", "clipped": "clipped "}.get(self.of, f"{self.of} of ")

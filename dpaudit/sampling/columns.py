@@ -332,8 +332,9 @@ class Builder(Sheet):
         each = list(map(type, chain.from_iterable(members)))
         for kind in set(each) - {float}:
             there = np.fromiter((one is kind for one in each), np.bool_, len(each)).reshape(len(members), length)
-            places = positions((length,), path, self.sought)
-            self.mark_token(there, token("type", type_name(kind)), places, TYPE)
+            for place, j in positions((length,), path, self.sought).items():
+                if there[:, j].any():
+                    self.say(place, TYPE, np.flatnonzero(there[:, j]), token("type", type_name(kind)))
 
     def _add_mappings(self, objects: list[Any], rows: Rows, path: Path, depth: int) -> None:
         self.put((*path, LENGTH), rows, np.fromiter(map(dict.__len__, objects), np.float64, len(objects)))

@@ -49,16 +49,19 @@ def counted(process: Forked, content: bytes) -> bytes:
     ]
     if not process.send(cloudpickle.dumps((tasks.feed_task, asked, threads, payloads))):
         return b""
-    ear, cpu = process.ear(), time.thread_time()
+    ear, cpu, found = process.ear(), time.thread_time(), []
     try:
-        found = [tuple((shard, _shard(ear, job.seed, shard, reducer)) for shard in task) for job, task, reducer in work]
-        told = answers.read(ear.answer())
+        try:
+            for job, task, reducer in work:
+                found.append(tuple((shard, _shard(ear, job.seed, shard, reducer)) for shard in task))
+            answer = ear.answer()
+        except Over as over:  # before all outputs: only an error may
+            answer = over.answer
+        told = answers.read(answer)
         if broken := [Done(error=done.error) for done in told if done.error is not None]:
             return answers.written(broken)
-        if len(told) != len(found) or any(done.results for done in told):
+        if not len(told) == len(found) == len(work) or any(done.results for done in told):
             return b""
-    except Over as over:
-        return _broken(over.answer)
     except DpAuditError as error:
         return answers.written([Done(error=(type(error).__name__, str(error)))])
     except Exception:  # a lie of any kind; to read it must never end the host
@@ -78,17 +81,6 @@ class _OurOwn(pickle.Unpickler):
                 f'what is counted is a {module}.{name}, which is not of dpaudit\'s own; it needs isolation = "none"'
             )
         return super().find_class(module, name)
-
-
-def _broken(answer: bytes) -> bytes:
-    """An answer that came before all outputs: only an error may."""
-    try:
-        told = answers.read(answer)
-    except answers.Unreadable:
-        return b""
-    except DpAuditError as error:
-        return answers.written([Done(error=(type(error).__name__, str(error)))])
-    return answers.written(told) if all(isinstance(done, Done) and done.error for done in told) else b""
 
 
 def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None) -> Any:

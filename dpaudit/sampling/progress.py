@@ -18,15 +18,8 @@ class Progress(Protocol):
         """The stage is over."""
 
 
-class _Silent:
-    def begin(self, stage: str, runs: int) -> None:
-        return None
-
-    def advance(self, runs: int) -> None:
-        return None
-
-    def end(self) -> None:
-        return None
+class _Silent(Progress):
+    """Nobody."""
 
 
 SILENT: Progress = _Silent()

@@ -164,13 +164,6 @@ class Sheet:
             else:
                 self.add_rest(path, mine, cells.astype(np.float64).view(np.uint64), step)
 
-    def mark_token(self, there: Bools, found: Token, places: Mapping[Path, int], step: str) -> None:
-        """The same words beside those entries of [runs, entries] that are marked, of all runs."""
-        some = np.atleast_1d(there.any(axis=0))
-        for path, j in places.items():
-            if some[j]:
-                self.say(path, step, np.flatnonzero(there[:, j]), found)
-
     def left_out(self, path: Path, rows: Rows, parts: Sequence[Any], what: str) -> None:
         """Parts of these outputs that have no column join the digest; where they cannot be read, that is counted."""
         if not self.shows((REST,)):

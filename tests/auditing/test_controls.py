@@ -61,7 +61,7 @@ def _number(data: int, rng: np.random.Generator) -> float:
 
 def controls(spec: ResolvedSpec, **settings: Any) -> tuple[Control, ...]:
     with Engine(n_jobs=1) as engine:
-        return run_controls(spec, engine, run_stages, **settings)
+        return tuple(run_controls(spec, engine, run_stages, **settings))
 
 
 @pytest.mark.long

@@ -1,6 +1,6 @@
 """Features: what an event looks at."""
 
-from dpaudit.events.features.column import Feature, rounded, single, spell, stored
+from dpaudit.events.features.column import Feature, OfPath, OfPaths, rounded, single, spell, stored
 from dpaudit.events.features.joint import (
     Above,
     Difference,
@@ -28,6 +28,8 @@ __all__ = [
     "Extreme",
     "Feature",
     "FirstOf",
+    "OfPath",
+    "OfPaths",
     "Ordered",
     "Present",
     "Product",

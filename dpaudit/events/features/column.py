@@ -7,7 +7,9 @@ which is a finding about floating point and not about the calibration of the noi
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +48,72 @@ class Feature(Protocol):
         """The feature as results store it."""
 
 
+def _numbers(written: Iterable[Any]) -> tuple[float, ...]:
+    return tuple(map(float, written))
+
+
+AGAIN: dict[str, Callable[[Any], Any]] = {  # from a written field to the value; the others are as they are written
+    **dict.fromkeys(("path", "left", "right"), tuple),
+    "paths": lambda written: tuple(map(tuple, written)),
+    **dict.fromkeys(("values", "centres", "edges", "scales", "weights"), _numbers),
+    **dict.fromkeys(("threshold", "modulus", "step"), float),
+    "width": int,
+}
+UNWRITTEN = {"steps": False, "centre": 0.0, "of": "values"}  # fields that are left out where they have this value
+
+
+@dataclass(frozen=True, slots=True)
+class OfFields:
+    """What results store of a feature: its kind and its fields, in their order."""
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The feature as results store it."""
+        held = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept = {name: value for name, value in held.items() if name not in UNWRITTEN or value != UNWRITTEN[name]}
+        return {"kind": self.kind, **{name: _written(value) for name, value in kept.items()}}
+
+    @classmethod
+    def from_dict(cls, written: dict[str, Any]) -> Self:
+        """The feature of a stored result."""
+        return cls(**{name: AGAIN.get(name, lambda it: it)(it) for name, it in written.items() if name != "kind"})
+
+
+@dataclass(frozen=True, slots=True)
+class OfPath(OfFields):
+    """A feature of what stands at one path."""
+
+    path: Path
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset({self.path})
+
+
+@dataclass(frozen=True, slots=True)
+class OfPaths(OfFields):
+    """A feature of what stands at several paths."""
+
+    paths: tuple[Path, ...]
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset(self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class OfTwo(OfFields):
+    """A feature of what stands at two paths."""
+
+    left: Path
+    right: Path
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset({self.left, self.right})
+
+
 def spell(path: Path) -> str:
     """A path as Python would write it: `output[0]`, `output["total"]`, `len(output)`.
 
@@ -78,6 +146,12 @@ def single(values: npt.NDArray[np.generic]) -> Singles:
     """The numbers as float32; beyond its range they are infinities."""
     with np.errstate(over="ignore", invalid="ignore"):
         return values.astype(np.float32)
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    return stored(value) if isinstance(value, float) else value
 
 
 def stored(number: float) -> float | str:

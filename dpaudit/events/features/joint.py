@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.events.features.column import rounded, single, spell, stored
+from dpaudit.events.features.column import OfPaths, OfTwo, rounded, single, spell
 from dpaudit.outputs import ABSENT, Column, Outputs, Path
 
 FEW = 64  # entries up to which it is understood that they are those of the output
@@ -41,17 +41,12 @@ def taken_over(paths: tuple[Path, ...], steps: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(OfPaths):
     """The number of a given rank among the coordinates, or their steps: 0 the least, -1 the greatest."""
 
-    paths: tuple[Path, ...]
     rank: int
     steps: bool = False
     kind: ClassVar[str] = "ordered"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         matrix = _matrix(outputs, self.paths, self.steps)
@@ -63,36 +58,23 @@ class Ordered:
             return rounded(Column(np.sort(matrix, axis=1)[:, self.rank]))
         return rounded(Column(-np.sort(-matrix, axis=1)[:, -self.rank - 1]))
 
-    def to_dict(self) -> dict[str, Any]:
-        written = {"kind": self.kind, "paths": [list(path) for path in self.paths], "rank": self.rank}
-        return {**written, **({"steps": True} if self.steps else {})}
-
     def __str__(self) -> str:
         over = taken_over(self.paths, self.steps)
         return {0: f"min({over})", -1: f"max({over})"}.get(self.rank, f"sorted({over})[{self.rank}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Above:
+class Above(OfPaths):
     """How many of the coordinates, or of their steps, are numbers above a threshold."""
 
-    paths: tuple[Path, ...]
     threshold: float
     steps: bool = False
     kind: ClassVar[str] = "above"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         matrix = single(_matrix(outputs, self.paths, self.steps))
         with np.errstate(invalid="ignore"):
             return Column((matrix > np.float32(self.threshold)).sum(axis=1).astype(np.float32))
-
-    def to_dict(self) -> dict[str, Any]:
-        written = {"kind": self.kind, "paths": [list(path) for path in self.paths], "threshold": stored(self.threshold)}
-        return {**written, **({"steps": True} if self.steps else {})}
 
     def __str__(self) -> str:
         few = len(self.paths) < FEW and not self.steps
@@ -101,62 +83,39 @@ class Above:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(OfTwo):
     """One coordinate less another."""
 
-    left: Path
-    right: Path
     kind: ClassVar[str] = "difference"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.left, self.right})
 
     def column(self, outputs: Outputs) -> Column:
         left, right = (outputs.column(path).values.astype(np.float64) for path in (self.left, self.right))
         with np.errstate(invalid="ignore"):
             return rounded(Column(left - right))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "left": list(self.left), "right": list(self.right)}
-
     def __str__(self) -> str:
         return f"{spell(self.left)} - {spell(self.right)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(OfPaths):
     """The sum of the coordinates that are numbers."""
 
-    paths: tuple[Path, ...]
     kind: ClassVar[str] = "sum"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         with np.errstate(invalid="ignore"):
             return rounded(Column(np.nansum(_matrix(outputs, self.paths), axis=1)))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
 
     def __str__(self) -> str:
         return f"sum({taken_over(self.paths)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Equal:
+class Equal(OfTwo):
     """1 where two coordinates are equal, number or token, otherwise 0."""
 
-    left: Path
-    right: Path
     kind: ClassVar[str] = "equal"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.left, self.right})
 
     def column(self, outputs: Outputs) -> Column:
         left, right = outputs.column(self.left), outputs.column(self.right)
@@ -164,24 +123,16 @@ class Equal:
         tokens = (left.tokens == right.tokens) & (left.tokens != 0)
         return Column((numbers | tokens).astype(np.float32))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "left": list(self.left), "right": list(self.right)}
-
     def __str__(self) -> str:
         return f"({spell(self.left)} == {spell(self.right)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
+class Extreme(OfPaths):
     """The position of the greatest coordinate, or of the least; the first of equals, NaN where none is a number."""
 
-    paths: tuple[Path, ...]
     greatest: bool = True
     kind: ClassVar[str] = "extreme"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         matrix = _matrix(outputs, self.paths)
@@ -191,23 +142,15 @@ class Extreme:
         position[np.isnan(matrix).all(axis=1)] = np.nan
         return Column(position)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "paths": [list(path) for path in self.paths], "greatest": self.greatest}
-
     def __str__(self) -> str:
         return f"{'argmax' if self.greatest else 'argmin'}({taken_over(self.paths)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class Present(OfPaths):
     """How many of the coordinates are there."""
 
-    paths: tuple[Path, ...]
     kind: ClassVar[str] = "present"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         count = np.zeros(outputs.runs, np.float32)
@@ -216,23 +159,15 @@ class Present:
             count += 1.0 if codes is None else codes != np.uint64(ABSENT.code)
         return Column(count)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
-
     def __str__(self) -> str:
         return f"number of entries present in {taken_over(self.paths)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(OfPaths):
     """How many different values stand among the coordinates that are there, numbers and tokens."""
 
-    paths: tuple[Path, ...]
     kind: ClassVar[str] = "distinct"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         cells = np.empty((len(self.paths), outputs.runs), np.uint64)
@@ -245,29 +180,21 @@ class Distinct:
         changes = np.count_nonzero(cells[1:] != cells[:-1], axis=0)
         return Column((changes + 1.0 - absent).astype(np.float32))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "paths": [list(path) for path in self.paths]}
-
     def __str__(self) -> str:
         return f"number of different entries of {taken_over(self.paths)}"
 
 
 @dataclass(frozen=True, slots=True)
-class FirstOf:
+class FirstOf(OfPaths):
     """The position of the first coordinate of a kind: a number, a token (by its code), or any number at all.
 
     Their number of coordinates where there is none.
     """
 
-    paths: tuple[Path, ...]
     number: float | None = None
     code: int | None = None
     label: str = "a number"
     kind: ClassVar[str] = "first-of"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         first = np.full(outputs.runs, len(self.paths), np.float32)
@@ -280,15 +207,6 @@ class FirstOf:
             else:
                 first[column.tokens == 0] = j
         return Column(first)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "paths": [list(path) for path in self.paths],
-            "number": self.number,
-            "code": self.code,
-            "label": self.label,
-        }
 
     def __str__(self) -> str:
         return f"position of the first {self.label} in {taken_over(self.paths)}"

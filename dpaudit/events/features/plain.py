@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpaudit.arrays import Singles, Words
 from dpaudit.errors import UnsoundAudit
-from dpaudit.events.features.column import rounded, single, spell, stored
+from dpaudit.events.features.column import OfFields, OfPath, OfPaths, rounded, single, spell
 from dpaudit.events.features.joint import taken_over
 from dpaudit.outputs import ABSENT, LENGTH, NOT_A_NUMBER, Column, Outputs, Path, beside, derived
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinate:
+class Coordinate(OfPath):
     """What stands at one path: a number or a token. `centre` is taken off first where values are far from 0."""
 
     path: Path = ()
     centre: float = 0.0
     kind: ClassVar[str] = "coordinate"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.path})
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -33,15 +29,12 @@ class Coordinate:
             column = Column(column.values.astype(np.float64) - self.centre, column.codes)
         return rounded(column)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": list(self.path), **({"centre": self.centre} if self.centre else {})}
-
     def __str__(self) -> str:
         return spell(self.path) + (f" - {self.centre!r}" if self.centre else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(OfFields):
     """The output as one token: equal codes for equal outputs, numbers compared as float32."""
 
     kind: ClassVar[str] = "whole"
@@ -61,24 +54,16 @@ class Whole:
                 _mix(codes, outputs.column(path), _multiplier(path))
         return Column(np.broadcast_to(np.float32(np.nan), (outputs.runs,)), codes | np.uint64(1))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind}
-
     def __str__(self) -> str:
         return "output"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(OfPaths):
     """The output as one token in which numbers only stand for being there, apart from some `values` that recur."""
 
-    paths: tuple[Path, ...]
     values: tuple[float, ...] = ()
     kind: ClassVar[str] = "shape"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset(self.paths)
 
     def column(self, outputs: Outputs) -> Column:
         codes = np.ones(outputs.runs, np.uint64)
@@ -93,13 +78,6 @@ class Shape:
         for place, value in enumerate(self.values):
             there[numbers == np.float32(value)] = 2.0 + place
         return there
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "paths": [list(path) for path in self.paths],
-            "values": [stored(value) for value in self.values],
-        }
 
     def __str__(self) -> str:
         return f"shape of {taken_over(self.paths)}"

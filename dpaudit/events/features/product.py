@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from dpaudit.events.features.column import rounded, spell
-from dpaudit.outputs import Column, Outputs, Path
+from dpaudit.events.features.column import OfTwo, rounded, spell
+from dpaudit.outputs import Column, Outputs
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class Product(OfTwo):
     """One coordinate times another, each less a centre."""
 
-    left: Path
-    right: Path
     centres: tuple[float, float]
     kind: ClassVar[str] = "product"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.left, self.right})
 
     def column(self, outputs: Outputs) -> Column:
         left, right = (outputs.column(path).values.astype(np.float64) for path in (self.left, self.right))
         with np.errstate(invalid="ignore", over="ignore"):
             return rounded(Column((left - self.centres[0]) * (right - self.centres[1])))
-
-    def to_dict(self) -> dict[str, Any]:
-        sides = {"left": list(self.left), "right": list(self.right)}
-        return {"kind": self.kind, **sides, "centres": list(self.centres)}
 
     def __str__(self) -> str:
         sides = zip((self.left, self.right), self.centres, strict=True)

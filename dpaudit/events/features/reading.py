@@ -30,17 +30,4 @@ def plain_feature(written: dict[str, Any]) -> Feature | None:
     >>> print(plain_feature({"kind": "coordinate", "path": [2]}))
     output[2]
     """
-    fields = {key: value for key, value in written.items() if key != "kind"}
-    for name in ("path", "left", "right"):
-        if name in fields:
-            fields[name] = tuple(fields[name])
-    if "values" in fields:
-        fields["values"] = tuple(float(value) for value in fields["values"])
-    for name in ("threshold", "modulus"):
-        if name in fields:
-            fields[name] = float(fields[name])
-    if "centres" in fields:
-        fields["centres"] = tuple(float(centre) for centre in fields["centres"])
-    if "paths" in fields:
-        fields["paths"] = tuple(tuple(path) for path in fields["paths"])
-    return next((each(**fields) for each in KINDS if each.kind == written.get("kind")), None)
+    return next((each.from_dict(written) for each in KINDS if each.kind == written.get("kind")), None)

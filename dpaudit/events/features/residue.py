@@ -7,13 +7,13 @@ where that is far more than the spacing of doubles: the last bits of doubles are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.events.features.column import single, spell
-from dpaudit.outputs import Column, Outputs, Path
+from dpaudit.events.features.column import OfPath, single, spell
+from dpaudit.outputs import Column, Outputs
 
 FINE = 1e6  # parts of a modulus that are told apart
 FARTHEST = 1e8  # moduli from 0: there a part is ninety times the spacing of doubles
@@ -24,16 +24,11 @@ SPACINGS = 4.0  # of doubles: what a few sums may be off
 
 
 @dataclass(frozen=True, slots=True)
-class Residue:
+class Residue(OfPath):
     """A number modulo another, in [0, modulus), told to a millionth of it; -1 where it is too far from 0 to tell."""
 
-    path: Path
     modulus: float
     kind: ClassVar[str] = "residue"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.path})
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -50,23 +45,15 @@ class Residue:
         found[np.isnan(values)] = np.nan
         return Column(single(found), column.codes)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": list(self.path), "modulus": self.modulus}
-
     def __str__(self) -> str:
         return f"{spell(self.path)} modulo {self.modulus:g}"
 
 
 @dataclass(frozen=True, slots=True)
-class Decimals:
+class Decimals(OfPath):
     """How many decimals a number is written with, to within a few spacings of doubles; 9 where more than eight."""
 
-    path: Path
     kind: ClassVar[str] = "decimals"
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.path})
 
     def column(self, outputs: Outputs) -> Column:
         column = outputs.column(self.path)
@@ -79,9 +66,6 @@ class Decimals:
                 found[(np.abs(digits) < MOST_DIGITS) & (np.abs(digits / 10.0**places - values) <= near)] = places
         found[np.isnan(values)] = np.nan
         return Column(single(found), column.codes)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": list(self.path)}
 
     def __str__(self) -> str:
         return f"number of decimals of {spell(self.path)}"

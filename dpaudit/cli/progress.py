@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from dpaudit.cli.words import say
 from dpaudit.sampling.progress import Progress
@@ -16,7 +16,7 @@ LINE_EVERY_S = 5.0
 STAGES = {"probe": "first look", "screen": "choosing a pair", "search": "looking for an event", "certify": "certifying"}
 
 
-class Watcher(Progress, Protocol):
+class Watcher(Progress):
     """Follows one audit after the other; what the engine calls is `begin`, `advance` and `end`."""
 
     def audit(self, number: int, name: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
 
-
-class Progress(Protocol):
-    """Hears of the runs of each stage as they are done."""
+class Progress:
+    """Hears of the runs of each stage as they are done; this one keeps it to itself."""
 
     def begin(self, stage: str, runs: int) -> None:
         """A stage of `runs` runs begins."""
@@ -18,8 +16,4 @@ class Progress(Protocol):
         """The stage is over."""
 
 
-class _Silent(Progress):
-    """Nobody."""
-
-
-SILENT: Progress = _Silent()
+SILENT = Progress()

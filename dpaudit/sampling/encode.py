@@ -20,13 +20,11 @@ from dpaudit.outputs import (
     ABSENT,
     CLASS,
     DTYPE,
-    LENGTH,
     ORDER,
     REST,
     STATE,
     TYPE,
     Column,
-    Columns,
     Numbers,
     Outputs,
     Path,
@@ -38,7 +36,7 @@ from dpaudit.sampling.beside import beside_entries, order_of
 from dpaudit.sampling.columns import Builder
 from dpaudit.sampling.exact import DEEPEST, NUMBERS, Encoded
 from dpaudit.sampling.guard import Interrupted
-from dpaudit.sampling.matrix import EXACT, NARROW, WIDEST, Wanted, as_matrix, positions, reals
+from dpaudit.sampling.matrix import EXACT, WIDEST, Wanted, positions, reals
 from dpaudit.sampling.objects import ABSENT_ENTRY, kind_of_array
 from dpaudit.sampling.spelled import state_of
 from dpaudit.sampling.steps import step, type_name
@@ -180,17 +178,9 @@ def _quick_arrays(objects: list[Any], wanted: Wanted) -> Outputs | None:
     together = np.array(objects)  # a ValueError where shapes differ
     if together.dtype.kind not in "fiub" or len(kinds) > 1:
         return None
-    if wanted is None:
-        builder = Builder(len(objects), None)
-        builder.add_matrix(together, kinds.pop())
-        return builder.outputs()
-    shape, flat = together.shape[1:], reals(together.reshape(len(objects), -1))
-    places = positions(shape, (), wanted)
-    wide = as_matrix(flat, places) if len(places) > NARROW else None
-    columns: dict[Path, Column] = {path: Column(flat[:, j]) for path, j in places.items()} if wide is None else {}
-    if shape and (wanted is None or (LENGTH,) in wanted):
-        columns[(LENGTH,)] = Column(np.broadcast_to(np.float64(shape[0]), (len(objects),)))
-    return Outputs(len(objects), columns if wide is None else Columns(*wide, columns))
+    builder = Builder(len(objects), wanted)
+    builder.add_matrix(together, kinds.pop())
+    return builder.outputs()
 
 
 # --- arrays, the run as first axis ----------------------------------------------------------------------------------

@@ -111,14 +111,8 @@ class Engine:
         return dict(self._told("the process ended after its modules were imported; there is no verdict", ask))
 
     def _told(self, ended: str, function: Callable[..., Any], *task: Any, tries: int = 1) -> Any:
-        """What the process of the mechanism answers; one that was lost is tried again in another."""
-        while True:
-            try:
-                return next(self._child.with_threads(1).run(function, [task], self.until))
-            except LostWorker:
-                tries -= 1
-                if not tries:
-                    raise UnsoundAudit(ended) from None
+        """What the process of the mechanism answers."""
+        return _tried(self._child.with_threads(1), function, task, self.until, ended, tries)
 
     @property
     def until(self) -> float:
@@ -342,17 +336,11 @@ class Session:
     def _home(self, task: tuple[Shard, ...]) -> Done:
         """One task of pilots where the mechanism lives when nothing is parallel."""
         pool = self._home_pool(1)
-        job = self._job_for(pool)
-        for attempt in (1, 2):
-            try:
-                (done,) = list(pool.run(run_task, [(job, task, None)], self.engine.until))
-                break
-            except LostWorker:
-                if attempt == 2:
-                    raise UnsoundAudit(
-                        "the worker process died twice during the first runs: the mechanism ended its process, "
-                        "hung past run_timeout_s or ran out of memory; no verdict"
-                    ) from None
+        ended = (
+            "the worker process died twice during the first runs: the mechanism ended its process, "
+            "hung past run_timeout_s or ran out of memory; no verdict"
+        )
+        done = _tried(pool, run_task, (self._job_for(pool), task, None), self.engine.until, ended, tries=2)
         if done.error is not None:
             raise tasks.as_error(done)
         return done  # type: ignore[no-any-return]
@@ -429,3 +417,11 @@ class Session:
         self.made += runs
         if runs:
             self.run_s, self._check_s = done.seconds / runs, done.check_s
+
+
+def _tried(pool: Pool, function: Callable[..., Any], task: Any, until: float, ended: str, tries: int) -> Any:
+    """What one task returns; a worker that was lost is tried again in another. Raises `UnsoundAudit`: `ended`."""
+    for _ in range(tries):
+        with suppress(LostWorker):
+            return next(pool.run(function, [task], until))
+    raise UnsoundAudit(ended)

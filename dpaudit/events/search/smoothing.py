@@ -27,7 +27,7 @@ def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     Given the hits of both, x is binomial; the posterior is taken as normal about its mode (Laplace's approximation),
     which a few steps of Newton's method find for each bend.
     """
-    from scipy.linalg.lapack import dpbtrf, dpbtrs
+    from scipy.linalg.lapack import dpbtrs
 
     cells, hits = len(x), x + y
     bends = np.diff(np.eye(cells), n=2, axis=0)
@@ -37,17 +37,7 @@ def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     centre = np.log((x + 0.5) / (y + 0.5))
     most, found = -np.inf, (centre, penalty)
     for bend in BENDS[::-1]:
-        for _ in range(STEPS):
-            share = 1.0 / (1.0 + np.exp(-centre))
-            weight = hits * share * (1.0 - share) + FREE
-            whole = penalty / bend**2
-            whole[0] += weight
-            factor, _ = dpbtrf(whole, lower=1, overwrite_ab=1)
-            moved, _ = dpbtrs(factor, weight * centre + x - hits * share, lower=1)
-            moved = np.clip(moved, -MOST, MOST)
-            settled, centre = float(np.abs(moved - centre).max()) < SETTLED, moved
-            if settled:
-                break
+        centre, factor = _mode(x, hits, penalty / bend**2, centre)
         bent = float((np.diff(centre, n=2) ** 2).sum()) / bend**2
         fit = float((x * centre - hits * np.logaddexp(0.0, centre)).sum())
         likelihood = fit - bent / 2.0 - float(np.log(factor[0]).sum()) - (cells - 2) * float(np.log(bend))
@@ -61,8 +51,6 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
 
     All four arrays are float64[lines, cells]; cells without hits are filled in. At least three lines of three cells.
     """
-    from scipy.linalg.lapack import dpbtrf, dpbtrs
-
     lines, cells = x.shape
     across, along = (_second(count) for count in (lines, cells))
     bent = np.linalg.eigvalsh(along)[:, None], np.linalg.eigvalsh(across)[None, :]
@@ -74,17 +62,7 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
         """Log evidence, mode and factor of the precision with the bends at this place of their grid."""
         bend, other = BENDS[place[0]], BENDS[place[1]]
         band = bands[0] / bend**2 + bands[1] / other**2
-        for _ in range(STEPS):
-            share = 1.0 / (1.0 + np.exp(-centre))
-            weight = hits * share * (1.0 - share) + FREE
-            whole = band.copy()
-            whole[0] += weight
-            factor, _ = dpbtrf(whole, lower=1, overwrite_ab=1)
-            step, _ = dpbtrs(factor, weight * centre + mine - hits * share, lower=1)
-            step = np.clip(step, -MOST, MOST)
-            settled, centre = float(np.abs(step - centre).max()) < SETTLED, step
-            if settled:
-                break
+        centre, factor = _mode(mine, hits, band, centre)
         known = bent[0] / bend**2 + bent[1] / other**2
         free = np.log(known[known > FLAT * known.max()]).sum()
         # at the mode the penalty's force balances that of the hits, so it need not be multiplied out
@@ -105,6 +83,24 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
         here = max(found, key=lambda place: found[place][0])
     variance = _inverse_diagonal(found[here][2])
     return found[here][1].reshape(cells, lines).T, variance.reshape(cells, lines).T
+
+
+def _mode(x: Reals, hits: Reals, penalty: Reals, centre: Reals) -> tuple[Reals, Reals]:
+    """The mode of the log ratios, from a start, and the factor of the precision there; the penalty is a band."""
+    from scipy.linalg.lapack import dpbtrf, dpbtrs
+
+    for _ in range(STEPS):
+        share = 1.0 / (1.0 + np.exp(-centre))
+        weight = hits * share * (1.0 - share) + FREE
+        whole = penalty.copy()
+        whole[0] += weight
+        factor, _ = dpbtrf(whole, lower=1, overwrite_ab=1)
+        moved, _ = dpbtrs(factor, weight * centre + x - hits * share, lower=1)
+        moved = np.clip(moved, -MOST, MOST)
+        settled, centre = float(np.abs(moved - centre).max()) < SETTLED, moved
+        if settled:
+            break
+    return centre, factor
 
 
 def _inverse_diagonal(factor: Reals) -> Reals:

@@ -43,20 +43,22 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
     DPAUDIT_KEY_PASSWORD. Exit codes: 0 signed, or it holds; 1 it does not hold; 2 a file is not what it should be, or
     contradicts its own counts.
     """
-    from dpaudit.results.attesting import attest, verify_attestation
-    from dpaudit.results.attesting.attestation import beside, envelopes
+    from dpaudit.results.attesting import attest
+    from dpaudit.results.attesting.attestation import beside, envelopes, verified
     from dpaudit.results.files import FOLDER, found_at, write_text
 
     files = [file for given in results for file in (_files(given) if found_at(given) == FOLDER else [given])]
     if attestation is not None:
         if output is not None:
             raise click.UsageError("--output is for signing: --verify writes nothing")
-        for path in files:
-            file, head = verify_attestation(attestation, path, key)
+        followed: set[Head] = set()  # of the chain, each once
+        for path, (file, head) in zip(files, verified(attestation, files, key), strict=True):
             if ledger is not None:
                 if head is None:
                     raise NotAttested(f"{clean(attestation, 200)}: no head of a ledger was attested in it")
-                _chain(ledger, head)
+                if head not in followed:
+                    followed.add(head)
+                    _chain(ledger, head)
             click.echo(attested_line(path, file))
         return 0
     if len(results) > 1 and output is None:

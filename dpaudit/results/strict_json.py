@@ -15,7 +15,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.files import read_bytes
 from dpaudit.results.wording.quoting import clean
 
-LARGEST = 2**24  # bytes of a file; a result has ten thousand
+LARGEST, LARGEST_SUITE = 2**24, 2**26  # bytes of a file; a result has ten thousand, a suite of 2,000 audits half of it
 MOST_VALUES = 2**22  # in a text; a suite of 2,000 audits has a million
 DEEPEST = 64  # objects and lists inside one another
 

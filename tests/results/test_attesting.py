@@ -226,6 +226,13 @@ def test_a_result_that_its_counts_contradict_is_not_attested(tmp_path: Path) -> 
     assert stored_file(example.result().save(result)).held == example.result()
 
 
+def test_a_suite_as_large_as_suites_are_read_is_attested(tmp_path: Path) -> None:
+    key, public = _keys(tmp_path, KINDS["ed25519"]())
+    suite = _written(tmp_path, (rewrite.FOLDER / "suite.json").read_text() + " " * 2**24, "suite.json")
+    attestation = _written(tmp_path, dpaudit.attest([suite], key), "it")
+    assert dpaudit.verify_attestation(attestation, suite, public)[0].name == "suite.json"
+
+
 @for_each("content", [b"", b"no key", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", b"\xff" * 99])
 def test_what_is_no_key_is_refused_in_a_line(tmp_path: Path, content: bytes) -> None:
     result = example.result().save(tmp_path / "result.json")

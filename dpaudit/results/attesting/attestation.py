@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.attesting.envelope import NOT_ONE, opened, public_key, signed, signer
 from dpaudit.results.attesting.statement import Head, StoredFile, check_statement, statement, stored_file
 from dpaudit.results.files import read_bytes
-from dpaudit.results.strict_json import LARGEST, parsed
+from dpaudit.results.strict_json import LARGEST_SUITE, parsed
 from dpaudit.results.wording.quoting import clean
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import SSlibKey
 
 SUFFIX = ".intoto.jsonl"  # of a bundle of attestations about a file, added to its name
 GIVE = "give a file that `dpaudit attest` wrote"
@@ -51,20 +55,43 @@ def verify_attestation(
     Raises `NotAttested` where it does not hold, `InvalidSpec` for files that are not what they should be and
     `MissingRequirement` where the extra [attest] is not installed.
     """
-    by, file = public_key(key), stored_file(path)
-    place, reason = clean(attestation, 200), None
-    for line in envelopes(attestation):
-        try:
-            return file, check_statement(opened(line, by), file)
-        except (InvalidSpec, NotAttested) as error:  # lines of other kinds may stand beside ours
-            reason = error
-    raise NotAttested(f"{clean(path, 200)}: {place} does not attest it: {reason}")
+    return next(verified(attestation, [path], key))
+
+
+def verified(
+    attestation: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]], key: str | os.PathLike[str]
+) -> Iterator[tuple[StoredFile, Head | None]]:
+    """`verify_attestation` of several files, one after the other: the attestation is read once."""
+    by, stated = public_key(key), None
+    for path in paths:
+        file, reason = stored_file(path), None
+        stated = [_stated(line, by) for line in envelopes(attestation)] if stated is None else stated
+        for each in stated:
+            try:
+                if isinstance(each, Exception):
+                    raise each
+                found = check_statement(each, file)
+                break
+            except (InvalidSpec, NotAttested) as error:  # lines of other kinds may stand beside ours
+                reason = error
+        else:
+            place = clean(attestation, 200)
+            raise NotAttested(f"{clean(path, 200)}: {place} does not attest it: {reason}")
+        yield file, found
+
+
+def _stated(line: str, by: SSlibKey) -> Any:
+    """What stands in a line of this key, or why nothing does."""
+    try:
+        return opened(line, by)
+    except (InvalidSpec, NotAttested) as error:
+        return error
 
 
 def envelopes(path: str | os.PathLike[str]) -> list[str]:
     """The lines of a file of attestations. Raises `InvalidSpec` where it is none."""
     try:
-        content = read_bytes(path, LARGEST)
+        content = read_bytes(path, LARGEST_SUITE)
     except InvalidSpec as error:
         raise InvalidSpec(f"{clean(path, 200)}: {error}; {GIVE}") from None
     with suppress(ValueError, TypeError):  # neither text, nor JSON, nor an object

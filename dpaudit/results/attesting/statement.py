@@ -16,7 +16,7 @@ from typing import Any
 from dpaudit.errors import InvalidSpec, NotAttested
 from dpaudit.results.files import read_bytes
 from dpaudit.results.result import AuditResult
-from dpaudit.results.strict_json import LARGEST, content_digest, parsed
+from dpaudit.results.strict_json import LARGEST_SUITE, content_digest, parsed
 from dpaudit.results.suite import SuiteResult
 from dpaudit.version import __version__
 
@@ -57,7 +57,7 @@ def stored_file(path: str | os.PathLike[str]) -> StoredFile:
 
     with named(path):
         try:
-            content = read_bytes(path, LARGEST)
+            content = read_bytes(path, LARGEST_SUITE)
             text = content.decode("utf-8")
         except UnicodeDecodeError:
             raise InvalidSpec(f"not JSON: it is not text in UTF-8; {GIVE}") from None

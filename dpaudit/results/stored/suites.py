@@ -23,13 +23,12 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.stored.models import Probability, Stored, StoredResult, open_kinds, schema_of
 from dpaudit.results.stored.reading import CURE, GIVE, TOLERANCE, agree, check_schema, named, of_model, result_of
 from dpaudit.results.strict import models
-from dpaudit.results.strict_json import read
+from dpaudit.results.strict_json import LARGEST_SUITE, read
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.quoting import clean
 
 SUITE_SCHEMA, SUITE_FILE = "dpaudit.suite/1", "suite.json"
-LARGEST_SUITE = 2**26  # bytes; one of 2,000 audits has half of that
 SOFTER = (0, 4, 5)  # exit codes that say less than that a verdict is missing
 ROUNDED = 1e-3  # relative; a confidence close to 1 keeps few digits of its distance from 1
 

@@ -28,7 +28,7 @@ from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events.search import unpaired
 from dpaudit.outputs import Pilot
 from dpaudit.results.audited import Finding
-from dpaudit.results.beside import Explored
+from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored
 from dpaudit.results.certification import AuditEvidence, ceiling_of, certificate_of
 from dpaudit.results.health import Health
 from dpaudit.results.provenance import short_path, versions
@@ -284,6 +284,9 @@ def _result(
     if probe.alone:
         note = f"{ALONE_WORDS}: a batched call raised, and an exception belongs to one run"
         explored = (*explored, Explored("mechanism", spec.mechanism.name, note))
+    apart = sum(0 if each.processes is None else each.processes.runs for each in outcome.counted)
+    if apart and not outcome.firsts:
+        explored = (*explored, Explored(PROCESSES, FIRST_CALLS, "each certifying run is one", runs=apart))
     shown = outcome.pilot if main.witness.pair == outcome.counted[0].witness.pair else None
     ends = endings(shown, main.witness)
     said = {label: note for label, note in notes(shown).items() if label in {each.what for each in ends}}

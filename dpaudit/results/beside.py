@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 VALUE = "a value"  # how a run ended that gave one
+PROCESSES, FIRST_CALLS = "processes", "first calls"  # what was explored in fresh processes; with runs where it was
 FAR, INSIDE, RECURRING, NARROW, TEXT, LATE = PLACES = (  # where a control puts its leak
     *("an output far away, or a new word", "a new value inside the range", "a value that recurs"),
     *("a narrow range inside", "a part of a text", "the last entry"),

@@ -10,6 +10,7 @@ from dpaudit import AdjacentPair, AuditSpec, PureDP, batched, recheck
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.searching.firsts import FEW, SELECTOR
 from dpaudit.mechanisms import wrap
+from dpaudit.results.wording.statements import NO_FIRSTS, limits
 from dpaudit.sampling import Engine
 
 PAIR = AdjacentPair(0.0, 1.0)
@@ -40,6 +41,7 @@ def test_a_leak_of_first_calls_is_found_and_certified_in_fresh_processes() -> No
     assert result.evidence.hits_q == 0 < result.evidence.hits_p == result.evidence.runs_p
     assert result.runs_used <= result.spec["runs"]
     assert any("first of a fresh process" in note for note in result.health.notes)
+    assert NO_FIRSTS not in limits(result)
     again = recheck(result, batched(Leaky()), fresh=True)
     assert again.verdict.value == "REFUTED"
     assert again.evidence != result.evidence
@@ -54,6 +56,7 @@ def test_first_calls_without_a_leak_change_no_count() -> None:
     assert apart.evidence == here.evidence
     assert [entry.runs for entry in apart.explored if entry.name == "first calls"] == [FEW]
     assert [entry for entry in here.explored if entry.name == "first calls"] == []
+    assert [NO_FIRSTS in limits(each) for each in (apart, here)] == [False, True]
 
 
 def test_texts_that_are_all_different_are_named() -> None:

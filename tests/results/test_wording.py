@@ -22,7 +22,7 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording import assertion, numerals, power, quoting, statements
 from dpaudit.results.wording.repeating import python_form, repeat
 from dpaudit.results.wording.sections import full_text
-from dpaudit.results.wording.statements import LIMITS, NO_BITS, headline, limits
+from dpaudit.results.wording.statements import LIMITS, NO_BITS, NO_FIRSTS, headline, limits
 from dpaudit.results.wording.suites import suite_headline, suite_line, suite_question
 from dpaudit.sweeps import sentences
 from tests.cases import for_each
@@ -464,6 +464,15 @@ def test_bits_that_nothing_looked_at_stay_among_what_is_not_shown() -> None:
     searched = replace(asked, explored=(Explored("representation", "bits of floats", "nothing"),))
     assert NO_BITS not in limits(searched)
     assert "representation  no finding: no event on bits" in full_text(searched)
+
+
+def test_first_calls_that_nothing_looked_at_are_among_what_is_not_shown() -> None:
+    made = example.result()
+    assert NO_FIRSTS in limits(made)
+    for runs in (0, 16):  # without runs it is said why they were not looked at
+        looked = replace(made, explored=(Explored("processes", "first calls", "in fresh processes", runs=runs),))
+        assert (NO_FIRSTS in limits(looked)) is (runs == 0)
+        assert NO_FIRSTS in limits(looked, made)
 
 
 def test_a_long_curve_is_told_by_its_ends() -> None:

@@ -21,11 +21,11 @@ from dpaudit.events import Event
 from dpaudit.events.features import Whole
 from dpaudit.events.search import Proposal, as_partition
 from dpaudit.outputs import Outputs, Pilot, Token, concatenate
-from dpaudit.results.beside import Explored
+from dpaudit.results.beside import FIRST_CALLS, PROCESSES, Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import BatchFailed, FreshTask, Session, Shard, Stage
 
-SELECTOR = "first calls"  # of a witness that only fresh processes can show
+SELECTOR = FIRST_CALLS  # of a witness that only fresh processes can show
 FROM, MANY_FROM = 25_000, 1_000_000  # runs of an audit in which some are fresh, and many, whatever runs it
 FEWEST, FEW, MANY = 8, 16, 32  # processes
 BUDGET_S, TIMED = 2.0, 6  # seconds that they may take; after so many it is known how long one does
@@ -66,22 +66,22 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, most: int) -> F
         raise
     except (InvalidSpec, OutOfTime, UnsoundAudit) as error:
         why = f"in fresh processes not looked at ({type(error).__name__})"
-        return Firsts(None, len(made), (Explored("processes", "first calls", why),))
+        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why),))  # without runs: not looked at
     if len(made) < FEWEST:
         why = f"in fresh processes not looked at: one takes more than {BUDGET_S / FEWEST:g} s to begin"
-        return Firsts(None, len(made), (Explored("processes", "first calls", why),))
+        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why),))
     outputs, sides = concatenate(made), sides[: len(made)]
     pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(made),))
     if not (outputs.complete and constants(pilot).give_away):
         why = f"{len(made)} in fresh processes did not all give their dataset away"
-        return Firsts(None, len(made), (Explored("processes", "first calls", why, runs=len(made)),))
+        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
     code = int(Whole().column(pilot.first).tokens[0])
     claim = spec.claim_at(pair)
     event = Event(Whole(), tokens=(Token(pilot.first.labels.get(code, "its first output"), code),))
     found = Proposal(event, "first", "all alike", 0.0, claim.delta)
     why = f"all of {len(made)} in fresh processes gave their dataset away, and other runs did not: these are certified"
     witness = frozen(spec, pair, as_partition(found) if spec.certifier.at(claim).bins else found, SELECTOR)
-    return Firsts(witness, len(made), (Explored("processes", "first calls", why, runs=len(made)),))
+    return Firsts(witness, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
 
 
 def _load() -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpaudit.certify import Certificate
 from dpaudit.claims import Claim
 from dpaudit.results.audited import Audited
+from dpaudit.results.beside import FIRST_CALLS, PROCESSES
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import bound, confidence_text, counted, decimals, down, exact, up
 from dpaudit.results.wording.quoting import clean
@@ -20,17 +21,24 @@ LIMITS = (
     "The mechanism was run here, with these versions; elsewhere, or when not audited, it may behave differently.",
 )
 NO_BITS = "The low bits of floating-point outputs (representation) were not looked at as such."
+NO_FIRSTS = "What the first run of a process alone gives away, before caches are filled, was not looked for."
 
 
 def limits(*results: Audited) -> tuple[str, ...]:
-    """What the results do not show; the bits of floats are among that unless every audit looked at them."""
-    looked = bool(results) and all(bits_looked_at(result) for result in results)
-    return LIMITS if looked else (*LIMITS[:-1], NO_BITS, LIMITS[-1])
+    """What the results do not show; bits of floats and first calls are among that unless every audit looked at them."""
+    left = [(NO_BITS, bits_looked_at), (NO_FIRSTS, first_calls_looked_at)]
+    said = [line for line, looked in left if not (results and all(map(looked, results)))]
+    return (*LIMITS[:-1], *said, LIMITS[-1])
 
 
 def bits_looked_at(result: Audited) -> bool:
     """Whether the event on bits was searched for; bets do not, nor do runs of which each has a process of its own."""
     return result.representation is not None or any(entry.what == "representation" for entry in result.explored)
+
+
+def first_calls_looked_at(result: Audited) -> bool:
+    """Whether runs that were each the first of a process were searched, or are those that certify."""
+    return any(entry.name == FIRST_CALLS and entry.runs > 0 and entry.what == PROCESSES for entry in result.explored)
 
 
 def verdict_text(verdict: Verdict) -> str:

@@ -140,7 +140,8 @@ class _Bets:
         for size in learning:
             room -= size
             if clock is not None:
-                clock.begin(self.session.asked_for)  # the speed is that of the last, which is about a tenth of them
+                # the speed is that of the last, which is about a tenth of them
+                clock.begin(self.session.asked_for, self.session.opening_s)
             bet = self._next()
             try:
                 self._hold(bet, size) if room >= 0 or not self.blocks else self._count(bet, size)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from dpaudit.auditing import probing
 from dpaudit.auditing.anytime import bet
 from dpaudit.auditing.certifying import Counted, Outcome, certified, count
-from dpaudit.auditing.clock import Clock, cut
+from dpaudit.auditing.clock import Clock, cut, fewest
 from dpaudit.auditing.controls import with_controls
 from dpaudit.auditing.health import Twins, judge
 from dpaudit.auditing.health.comparing import check_compared
@@ -22,7 +23,7 @@ from dpaudit.auditing.searching.firsts import SELECTOR, Firsts, first_calls
 from dpaudit.auditing.searching.representation import find_representation
 from dpaudit.auditing.searching.search import find_witness
 from dpaudit.auditing.shown import endings, histogram, notes
-from dpaudit.auditing.spec import FEWEST_RUNS, AuditSpec, ResolvedSpec
+from dpaudit.auditing.spec import AuditSpec, ResolvedSpec
 from dpaudit.certify.certificate import divided
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events.search import unpaired
@@ -142,7 +143,7 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tupl
     probe = probing.probe(spec, session)
     kept = kept_back(spec, probe)
     if clock is not None:
-        clock.opened()
+        clock.opened(session)
         clock.searching(session.engine)
     try:
         take = bet if spec.stopping == "anytime" else _search_and_certify
@@ -162,7 +163,7 @@ def _answered(spec: ResolvedSpec, session: Session, clock: Clock | None) -> tupl
         probe = probing.probe(smaller, session)
         kept = kept_back(smaller, probe)
         if clock is not None:
-            clock.begin(session.made)
+            clock.begin(session.made, session.opening_s)
         outcome = _search_and_certify(smaller, session, probe, probe.runs + kept, clock)
         return probe, kept, replace(outcome, runs=outcome.runs + gone)
 
@@ -171,7 +172,7 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
     found = find_witness(spec, session, spent=spent, clock=clock)
     left = planned = spec.runs - spent - found.runs
     if clock is not None:  # for good, as are the milestones: when a run ends may depend on what it gives
-        left = min(left, max(FEWEST_RUNS, clock.fitting(left, session)))
+        left = min(left, max(fewest(spec), clock.fitting(left, session)))
     certifying, explored, bits = left // len(found.witnesses), found.explored, None
     if left < planned:
         explored = (*explored, cut(f"{left:,} certifying runs", planned))
@@ -196,7 +197,8 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
             clock.certifying(session.engine, len(witnesses) - number)
         try:
             also = None if number else bits
-            counted.append(count(spec, session, witness, pilot, certifying, also, timed=clock is not None))
+            more = partial(clock.limits, session.engine) if clock is not None and last and not counted else None
+            counted.append(count(spec, session, witness, pilot, certifying, also, timed=clock is not None, more=more))
         except OutOfTime:
             if last and not counted:
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,24 +85,26 @@ def count(
     bits: Witness | None = None,
     *,
     timed: bool = False,
+    more: Callable[[], None] | None = None,
 ) -> Counted:
     """The counts of `runs` fresh runs at the most, those of the event on bits too.
 
     Where every output so far gave its dataset away, a process may keep its answer; then each run has its own.
     Where there cannot be processes, the answer of one dataset that comes up on the other tells that none was kept.
-    `timed`: where time runs out, those of a milestone; raises `OutOfTime` where not even the first is reached.
+    `timed`: where time runs out, those of a milestone; raises `OutOfTime` where not even the first is reached, also not
+    in the time that `more` gives, where it is there.
     """
     session.certifying = True
     if witness.selector.startswith(SELECTOR):
         return _in_processes(spec, session, witness, None, runs)
     if not constants(pilot).give_away:
-        return _in_shards(spec, session, witness, bits, runs, timed=timed)
+        return _in_shards(spec, session, witness, bits, runs, timed=timed, more=more)
     try:
         return _in_processes(spec, session, witness, pilot, runs)
     except NoProcesses:
         codes = {int(Whole().column(side).tokens[0]) for side in (pilot.first, pilot.second)}
         answers = tuple(Event(Whole(), tokens=(Token("", code),)) for code in codes if len(codes) > 1)
-        found = _in_shards(spec, session, witness, bits, runs, answers, timed=timed)
+        found = _in_shards(spec, session, witness, bits, runs, answers, timed=timed, more=more)
         claim = spec.claim_at(witness.pair)
         for event, evidence in ((witness, found.evidence), *(() if found.bits is None else (found.bits,))):
             made = certificate_of(event, evidence, claim, spec.fixed_level, spec.certifier, part=found.part)
@@ -120,6 +122,7 @@ def _in_shards(
     answers: tuple[Event, ...] = (),
     *,
     timed: bool = False,
+    more: Callable[[], None] | None = None,
 ) -> Counted:
     watch = Watch(witness.event, (*(() if bits is None else (bits.event,)), *answers))
     with session.stage("certify", runs):
@@ -129,6 +132,10 @@ def _in_shards(
     stones = milestones(spec, ends) if timed else None
     beyond = 0
     if stones is not None:  # a fixed set of shards, all of them done, whatever else is
+        least = [shard for shard, end in zip(work, ends, strict=True) if end <= stones.ends[0] and shard not in table]
+        if least and more is not None:  # a verdict without all checks is better than none; a refutation wants them
+            more()
+            table |= session.shard_counts(least, watch)
         first = next((place for place, shard in enumerate(work) if shard not in table), len(work))
         runs = stones.reached(sum(shard.runs for shard in work[:first]))
         if runs == 0:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
-from dpaudit.auditing.spec import ResolvedSpec
+from dpaudit.auditing.spec import FEWEST_RUNS, ResolvedSpec
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.milestones import Milestones
 from dpaudit.results.beside import Explored
@@ -23,6 +24,8 @@ SEARCH_PART = 0.5  # of the time that is left after the probe: search ends then,
 SEARCH_GRACE = 0.15  # of it, for the runs of search that are under way
 CHECKS_PART, CHECKS_S, OPENINGS = 0.2, 5.0, 4.0  # of all the time, kept for fresh processes: at most so long
 CONTROLS_PART = 0.5  # of all the time, for spiked controls
+FEW_PART = 0.5  # of the runs before a look: with fewer since, the speed is that of both together
+DRAWN = 0.8  # of the fewest runs: the side with less of them may have that part of a half
 
 
 class Clock:
@@ -35,24 +38,28 @@ class Clock:
         self.for_checks = self.run_s = 0.0
         self.begin()
 
-    def begin(self, made: int = 0) -> None:
-        """The next speed is that of the runs from here on; `made` is how many there were before."""
-        self.made, self.since = made, self.now()
+    def begin(self, made: int = 0, opening_s: float = 0.0) -> None:
+        """The next speed is that of the runs from here on: so many there were before, and so long processes took."""
+        self.since = self.before = made, self.now(), opening_s
 
-    def opened(self) -> None:
+    def opened(self, session: Session) -> None:
         """The probe is done: what it took tells how long fresh processes may take to begin, after certification."""
         self.for_checks = min(CHECKS_PART * self.limit_s, CHECKS_S + OPENINGS * (self.now() - self.started))
-        self.begin()
+        self.begin(opening_s=session.opening_s)
 
     def fitting(self, wanted: int, session: Session) -> int:
         """How many of `wanted` runs there is time for, at the speed of the session's runs since the last look."""
-        return session.decided(lambda: self._fitting(wanted, session.made))
+        return session.decided(lambda: self._fitting(wanted, session.made, session.opening_s))
 
-    def _fitting(self, wanted: int, made: int) -> int:
-        now = self.now()
-        if made > self.made:  # else the speed is that of the look before
-            self.run_s = (now - self.since) / (made - self.made)
-        self.made, self.since = made, now
+    def _fitting(self, wanted: int, made: int, opening_s: float) -> int:
+        since = self.since
+        if made - since[0] < FEW_PART * (since[0] - self.before[0]):  # such may be made one after the other
+            since = self.before
+        self.begin(made, opening_s)
+        self.before, now = since, self.since[1]
+        if made > since[0]:  # else the speed is that of the look before; processes begin once
+            took = now - since[1]
+            self.run_s = max(took / OPENINGS, took - (opening_s - since[2])) / (made - since[0])
         left = max(0.0, self.end - self.for_checks - now)
         return wanted if left >= wanted * self.run_s else int(CAUTIOUS * left / self.run_s)
 
@@ -93,13 +100,22 @@ class Clock:
 
 def milestones(spec: ResolvedSpec, ends: list[int]) -> Milestones:
     """Those among the numbers of certifying runs `ends` of a witness: the same for all pairs."""
+    return Milestones.among(ends, partial(_refutable, spec))
+
+
+def fewest(spec: ResolvedSpec) -> int:
+    """The least number of certifying runs that is planned, however little time there is: a total leak refutes with it.
+
+    At most `FEWEST_RUNS`, and with some runs more, for the sides are drawn by coins.
+    """
+    enough = (runs for runs in range(10, FEWEST_RUNS, 10) if _refutable(spec, int(DRAWN * runs), 1.0))
+    return next(enough, FEWEST_RUNS)
+
+
+def _refutable(spec: ResolvedSpec, runs: int, part: float) -> bool:
     claim = spec.claim.at_distance(min(pair.distance for pair in spec.pairs))
-    certifier, level = spec.certifier.at(claim), spec.fixed_level
-
-    def refutable(runs: int, part: float) -> bool:
-        return certifier.refutable(runs // 2, runs // 2, claim, divided(level, 1.0 / part))
-
-    return Milestones.among(ends, refutable)
+    level = divided(spec.fixed_level, 1.0 / part)
+    return spec.certifier.at(claim).refutable(runs // 2, runs // 2, claim, level)
 
 
 def cut(made: str, planned: int) -> Explored:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -150,6 +151,7 @@ class Session:
         self.run_s = 0.0
         self._check_s = 0.0  # what it takes after a task to see that the datasets are as they were
         self.worked_s = 0.0  # CPU seconds of workers outside this process
+        self.opening_s = 0.0  # seconds until processes gave their first answers, above what those took
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
         tasks.LOCAL[self.job.key] = self._contents
@@ -274,8 +276,10 @@ class Session:
             calls = [(job, task, reducer) for task in grouped(remaining, size)]
             finished: set[Shard] = set()
             try:
-                results = pool.run(run_task, calls, self.engine.until)
+                results, began = pool.run(run_task, calls, self.engine.until), time.monotonic()
                 for done in results if limit is None else in_time(limit, late, results, len(calls)):
+                    if limit is not None and limit.outside and not finished:
+                        self.opening_s += max(0.0, time.monotonic() - began - done.seconds)
                     if done.error is not None:
                         raise tasks.as_error(done)
                     asked.keep(kept_of(done, pool.name, asked.driver, self._lost))

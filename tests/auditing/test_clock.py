@@ -95,3 +95,12 @@ def test_without_the_time_for_a_first_milestone_there_is_no_verdict() -> None:
     with pytest.raises(OutOfTime, match="max_time_s was over") as caught:
         ask(Timed(large=1.0), 1.0)
     assert caught.value.exit_code == 3
+
+
+def test_little_time_for_certification_plans_few_runs_and_takes_the_time_of_checks_for_the_first_milestone() -> None:
+    """For fifteen times as slow a mechanism: 5.2 of 6.5 seconds are over before that milestone, the rest is for checks."""
+    timed = Timed(slow_from=1_300, slow=0.015)
+    result = ask(timed, 6.5)
+    assert result.evidence.runs == result.milestones.ends[0]
+    assert result.milestones.planned_runs < 200
+    assert 5.2 < timed.time <= 6.5

@@ -200,7 +200,8 @@ def _tried(result: AuditResult) -> tuple[str, ...]:
     spec = result.spec
     witnesses = 1 + len(result.others)
     features = sum(entry.what == "feature" for entry in result.explored)
-    left = sum(each.what != "time" and not each.status.startswith("looked at") for each in result.explored)
+    made = ("looked at", "kept")
+    left = sum(each.what in ("feature", "pair") and not each.status.startswith(made) for each in result.explored)
     dropped = (
         f"{counted(left, 'thing')} that it came upon; the account names them, each with its reason" if left else ""
     )

@@ -87,6 +87,7 @@ def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None) -> Any:
     """The counts of a shard, or its outputs where there is no reducer, by sides that are drawn here."""
     coins, _ = shard.streams(seed)
     sink = begun(shard, reducer, _space(2 * shard.runs))
+    ear.keeps = reducer is None
     (per_run, batch), _ = ear.part()
     if per_run is True:
         sink.sides[:] = sides_of(flips(coins, shard.runs), shard.runs)
@@ -101,11 +102,20 @@ def _shard(ear: Ear, seed: int, shard: Shard, reducer: Reducer | None) -> Any:
         return sink.result()
     if type(batch) is not int or not 0 < batch <= MOST_IN_A_BATCH:
         raise Garbled
-    for start, runs, side in calls(coins, shard.runs, batch):
-        outputs, numbers = received(*ear.part())
+    planned = calls(coins, shard.runs, batch)
+    for start, runs, side in planned:
+        head, arrays = ear.part()
+        outputs, numbers = received(head, arrays)
+        if head is not None and outputs.runs == runs and numbers is None:
+            sink.call(start, outputs, side)
+            continue
+        sink.called(start, runs, side)
+        while head is None and runs < outputs.runs:  # numbers of several calls, which are looked at together
+            sink.called(*(each := next(planned)))
+            runs += each[1]
         if outputs.runs != runs or numbers is not None:
             raise Garbled
-        sink.call(start, outputs, side)
+        sink.fill(start, outputs)
     return sink.result()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,9 +22,10 @@ from dpaudit.outputs import Column, Columns, Outputs
 from dpaudit.sampling.codec import KINDS, UnreadableShard, outputs_again, outputs_apart, step_of
 from dpaudit.sampling.matrix import Wanted
 
-SIZE = 1 << 22  # bytes of the memory; only what is used is ever there
-CROSSES = 1 << 20  # bytes of batched outputs that cross at a time; those of a per-run mechanism cross cell by cell
+SIZE = 1 << 23  # bytes of the memory; only what is used is ever there
+CROSSES = 1 << 22  # bytes of batched outputs that cross at a time; those of a per-run mechanism cross cell by cell
 WORD = 8  # bytes of a length, and what everything is aligned to
+SIZES = struct.Struct("<QQ")  # bytes of a head, and of what stands behind it
 LARGEST = 1 << 32  # bytes of one part
 
 Array = npt.NDArray[Any]
@@ -45,50 +47,71 @@ class Mouth:
     """The end of the process: `crossing` says how many bytes are there, and returns once they have been copied."""
 
     def __init__(self, memory: mmap.mmap, crossing: Callable[[int], None]) -> None:
-        self._space = np.frombuffer(memory, np.uint8)
+        self._space = memoryview(memory)
         self._crossing = crossing
         self._used = 0
+        self._begun: int | None = None  # where the part begins that holds numbers, and may hold more
+
+    def numbers(self, values: Array) -> None:
+        """Doubles, which are all that the outputs are: a part without a head, which also holds those that follow."""
+        self.flush(SIZE - SIZES.size - values.nbytes + 1)
+        if self._begun is None:
+            self._begun, self._used = self._used, self._used + SIZES.size
+        self._add(np.ascontiguousarray(values).view(np.uint8).data)
+        SIZES.pack_into(self._space, self._begun, 0, self._used - self._begun - SIZES.size)
 
     def put(self, head: Any, arrays: list[Array]) -> None:
         """One part: a head, and arrays behind it."""
+        self._begun = None
         held = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
         text = json.dumps([head, [[array.dtype.str, array.shape] for array in held]]).encode("ascii")
         text += b" " * (-len(text) % WORD)
         size = sum(array.nbytes + -array.nbytes % WORD for array in held)
-        lengths = b"".join(each.to_bytes(WORD, "little") for each in (len(text), size))
-        self._add(np.frombuffer(lengths + text, np.uint8))
+        self._add(SIZES.pack(len(text), size) + text)
         for array in held:
-            self._add(array.reshape(-1).view(np.uint8))
-            if array.nbytes % WORD:
-                self._add(np.zeros(-array.nbytes % WORD, np.uint8))
+            self._add(array.reshape(-1).view(np.uint8).data)
+            self._add(bytes(-array.nbytes % WORD))
 
     def flush(self, least: int = 1) -> None:
         """Lets cross what is there, if it is so much."""
         if self._used >= least:
             self._crossing(self._used)
-            self._used = 0
+            self._used, self._begun = 0, None
 
-    def _add(self, content: npt.NDArray[np.uint8]) -> None:
-        while len(content):
-            part = content[: SIZE - self._used]
-            self._space[self._used : self._used + len(part)] = part
-            self._used += len(part)
-            content = content[len(part) :]
-            self.flush(SIZE)
+    def _add(self, content: bytes | memoryview) -> None:
+        while (end := self._used + len(content)) > SIZE:
+            room = SIZE - self._used
+            self._space[self._used :] = content[:room]
+            content, self._used = content[room:], SIZE
+            self.flush()
+        self._space[self._used : end] = content
+        self._used = end
 
 
 class Ear:
-    """The end of the host: `crossed` waits for what the process says, a number of bytes or its answer."""
+    """The end of the host: `crossed` waits for what the process says, a number of bytes or its answer.
 
-    def __init__(self, memory: mmap.mmap, crossed: Callable[[], bytes], copied: Callable[[], None]) -> None:
-        self._memory, self._crossed, self._copied = memory, crossed, copied
-        self._held = memoryview(b"")
+    What has crossed lies in `own`, memory of the host alone, until the next part is asked for; longer where it `keeps`.
+    """
+
+    def __init__(
+        self, memory: mmap.mmap, own: mmap.mmap, crossed: Callable[[], bytes], copied: Callable[[], None]
+    ) -> None:
+        self._memory, self._own, self._crossed, self._copied = memoryview(memory), memoryview(own), crossed, copied
+        self._held, self.keeps = self._own[:0], False
 
     def part(self) -> tuple[Any, list[Array]]:
-        """The next part. Raises `Over` where the process has answered, `Garbled` where it sent something else."""
-        length, size = (int(number) for number in np.frombuffer(self._take(2 * WORD), np.uint64))
-        head, shapes = json.loads(str(self._take(length), "ascii"))
-        body, arrays, at = self._take(size), [], 0
+        """The next part; the head of doubles alone is None.
+
+        Raises `Over` where the process has answered, `Garbled` or an error of values where it sent something else.
+        """
+        length, size = SIZES.unpack(self._take(SIZES.size))
+        text = str(self._take(length), "ascii")
+        whole = self._take(size)
+        body = memoryview(bytes(whole)) if self.keeps else whole
+        if not text:
+            return None, [np.frombuffer(body, np.float64)]
+        (head, shapes), arrays, at = json.loads(text), [], 0
         for name, shape in shapes:
             dtype = np.dtype(str(name))
             count = math.prod(shape)
@@ -113,25 +136,28 @@ class Ear:
     def _take(self, size: int) -> memoryview:
         if size > LARGEST:
             raise Garbled
-        parts, missing = [self._held], size - len(self._held)
-        while missing > 0:
-            parts.append(self._more())
-            missing -= len(parts[-1])
-        whole = memoryview(b"".join(parts)) if len(parts) > 1 else parts[0]
-        self._held = whole[size:]
-        return whole[:size]
+        if size and not self._held:
+            self._more()
+        whole, self._held = self._held[:size], self._held[size:]
+        if len(whole) == size:
+            return whole
+        parts = bytearray(whole)
+        while missing := size - len(parts):
+            self._more()
+            parts += self._held[:missing]
+            self._held = self._held[missing:]
+        return memoryview(parts)
 
-    def _more(self) -> memoryview:
+    def _more(self) -> None:
         said = self._crossed()
         if len(said) != WORD:
             raise Over(said)
         size = int.from_bytes(said, "little")
         if not 0 < size <= SIZE:
             raise Garbled
-        self._held = memoryview(b"")
-        content = memoryview(self._memory[:size])
+        self._held = self._own[:size]
+        self._held[:] = self._memory[:size]
         self._copied()
-        return content
 
 
 class Sending:
@@ -153,10 +179,10 @@ class Sending:
 
     def _send(self, outputs: Outputs, arrays: list[Array]) -> None:
         tallied, held, matrix = len(arrays), outputs.columns, None
-        plain = held.get(()) if len(held) == 1 and type(held) is dict and outputs.complete else None
-        if plain is not None and plain.codes is None and not (outputs.labels or outputs.notes or outputs.unseen):
-            self._mouth.put([tallied, None, None], [*arrays, plain.values])  # numbers alone: the quick way
-            return
+        plain = held.get(()) if len(held) == 1 and type(held) is dict and outputs.complete and not arrays else None
+        odd = outputs.labels or outputs.notes or outputs.unseen or plain is None or plain.codes is not None
+        if plain is not None and not odd and plain.values.dtype == np.float64 and plain.values.nbytes < CROSSES:
+            return self._mouth.numbers(plain.values)
         if isinstance(held, Columns):
             matrix = [[list(path), place] for path, place in held.places.items()]
             outputs = replace(outputs, columns=held.loose)
@@ -166,13 +192,14 @@ class Sending:
 
 def received(head: Any, arrays: list[Array]) -> tuple[Outputs, Places | None]:
     """What `Sending` sent, checked: raises `Garbled`, or any error of values, where it is something else."""
+    if head is None:
+        return Outputs(len(arrays[0]), {(): Column(arrays[0])}), None
     tallied, matrix, value = head
     left = iter(arrays)
     numbers = next(left) if tallied else None
     wide = None if matrix is None else next(left)
     try:
-        plain = next(left) if value is None else None
-        outputs = outputs_again(value, left) if plain is None else Outputs(len(plain), {(): Column(plain)})
+        outputs = outputs_again(value, left)
     except UnreadableShard:
         raise Garbled from None
     if next(left, None) is not None or outputs.runs < 0:

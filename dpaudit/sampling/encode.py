@@ -79,7 +79,7 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
             builder = Builder(runs, wanted)
             _add_array(builder, raw, ())
             return builder.outputs()
-        return Outputs(runs, {(): Column(reals(raw.copy()))})  # it may be filled again in the next call
+        return Outputs(runs, {(): Column(raw.astype(reals(raw[:0]).dtype))})  # it may be filled again in the next call
     builder = Builder(runs, wanted)
     with readable():
         if isinstance(raw, tuple):

@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 NONCE, LENGTH = 16, 8  # bytes: a secret of the request, then how long the answer is
 LARGEST = 1 << 32  # bytes of an answer; more is no pilot
+AT_ONCE = 1 << 9  # bytes of an answer that go with its head
 TICK_S = 0.1  # how soon it is noticed that a process has ended without a word
 MOST_STOPS = 20  # of a child at one request: it goes on after each, and is given up after that
 KEPT, COUNT = b"k", b"c"  # run it in the process that is there; and count here what that sends
@@ -76,9 +76,10 @@ def framed(source: int, nonce: bytes, ended: Callable[[], bool]) -> bytes:
 
 def read(source: int, size: int, ended: Callable[[], bool] = lambda: False) -> bytes | None:
     """So many bytes; None where they will not come: at the end of the pipe, or once its writer has ended."""
-    found, gone = bytearray(), False
+    found, gone, there = bytearray(), False, select.poll()
+    there.register(source, select.POLLIN)
     while len(found) < size:
-        if wait([source], 0 if gone else TICK_S):
+        if there.poll(0 if gone else 1000.0 * TICK_S):
             part = os.read(source, min(size - len(found), 1 << 20))
             if not part:
                 return None
@@ -94,8 +95,8 @@ def write(target: int, nonce: bytes, content: bytes, ended: Callable[[], bool] =
     """All of it; raises `OSError` where nobody reads any more."""
     room = select.poll()
     room.register(target, select.POLLOUT)
-    for part in (nonce + len(content).to_bytes(LENGTH, "little"), content):
-        left = memoryview(part)
+    head = nonce + len(content).to_bytes(LENGTH, "little")
+    for left in (memoryview(head + content[:AT_ONCE]), memoryview(content)[AT_ONCE:]):
         while left:
             if room.poll(1000.0 * TICK_S):
                 left = left[os.write(target, left) :]

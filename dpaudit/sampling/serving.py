@@ -196,6 +196,7 @@ class _Process:
                 os.close(end)
             _work(theirs_in, theirs_out, self._beat, self._memory)
         self._over, self._stops, self._asked = False, 0, 0
+        self._own = mmap.mmap(-1, duct.SIZE)  # gone with it: no later process finds what it sent
         known.append(self)
         os.close(theirs_in)
         os.close(theirs_out)
@@ -223,7 +224,7 @@ class _Process:
 
     def ear(self) -> duct.Ear:
         """What its outputs come out of, before its answer."""
-        return duct.Ear(self._memory, self.receive, lambda: write(self._to, self.nonce, b"", self._gone))
+        return duct.Ear(self._memory, self._own, self.receive, lambda: write(self._to, self.nonce, b"", self._gone))
 
     def _gone(self) -> bool:
         """Whether no more is to be expected of it; it goes on where it was stopped."""

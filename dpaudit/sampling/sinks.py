@@ -37,7 +37,17 @@ class Sink(Protocol):
         """One call of a batched mechanism: runs of one side."""
 
 
-class Adding:
+class _Sided:
+    """What holds the side of each run."""
+
+    sides: Bools
+
+    def called(self, start: int, runs: int, side: int) -> None:
+        """One call of a batched mechanism, whose outputs come by `fill`."""
+        self.sides[start : start + runs] = bool(side)
+
+
+class Adding(_Sided):
     """Adds up the counts of any reducer."""
 
     tallies = True
@@ -62,7 +72,7 @@ class Adding:
         return self._total
 
 
-class Keeping:
+class Keeping(_Sided):
     """Keeps the outputs of each side, in the order of the runs."""
 
     wanted, tallies = None, False
@@ -77,7 +87,7 @@ class Keeping:
             part.append(outputs.take(rows))
 
     def call(self, start: int, outputs: Outputs, side: int) -> None:
-        self.sides[start : start + outputs.runs] = bool(side)
+        self.called(start, outputs.runs, side)
         self._parts[side].append(outputs)
 
     def result(self) -> Pilot:

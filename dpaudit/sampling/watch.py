@@ -149,11 +149,15 @@ class ShardCounter:
 
     def call(self, start: int, outputs: Outputs, side: int) -> None:
         """One call of a batched mechanism: runs of one side."""
-        self.batched = True
-        self.sides[start : start + outputs.runs] = bool(side)
-        if len(self.calls) < CALLS and outputs.runs:
-            self.calls.append((start, outputs.runs))
+        self.called(start, outputs.runs, side)
         self.fill(start, outputs)
+
+    def called(self, start: int, runs: int, side: int) -> None:
+        """The same, with outputs that come by `fill`."""
+        self.batched = True
+        self.sides[start : start + runs] = bool(side)
+        if len(self.calls) < CALLS and runs:
+            self.calls.append((start, runs))
 
     def fill(self, start: int, outputs: Outputs, numbers: Places | None = None) -> None:
         """Runs from `start` on; with `numbers`, each run's output is the one of that number."""

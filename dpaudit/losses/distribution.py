@@ -25,7 +25,6 @@ WIDTH = 1e-3  # of a cell of the grid; the error is of the order of its square
 GRAIN = 2.0**-40  # the grids of steps start at whole multiples of it: with a width such as 2^-10 no loss is rounded
 REACH = 9.5  # deviations of the noise that a step's grid covers: 1e-21 lies beyond
 ROUNDING = 1e-13  # what the Fourier transforms may add to a probability
-RAREST = 1e-9  # the least delta with a lower bound: below it, what the transforms add to all cells may matter
 FAINT, OUTLYING = 1e-15, 1e-6  # a cell that the lower bound leaves out; the part of the mass that it may lower more
 
 
@@ -206,25 +205,6 @@ def _below(values: Reals, p: Reals, q: Reals) -> Losses:
 
 
 # --- T steps of normal noise that a record joins at random ------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def between_epsilons(
-    delta: float, noise_multiplier: float, rate: float, steps: int, width: float = WIDTH
-) -> tuple[float, float]:
-    """Two epsilons, 5 to 6 digits alike, with the exact one of T subsampled Gaussian steps between them.
-
-    In each step a record joins with probability `rate` and then moves the sum by one unit; the noise has
-    `noise_multiplier` units. All steps are seen. The larger of the two orders, the record added and removed. For a
-    delta below 1e-9 the lower one is 0: nothing is known.
-
-    >>> low, high = between_epsilons(0.01, 1.0, 1.0, 4)
-    >>> 0.0 <= high - 5.997892 < 1e-5  # normal noise, mu = 2
-    True
-    """
-    joined = poisson(rate, 1.0 / noise_multiplier)
-    lower = 0.0 if delta < RAREST else repeated_epsilon(delta, step_losses(joined, ALONE, "below", width), steps)
-    return lower, repeated_epsilon(delta, step_losses(joined, ALONE, "above", width), steps)
 
 
 def repeated_epsilon(delta: float, both: tuple[Losses, Losses], times: int) -> float:

@@ -14,15 +14,18 @@ from dpaudit.mechanisms.protocol import Description, Opened
 
 
 @dataclass(frozen=True, slots=True)
-class PerRun:
-    """A function of one run: `f(data, rng)`, or `f(data)` that owns its randomness."""
-
+class _OfFunction:
     function: Callable[..., Any]
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return name_of(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class PerRun(_OfFunction):
+    """A function of one run: `f(data, rng)`, or `f(data)` that owns its randomness."""
 
     def open(self) -> Opened:
         call, takes_rng = _bind(self.function, self.parameters, leading=1, form="f(data, rng) or f(data)")
@@ -33,15 +36,8 @@ class PerRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Batched:
+class Batched(_OfFunction):
     """A function of many runs, `f(data, runs, rng)`, whose result has the run as first axis."""
-
-    function: Callable[..., Any]
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return name_of(self.function)
 
     def open(self) -> Opened:
         form = "f(data, runs, rng) or f(data, runs)"

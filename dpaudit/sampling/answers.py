@@ -16,7 +16,7 @@ from dpaudit.errors import DpAuditError
 from dpaudit.mechanisms.protocol import Description
 from dpaudit.outputs import Outputs, Pilot
 from dpaudit.pairs.pair import SealedPair
-from dpaudit.sampling.codec import KeptShard, UnreadableShard, decoded, encoded
+from dpaudit.sampling.codec import MALFORMED, KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.sampling.streams import Shard, Stage
 from dpaudit.sampling.tasks import Done, as_error, hold, named, several
 
@@ -48,15 +48,7 @@ def read(answer: bytes) -> list[Any]:
                 parts.append(answer[at : at + size])
                 at += size
             results.append(_result(kind, value, parts))
-    except (
-        UnreadableShard,
-        TypeError,
-        ValueError,
-        AttributeError,
-        LookupError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except (UnreadableShard, *MALFORMED) as error:
         if isinstance(error, DpAuditError) and not isinstance(error, UnreadableShard):
             raise  # some of ours are ValueErrors
         raise Unreadable("an answer cannot be read") from None

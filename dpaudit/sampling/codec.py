@@ -19,6 +19,8 @@ MAGIC = b"dpaudit shard 1\n"
 LENGTH = 8  # bytes that tell how long the head is
 KINDS = "fiub"  # of arrays: floats, integers, truth values
 
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)  # of bytes not of ours
+
 Array = npt.NDArray[Any]
 
 
@@ -78,7 +80,7 @@ def decoded(kind: str, content: bytes) -> KeptShard:
         return _decoded(kind, content)
     except UnreadableShard:
         raise
-    except (ValueError, TypeError, KeyError, LookupError, AttributeError, OverflowError, RecursionError):
+    except MALFORMED:
         _unreadable()
 
 

@@ -15,7 +15,6 @@ from dpaudit.losses.distribution import (
     Losses,
     Mixture,
     added,
-    between_epsilons,
     mixture_epsilon,
     poisson,
     repeated_epsilon,
@@ -26,6 +25,7 @@ from dpaudit.losses.normal import gaussian_delta, gaussian_epsilon
 from dpaudit.losses.shuffled import two_batches
 from dpaudit.losses.transcripts import transcript_epsilon
 from tests.cases import for_each
+from tests.catalogue.between import between_epsilons
 
 DIGITS = 1e-5  # relative: five digits
 

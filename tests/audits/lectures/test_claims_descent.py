@@ -21,7 +21,7 @@ from audits.lectures.claims.descent import (
 )
 from audits.lectures.claims.statement import Statement
 from dpaudit.claims import GaussianDP, PureDP, compose_optimal
-from dpaudit.losses.distribution import between_epsilons
+from tests.catalogue.between import between_epsilons
 
 SPECS = sorted((Path(__file__).parents[3] / "audits" / "lectures").glob("*.toml"))
 NAMED = {statement.name: statement for statement in STATEMENTS}

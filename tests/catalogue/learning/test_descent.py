@@ -21,8 +21,8 @@ from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
 from dpaudit.catalogue.learning.descent.steps import bounded, linear_pull, logistic_pull, shortened
 from dpaudit.claims import ApproximateDP, GaussianDP, Relation
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.distribution import between_epsilons
 from tests.cases import for_each
+from tests.catalogue.between import between_epsilons
 
 LEVEL = 1e-8
 RUNS = 100_000

@@ -21,7 +21,6 @@ from dpaudit.claims.relation import Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon, responses
 from dpaudit.losses.discrete import delta_of, epsilon_of
-from dpaudit.losses.distribution import between_epsilons
 from dpaudit.losses.normal import gaussian_epsilon
 from dpaudit.results.upper import Arithmetic, Label
 from dpaudit.verify.accounting import (
@@ -37,6 +36,7 @@ from dpaudit.verify.accounting.parts import discretised
 from dpaudit.verify.accounting.summing import delta_of_sum, epsilon_of_sum, tail
 from dpaudit.verify.replay import replay
 from tests.cases import for_each
+from tests.catalogue.between import between_epsilons
 
 FROZEN = json.loads(Path(__file__).with_name("accounting_values.json").read_text())
 CLOSE = 2e-5  # of epsilon: what the grid may cost

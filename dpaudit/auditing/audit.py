@@ -212,7 +212,9 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
     shown = next(
         pilot for witness, pilot in zip(witnesses, pilots, strict=True) if witness.pair == counted[0].witness.pair
     )
-    return Outcome(tuple(counted), runs, explored, shown, firsts=firsts.runs)
+    outcome = Outcome(tuple(counted), runs, explored, shown, firsts=firsts.runs)
+    # runs in fresh processes may be as many as a milestone has: then they have its part, as who reads the result finds
+    return replace(outcome, counted=tuple(replace(each, milestones=outcome.milestones) for each in counted))
 
 
 # --- health, and the whole answer -----------------------------------------------------------------------------------

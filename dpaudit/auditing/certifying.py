@@ -49,7 +49,7 @@ class Counted:
     @property
     def part(self) -> float:
         """The part of the error probability that these counts have."""
-        return 1.0 if self.milestones is None else self.milestones.share(self.evidence.runs)
+        return 1.0 if self.milestones is None else self.milestones.part(self.evidence.runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,8 +229,7 @@ class Audited:
 
     def part(self, evidence: AuditEvidence) -> float:
         """The part of the error probability that these counts have: that of their milestone, or all of it."""
-        ends = () if self.milestones is None else self.milestones.ends
-        return 1.0 if self.milestones is None or evidence.runs not in ends else self.milestones.share(evidence.runs)
+        return 1.0 if self.milestones is None else self.milestones.part(evidence.runs)
 
     @property
     def holm(self) -> tuple[float, ...]:

@@ -150,7 +150,7 @@ class Session:
         self._makers: set[tuple[int, int]] = set()  # driver and its lost workers, of the runs that search and certify
         self.run_s = 0.0
         self._check_s = 0.0  # what it takes after a task to see that the datasets are as they were
-        self.worked_s = 0.0  # CPU seconds of workers outside this process
+        self.worked_s = 0.0  # CPU seconds of workers outside this process, fresh ones apart
         self.opening_s = 0.0  # seconds until processes gave their first answers, above what those took
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
@@ -246,13 +246,9 @@ class Session:
         held = asked.held(task.shard for task in work)
         if len(held) == len(work):
             return [held[task.shard].result for task in work]
-        before, job = os.times(), self._sent_job()
+        job = self._sent_job()
         made = (run_fresh(job, work, at_once=engine.n_jobs, until=engine.until) for _ in range(1))
-        try:
-            found = next(made if engine.limit is None or late is None else in_time(engine.limit, late, made, 1))
-        finally:
-            after = os.times()
-            self.worked_s += sum(after[2:4]) - sum(before[2:4])  # of children
+        found = next(made if engine.limit is None or late is None else in_time(engine.limit, late, made, 1))
         asked.keep((task.shard, KeptShard(made, driver=asked.driver)) for task, made in zip(work, found, strict=True))
         return found
 

@@ -137,3 +137,18 @@ def test_what_is_missing_is_told_in_words() -> None:
         stored = {"label": ABSENT.label, "code": ABSENT.code}
         event = event_from_dict({"feature": {"kind": "coordinate", "path": path}, "intervals": [], "tokens": [stored]})
         assert str(event).startswith(told)
+
+
+async def later(data: Any, rng: Any) -> float:
+    return float(rng.laplace())
+
+
+def one_by_one(data: Any, rng: Any) -> Any:
+    yield rng.laplace()
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize(("mechanism", "cure"), [(later, r"asyncio\.run"), (one_by_one, r"list\(f\(data, rng\)\)")])
+def test_an_output_that_holds_no_answer_yet_is_named_with_its_cure(mechanism: Any, cure: str) -> None:
+    with pytest.raises(dpaudit.UnsoundAudit, match=f"holds no answer yet.*no verdict; .*{cure}"):
+        dpaudit.audit(mechanism, pair=(0.0, 1.0), epsilon=1.0, runs=400, n_jobs=1)

@@ -127,7 +127,7 @@ RESULT: Meanings = {
         "source": "the spec file",
         "file": "of the mechanism",
         "wall_s": "seconds that passed",
-        "cpu_s": "seconds of all processors",
+        "cpu_s": "seconds of all processors, fresh processes apart",
         "version": "of dpaudit",
         "python": "version",
         "numpy": "version",

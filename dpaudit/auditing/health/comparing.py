@@ -22,6 +22,12 @@ BLIND = {
     "nan": "gave no number (nan)",
 }
 
+LATER = {  # objects that hold no answer before somebody asks for it, and who may
+    "coroutine": "give a function that runs it: lambda data, rng: asyncio.run(f(data, rng))",
+    "generator": "give a function that reads it: lambda data, rng: list(f(data, rng))",
+    "async_generator": "give a function that reads it with async for, and run that by asyncio.run",
+}
+
 
 def check_compared(
     witness: Witness, evidence: AuditEvidence, pair: str, pilot: Pilot | None = None, *, refuted: bool = False
@@ -42,6 +48,12 @@ def check_compared(
             f"not ({ascii(places)[1:-1]}): nothing was compared, so there is no verdict; return plain values, or fewer"
         )
     if pilot is not None and pilot.unseen and not _told(evidence):
+        for label in sorted(pilot.first.labels.values()):
+            if label.startswith("object ") and (kind := label.removeprefix("object ")) in LATER:
+                raise UnsoundAudit(
+                    f"runs on the pair {pair!a} gave a {kind}, which holds no answer yet: nothing was compared, so "
+                    f"there is no verdict; {LATER[kind]}"
+                )
         raise UnsoundAudit(
             f"every run on the pair {pair!a} gave the same in the part of its output that was looked at (entries that "
             f"were not: {pilot.unseen:,}): nothing was compared, so there is no verdict; return fewer entries, or a "

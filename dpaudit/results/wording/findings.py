@@ -152,10 +152,13 @@ def of_endings(result: Audited) -> bool:
 
 
 def _mostly(endings: tuple[Ending, ...]) -> bool:
-    """Whether the share of runs with a value differs by at least half as much as the share in the event."""
+    """Whether the share of runs with a value differs by at least half as much as the share in the event.
+
+    Never where the event holds some runs of an ending and not others: what they say tells them apart.
+    """
     total = [sum(each.runs[side] for each in endings) for side in (0, 1)]
     hits = [sum(each.hits[side] for each in endings) for side in (0, 1)]
-    if not all(total):
+    if not all(total) or any(each.hits not in (each.runs, (0, 0)) for each in endings[1:]):
         return False
     valued, rates = endings[0].runs, [hit / runs for hit, runs in zip(hits, total, strict=True)]
     return 2.0 * abs(valued[0] / total[0] - valued[1] / total[1]) >= abs(rates[0] - rates[1]) > 0.0

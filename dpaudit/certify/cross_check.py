@@ -19,10 +19,10 @@ def two_interval_epsilon(evidence: CoinFlip | FixedSides, delta: float, confiden
     >>> round(two_interval_epsilon(CoinFlip(900, 100, 1000, 1000), 0.0, 0.95), 3)
     1.99
     """
-    from statsmodels.stats.proportion import proportion_confint
-
-    if evidence.runs_p == 0 or evidence.runs_q == 0:
+    if evidence.hits_p * evidence.runs_q <= evidence.hits_q * evidence.runs_p:  # each limit lies beyond its estimate
         return 0.0
+    from statsmodels.stats.proportion import proportion_confint  # with pandas and scipy.stats: a second
+
     alpha = error_probability(confidence)  # each one-sided limit at alpha / 2: a two-sided interval at alpha
     low = float(proportion_confint(evidence.hits_p, evidence.runs_p, alpha=alpha, method="beta")[0])
     high = float(proportion_confint(evidence.hits_q, evidence.runs_q, alpha=alpha, method="beta")[1])

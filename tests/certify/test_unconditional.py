@@ -50,7 +50,7 @@ def allowed_points(epsilon: float, delta: float) -> list[tuple[float, float]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("n", "m"), [(5, 5), (6, 14), (14, 6)])
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (4, 9), (9, 4)])
 @pytest.mark.parametrize(("epsilon", "delta"), LINES)
 def test_valid_everywhere_and_at_every_level(n: int, m: int, epsilon: float, delta: float) -> None:
     """Pr(p-value <= u) <= u for every u, on the line and below it."""
@@ -76,7 +76,7 @@ def test_valid_and_sharp_with_more_runs(n: int, m: int, epsilon: float, delta: f
 @pytest.mark.long
 @pytest.mark.parametrize(("delta", "alpha"), [(0.0, 0.05), (0.05, 0.05), (0.0, 0.001)])
 def test_the_bound_covers_the_truth(delta: float, alpha: float) -> None:
-    n, m = 9, 12
+    n, m = 6, 9
     bound = np.array(
         [[epsilon_lower(FixedSides(x, y, n, m), delta, alpha) for y in range(m + 1)] for x in range(n + 1)]
     )

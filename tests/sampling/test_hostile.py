@@ -85,7 +85,7 @@ LEAKS = [
 @pytest.mark.parametrize("name", LEAKS)
 def test_what_happens_on_one_dataset_only_is_refuted(name: str) -> None:
     """Sure events: the witness parts the datasets in every certifying run, each in a process of its own."""
-    result = ask(getattr(hostile, name), runs=400, confidence=0.9)
+    result = ask(getattr(hostile, name), runs=200, confidence=0.9)
     assert result.verdict is Verdict.REFUTED
     assert (result.evidence.hits_p, result.evidence.hits_q) == (result.evidence.runs_p, 0)
     json.dumps(result.to_dict(), allow_nan=False)
@@ -151,7 +151,7 @@ def test_a_hang_in_every_run_of_one_dataset_is_refuted() -> None:
 
 
 def test_a_run_that_swallows_the_alarm_ends_without_a_verdict() -> None:
-    """The watchdog waits 3 limits and 5 s, twice: the audit must be over well before 30 s, with no child left."""
+    """The watchdog waits 3 limits and half a second, twice: the audit is over long before 30 s, with no child left."""
     started = time.monotonic()
     with pytest.raises(UnsoundAudit, match="hung past run_timeout_s"):
         supervised(hostile.leaves_children, run_timeout_s=0.05)

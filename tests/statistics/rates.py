@@ -16,11 +16,11 @@ FALSE_ALARM = 1e-6  # of each test of validity or null, by the binomial limit: e
 POWER_ALARM = 1e-6  # of each test that wants refutations: by the margins named there
 
 AUDITS = {  # seeded audits of each mechanism, and the runs of each
-    "laplace": (40, 8_000),
-    "randomised_response": (40, 2_000),
-    "report_noisy_max": (30, 8_000),
-    "above_threshold": (30, 4_000),
-    "gaussian": (30, 8_000),
+    "laplace": (24, 8_000),
+    "randomised_response": (30, 2_000),
+    "report_noisy_max": (20, 8_000),
+    "above_threshold": (20, 4_000),
+    "gaussian": (20, 8_000),
 }
 
 

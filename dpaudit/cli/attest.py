@@ -52,7 +52,9 @@ def command(results: tuple[str, ...], key: str, attestation: str | None, output:
         if output is not None:
             raise click.UsageError("--output is for signing: --verify writes nothing")
         followed: set[Head] = set()  # of the chain, each once
-        for path, (file, head) in zip(files, verified(attestation, files, key), strict=True):
+        for path, (file, head) in zip(
+            files, verified(attestation, files, key, whole=tuple(files) != results), strict=True
+        ):
             if ledger is not None:
                 if head is None:
                     raise NotAttested(f"{clean(attestation, 200)}: no head of a ledger was attested in it")

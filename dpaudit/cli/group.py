@@ -124,7 +124,11 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
             signal.signal(number, _terminated)
-    sys.exit(exit_code(sys.argv[1:]))
+    try:
+        code = exit_code(sys.argv[1:])
+    except OSError:  # standard error is full too: nobody can be told, and Python's own 1 would be a verdict
+        code = InvalidSpec.exit_code
+    sys.exit(code)
 
 
 def _terminated(number: int, _: object) -> None:

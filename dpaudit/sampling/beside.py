@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.outputs import ABSENT, BEYOND, EXPONENT, REST, SIGN, Numbers, Path, Token, token
-from dpaudit.sampling.exact import FIXED, base
+from dpaudit.sampling.exact import FIXED, base, module_of
 from dpaudit.sampling.matrix import EXACT
 from dpaudit.sampling.objects import Rows
 from dpaudit.sampling.sheet import Sheet
@@ -130,7 +130,7 @@ def told_whole(kind: Any) -> bool:
     if issubclass(kind, datetime.datetime | datetime.time | defaultdict):
         return False
     held = kind.__dictoffset__ != 0 or any(vars(each).get("__slots__") for each in kind.__mro__)
-    ours = kind in FIXED or kind.__module__ in PRINTED or kind.__module__.startswith("numpy")
+    ours = kind in FIXED or module_of(kind) in PRINTED or module_of(kind).startswith("numpy")
     return ours or issubclass(kind, enum.Enum) or not held
 
 

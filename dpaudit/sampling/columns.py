@@ -45,7 +45,7 @@ from dpaudit.sampling.beside import (
     told_whole,
     types_in,
 )
-from dpaudit.sampling.exact import base, own_words, real, words_of
+from dpaudit.sampling.exact import base, module_of, own_words, real, words_of
 from dpaudit.sampling.matrix import NARROW, WIDEST, as_matrix, flat_lists, positions, reals
 from dpaudit.sampling.objects import (
     ABSENT_ENTRY,
@@ -137,7 +137,10 @@ class Builder(Sheet):
         if issubclass(kind, bytes | bytearray | memoryview):
             return self._add_bytes
         if issubclass(kind, np.datetime64 | np.timedelta64):
-            return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
+            read = base(kind, "__str__")
+            return lambda objects, rows, path, depth: self._add_text(
+                [read.__str__(o) for o in objects], rows, path, depth
+            )
         if issubclass(kind, complex | np.complexfloating):
             read = base(kind, "__complex__")
             return lambda objects, rows, path, depth: self._add_complex(
@@ -145,7 +148,11 @@ class Builder(Sheet):
             )
         if issubclass(kind, numbers.Real | np.bool_ | Decimal):
             return self._add_numbers
-        if issubclass(kind, enum.Enum) or kind.__module__ in PRINTED:
+        if issubclass(kind, enum.Enum) and own_words(kind):
+            return lambda objects, rows, path, depth: self._add_text(
+                [f"{enum.Enum.__str__(o)} {words_of(o)}" for o in objects], rows, path, depth
+            )
+        if issubclass(kind, enum.Enum) or module_of(kind) in PRINTED:
             return lambda objects, rows, path, depth: self._add_text([str(o) for o in objects], rows, path, depth)
         if issubclass(kind, np.ndarray):
             if kind is np.ndarray or issubclass(kind, np.ma.MaskedArray):
@@ -354,7 +361,7 @@ class Builder(Sheet):
             self.say(path, ORDER, rows, [orders[tuple(each)] for each in named])
         whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for place, o in enumerate(objects):
-            for key in dict.keys(o) if not {str, int}.issuperset(map(type, o)) else ():
+            for key in dict.keys(o) if not {str, int}.issuperset(map(type, dict.keys(o))) else ():
                 if type(key) not in (str, int):
                     self.say((*path, step(key)), KEY, whole[place : place + 1], token("type", types_in(key)))
             if len(named[place]) < dict.__len__(o) or len(named[place]) > MOST_KEYS:

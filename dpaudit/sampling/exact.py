@@ -22,6 +22,8 @@ import numpy as np
 
 from dpaudit.outputs import Failure, Outputs
 
+IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: of classes written in C, never of one that Python code makes
+HOLDERS = ("builtins", "numpy", "decimal", "fractions")
 DEEPEST = 6  # levels of nesting that are looked at
 LIBRARIES = {"numpy", "pandas", "polars", "torch", "jax", "jaxlib", "tensorflow", "xarray", "pyarrow", "cupy", "scipy"}
 SCALARS = frozenset(np.sctypeDict.values()) - {np.void, np.object_}
@@ -92,13 +94,23 @@ def _copied(output: Any, depth: int) -> Any:
 
 
 @lru_cache(maxsize=1 << 10)
+def module_of(kind: Any) -> str:
+    """The module of a class; empty where that has no such class: it only says so."""
+    name = str(kind.__module__)
+    found: Any = sys.modules.get(name)
+    for part in str(kind.__qualname__).split("."):
+        found = getattr(found, part, None)
+    return name if kind.__flags__ & IMMUTABLE or found is kind else ""
+
+
+@lru_cache(maxsize=1 << 10)
 def base(kind: Any, method: str) -> Any:
     """The class of Python's or numpy's that holds the content of a type and reads it by this method; None for none.
 
     >>> base(type("Rate", (float,), {"__float__": lambda self: 0.0}), "__float__")
     <class 'float'>
     """
-    ours = (each for each in kind.__mro__ if each.__module__ in ("builtins", "numpy", "decimal", "fractions"))
+    ours = (each for each in kind.__mro__ if module_of(each) in HOLDERS)
     return next((each for each in ours if hasattr(each, method)), None)
 
 

@@ -8,6 +8,7 @@ worker. A lost worker is no verdict.
 from __future__ import annotations
 
 import faulthandler
+import itertools
 import math
 import os
 import re
@@ -70,7 +71,7 @@ def _text(error: BaseException) -> str:
     """What an exception tells beside its type: message, notes, what its class gave it, and those that led to it."""
     try:
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        parts = [str(error), *getattr(error, "__notes__", ())]
+        parts = [str(error), *itertools.islice(getattr(error, "__notes__", ()), LONGEST_SAID)]
         parts += [f"{name} = {PRINT.repr(held)}" for name, held in vars(error).items() if name != "__notes__"]
         parts += [] if before is None else [f"{type(before).__qualname__}: {before}"]
         text = "\n".join(map(str, parts))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.outputs import READ_AS, token
-from dpaudit.sampling.exact import base, own_words, real, words_of
+from dpaudit.sampling.exact import base, module_of, own_words, real, words_of
 
 LONGEST_STEP = 60
 PRINTED = ("datetime", "uuid", "pathlib", "ipaddress")  # modules whose values are known by their text
@@ -54,7 +54,7 @@ def _name_of(key: Any) -> str:
         return f"{{{', '.join(sorted(map(_name_of, frozenset.__iter__(key))))}}}"
     if key is None or isinstance(key, bytes):
         return "None" if key is None else bytes.__repr__(key)
-    if isinstance(key, enum.Enum) or type(key).__module__ in PRINTED:
+    if isinstance(key, enum.Enum) or module_of(type(key)) in PRINTED:
         return str(key)
     kind: Any = type(key)
     return f"object {type_name(kind)} {words_of(key)}" if own_words(kind) else f"object {type_name(kind)}"

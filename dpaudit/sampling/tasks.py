@@ -64,7 +64,8 @@ def as_error(done: Done) -> DpAuditError:
     if kind == "BatchFailed":
         return BatchFailed(message)
     found = getattr(errors, kind, None)
-    return (found if isinstance(found, type) and issubclass(found, DpAuditError) else UnsoundAudit)(message)
+    ours = isinstance(found, type) and issubclass(found, (InvalidSpec, UnsoundAudit))  # no other code
+    return (found if ours else UnsoundAudit)(message)
 
 
 def several(function: Callable[..., Any], tasks: list[tuple[Any, ...]], threads: int) -> list[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -152,3 +154,9 @@ def test_an_interrupt_is_130_at_once_and_finished_audits_stay(write: Write, fold
     assert err.splitlines()[-1] == said + "--report out --format json,md --resume"
     assert "Traceback" not in err
     assert [name for name in os.listdir(folder / "out") if name.startswith(".")] == []  # nothing half written
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_where_nobody_can_be_told_the_code_is_no_verdict() -> None:
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([sys.executable, "-m", "dpaudit", "--version"], stdout=full, stderr=full).returncode == 2

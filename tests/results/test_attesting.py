@@ -291,6 +291,10 @@ def test_a_folder_is_attested_whole(
     check = ["attest", "--verify", "reports/results.intoto.jsonl", "--key", "key.pub"]
     assert exit_code([*check, "reports"]) == exit_code([*check, "reports/result.json"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
+    taken = (tmp_path / "reports" / "result.json").rename(tmp_path / "away.json")
+    assert exit_code([*check, "reports"]) == 1
+    assert "result.json was attested with it, and is not here" in capsys.readouterr().err
+    taken.rename(tmp_path / "reports" / "result.json")
     example.kept().save("reports/more.json")  # after the fact
     assert exit_code([*check, "reports"]) == 1
     assert exit_code(["attest", "reports/result.json", "reports/suite.json", "--key", "key"]) == 2

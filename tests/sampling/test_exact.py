@@ -5,7 +5,10 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import enum
+import itertools
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from dpaudit.outputs import PRINTED_AS, beside, token
 from dpaudit.sampling import Engine, Stage, Watch, shards
 from dpaudit.sampling.encode import encode_objects
 from dpaudit.sampling.worker import identical
+from tests.cases import for_each
 from tests.sampling import kinds
 
 PAIR = (AdjacentPair(0.0, 1.0),)
@@ -280,3 +284,55 @@ def test_an_object_that_only_prints_itself_has_no_verdict() -> None:
 
     with pytest.raises(UnsoundAudit, match=r"an object of the type .*Printed"):
         audit(lambda data: Printed(int(data)), pair=(0.0, 1.0), epsilon=1.0, runs=400, n_jobs=1, confidence=0.9)
+
+
+class SaysBuiltin(float):
+    """Says of itself that it is of Python, and of its number that it is 0."""
+
+    def __float__(self) -> float:
+        return 0.0
+
+    def __repr__(self) -> str:
+        return "0.0"
+
+
+class SaysDate(list[int]):
+    """Says of itself that its text tells all."""
+
+    def __repr__(self) -> str:
+        return "[]"
+
+
+class SaysOne(enum.Enum):
+    FIRST = 1
+    SECOND = 2
+
+    def __str__(self) -> str:
+        return "one"
+
+    __repr__ = __str__
+
+
+class SaysEndless(dict[str, int]):
+    def __iter__(self) -> Iterator[str]:
+        return itertools.repeat("a")
+
+
+SaysBuiltin.__module__, SaysDate.__module__ = "builtins", "datetime"
+
+
+@for_each(
+    "one, other",
+    [
+        (SaysBuiltin(1), SaysBuiltin(2)),
+        (SaysDate([1]), SaysDate([2])),
+        (SaysOne.FIRST, SaysOne.SECOND),
+        (SaysEndless(a=1), SaysEndless(a=2)),
+    ],
+)
+def test_what_a_class_says_of_itself_hides_nothing(one: Any, other: Any) -> None:
+    columns = encode_objects([one, other]).columns.values()
+    assert any(
+        len(set(each.values.tolist())) > 1 if each.codes is None else len(set(each.codes.tolist())) > 1
+        for each in columns
+    )

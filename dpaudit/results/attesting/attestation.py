@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,10 +59,18 @@ def verify_attestation(
 
 
 def verified(
-    attestation: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]], key: str | os.PathLike[str]
+    attestation: str | os.PathLike[str],
+    paths: Sequence[str | os.PathLike[str]],
+    key: str | os.PathLike[str],
+    *,
+    whole: bool = False,
 ) -> Iterator[tuple[StoredFile, Head | None]]:
-    """`verify_attestation` of several files, one after the other: the attestation is read once."""
+    """`verify_attestation` of several files, one after the other: the attestation is read once.
+
+    Where the paths are a `whole` folder, none that was attested together with one of them may be missing.
+    """
     by, stated = public_key(key), None
+    here = [stored_file(path).sha256 for path in paths] if whole else []
     for path in paths:
         file, reason = stored_file(path), None
         stated = [_stated(line, by) for line in envelopes(attestation)] if stated is None else stated
@@ -70,7 +78,7 @@ def verified(
             try:
                 if isinstance(each, Exception):
                     raise each
-                found = check_statement(each, file)
+                found = check_statement(each, file, here)
                 break
             except (InvalidSpec, NotAttested) as error:  # lines of other kinds may stand beside ours
                 reason = error

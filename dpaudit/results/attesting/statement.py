@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from dpaudit.results.files import read_bytes
 from dpaudit.results.result import AuditResult
 from dpaudit.results.strict_json import LARGEST_SUITE, content_digest, parsed
 from dpaudit.results.suite import SuiteResult
+from dpaudit.results.wording.quoting import clean
 from dpaudit.version import __version__
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -89,15 +90,16 @@ def statement(files: Iterable[StoredFile], ledger: Head | None = None) -> dict[s
     }
 
 
-def check_statement(stated: Any, file: StoredFile) -> Head | None:
+def check_statement(stated: Any, file: StoredFile, here: Collection[str] = ()) -> Head | None:
     """The head of a ledger in a statement, where there is one.
 
-    Raises `NotAttested` where the statement is none of ours, or says something else than the file.
+    Raises `NotAttested` where the statement is none of ours, or says something else than the file, or is about further
+    ones than those `here` (their SHA-256), if any are.
     """
     if not isinstance(stated, dict) or stated.get("_type") != STATEMENT or stated.get("predicateType") != PREDICATE:
         raise NotAttested("what is signed is no statement of this version about results")
     try:
-        subjects = {each["digest"].get("sha256") for each in stated["subject"]}
+        subjects = {each["digest"].get("sha256"): str(each["name"]) for each in stated["subject"]}
         said = stated["predicate"]["files"].get(file.sha256)
         ledger = stated["predicate"].get("ledger")
         head = None if ledger is None else (int(ledger["rows"]), str(ledger["head"]))
@@ -107,6 +109,8 @@ def check_statement(stated: Any, file: StoredFile) -> Head | None:
         raise NotAttested("its bytes are not those that were attested")
     if said != _said(file.raw):
         raise NotAttested("what is signed is not what it says")
+    if missing := sorted(name for digest, name in subjects.items() if here and digest not in (None, *here)):
+        raise NotAttested(f"{clean(missing[0], 200)} was attested with it, and is not here as it was then")
     return head
 
 

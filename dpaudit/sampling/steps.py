@@ -54,9 +54,9 @@ def _name_of(key: Any) -> str:
         return f"{{{', '.join(sorted(map(_name_of, frozenset.__iter__(key))))}}}"
     if key is None or isinstance(key, bytes):
         return "None" if key is None else bytes.__repr__(key)
-    if isinstance(key, enum.Enum) or module_of(type(key)) in PRINTED:
-        return str(key)
     kind: Any = type(key)
+    if isinstance(key, enum.Enum) or module_of(kind) in PRINTED:
+        return str(key)
     return f"object {type_name(kind)} {words_of(key)}" if own_words(kind) else f"object {type_name(kind)}"
 
 

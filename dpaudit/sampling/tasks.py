@@ -63,7 +63,7 @@ def as_error(done: Done) -> DpAuditError:
     kind, message = done.error
     if kind == "BatchFailed":
         return BatchFailed(message)
-    found = getattr(errors, kind, None)
+    found: Any = getattr(errors, kind, None)
     ours = isinstance(found, type) and issubclass(found, (InvalidSpec, UnsoundAudit))  # no other code
     return (found if ours else UnsoundAudit)(message)
 

@@ -101,7 +101,9 @@ class Sheet:
         if path not in self.columns:
             if rows is None and np.ndim(codes) == 0 and path not in self.whole:
                 alike = None if codes == 0 else np.broadcast_to(np.uint64(codes), (self.runs,))
-                self.whole[path] = Column(np.broadcast_to(reals(np.array(values)), (self.runs,)), alike)  # a copy
+                found = reals(np.array(values))  # a copy
+                whole = found if found.shape == (self.runs,) else np.broadcast_to(found, (self.runs,))
+                self.whole[path] = Column(whole, alike)
                 return
             self.columns[path] = (np.full(self.runs, np.nan), np.full(self.runs, ABSENT.code, np.uint64))
             self.labels[ABSENT.code] = ABSENT.label

@@ -357,12 +357,10 @@ class Builder(Sheet):
     def _say_of_keys(self, objects: list[Any], named: list[dict[int | str, Any]], rows: Rows, path: Path) -> None:
         """The order of keys, the types of those that are not text or whole numbers, and keys that share a name."""
         if self.tells(path, ORDER):
-            keys = list(map(tuple, named))
-            orders = {each: order_of(each) for each in set(keys)}
-            self.say(path, ORDER, rows, list(map(orders.__getitem__, keys)) if len(orders) > 1 else orders[keys[0]])
-        sizes = list(map(dict.__len__, objects))
-        odd = not {str, int}.issuperset(map(type, chain.from_iterable(map(dict.keys, objects))))
-        if not odd and sizes == list(map(len, named)) and max(sizes) <= MOST_KEYS:
+            orders = {keys: order_of(keys) for keys in set(map(tuple, named))}
+            self.say(path, ORDER, rows, [orders[tuple(o)] for o in named] if len(orders) > 1 else [*orders.values()][0])
+        plain = {str, int}.issuperset(map(type, chain.from_iterable(map(dict.keys, objects))))
+        if plain and list(map(dict.__len__, objects)) == (sizes := list(map(len, named))) and max(sizes) <= MOST_KEYS:
             return
         whole = np.arange(self.runs, dtype=np.intp) if rows is None else rows
         for place, o in enumerate(objects):

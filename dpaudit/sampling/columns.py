@@ -358,7 +358,7 @@ class Builder(Sheet):
         """The order of keys, the types of those that are not text or whole numbers, and keys that share a name."""
         if self.tells(path, ORDER):
             orders = {keys: order_of(keys) for keys in set(map(tuple, named))}
-            self.say(path, ORDER, rows, [orders[tuple(o)] for o in named] if len(orders) > 1 else [*orders.values()][0])
+            self.say(path, ORDER, rows, [orders[tuple(o)] for o in named] if len(orders) > 1 else orders.popitem()[1])
         plain = {str, int}.issuperset(map(type, chain.from_iterable(map(dict.keys, objects))))
         if plain and list(map(dict.__len__, objects)) == (sizes := list(map(len, named))) and max(sizes) <= MOST_KEYS:
             return

@@ -187,7 +187,7 @@ def _search_and_certify(spec: ResolvedSpec, session: Session, probe: Probe, spen
     counted: list[Counted] = []
     witnesses, firsts = found.witnesses, Firsts()
     if not any(constants(pilot).give_away for pilot in pilots):
-        firsts = first_calls(spec, session, found.witness.pair, (spent - probe.runs) // 2)
+        firsts = first_calls(spec, session, found.witness.pair, pilots[0], (spent - probe.runs) // 2)
         explored = (*explored, *firsts.explored)
     if firsts.witness is not None:
         witnesses, pilots, bits = (firsts.witness,), pilots[:1], None

@@ -59,6 +59,17 @@ def test_first_calls_without_a_leak_change_no_count() -> None:
     assert [NO_FIRSTS in limits(each) for each in (apart, here)] == [False, True]
 
 
+def test_first_calls_like_all_others_are_no_witness() -> None:
+    """One run in 400 lies: 16 first calls tell the truth, but some processes could show less than all other runs."""
+
+    def truthful(data: float, runs: int, rng: np.random.Generator) -> Any:
+        return np.where(rng.random(runs) < 1 / 400, 1.0 - data, data)
+
+    apart, here = asked(batched(truthful)), asked(batched(truthful), isolated=False)
+    assert apart.evidence == here.evidence
+    assert any("so do most other runs" in entry.status for entry in apart.explored)
+
+
 def test_texts_that_are_all_different_are_named() -> None:
     def text(data: float, rng: np.random.Generator) -> str:
         return f"n={data + rng.laplace():.6f}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpaudit.auditing.freezing import frozen
 from dpaudit.auditing.health.pilot import constants
+from dpaudit.auditing.health.processes import NoProcesses, processes_needed
 from dpaudit.auditing.spec import ResolvedSpec
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events import Event
@@ -30,6 +31,7 @@ FROM, MANY_FROM = 25_000, 1_000_000  # runs of an audit in which some are fresh,
 FEWEST, FEW, MANY = 8, 16, 32  # processes
 BUDGET_S, TIMED = 2.0, 6  # seconds that they may take; after so many it is known how long one does
 LOADED = 2.0  # times as long, and as the load has it, before there are fewer: load alone changes nothing
+BY_CHANCE = 1e-4  # above it first calls that are all alike are no others than later ones
 START = 1 << 20  # numbers of their shards: no others in fresh processes have these
 
 
@@ -42,13 +44,23 @@ class Firsts:
     explored: tuple[Explored, ...] = ()
 
 
-def first_calls(spec: ResolvedSpec, session: Session, pair: int, most: int) -> Firsts:
-    """The first calls of some fresh processes, `most` at the most, on sides that coins draw."""
+def first_calls(spec: ResolvedSpec, session: Session, pair: int, others: Pilot, most: int) -> Firsts:
+    """The first calls of some fresh processes, `most` at the most, on sides that coins draw.
+
+    They are a witness only where they are not like the `others`, the pair's runs that search has seen: of these there
+    can be far more than processes.
+    """
     engine = session.engine
     many = spec.runs >= MANY_FROM
     wanted = min(most, MANY if many else FEW)
     if wanted < FEWEST or spec.runs < FROM or not (many or engine.isolated or engine.supervised):
         return Firsts()
+    claim = spec.claim_at(pair)
+    try:
+        processes_needed(lambda runs: spec.certifier.at(claim).refutable(runs, runs, claim, spec.fixed_level))
+    except NoProcesses:
+        why = "in fresh processes not looked at: to refute the claim by them would take too many"
+        return Firsts(None, 0, (Explored(PROCESSES, FIRST_CALLS, why),))
     coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
     sides = coins.integers(2, size=wanted).astype(np.bool_)
     work = [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
@@ -72,11 +84,17 @@ def first_calls(spec: ResolvedSpec, session: Session, pair: int, most: int) -> F
         return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why),))
     outputs, sides = concatenate(made), sides[: len(made)]
     pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(made),))
-    if not (outputs.complete and constants(pilot).give_away):
+    told = [Whole().column(side).tokens for side in (pilot.first, pilot.second)]
+    if not (outputs.complete and constants(pilot).give_away and told[0][0] != told[1][0]):
         why = f"{len(made)} in fresh processes did not all give their dataset away"
         return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
-    code = int(Whole().column(pilot.first).tokens[0])
-    claim = spec.claim_at(pair)
+    chance = 1.0  # that others would be all alike so
+    for held, side in zip(told, (others.first, others.second), strict=True):
+        chance *= float(np.mean(Whole().column(side).tokens == held[0])) ** len(held)
+    if chance > BY_CHANCE:
+        why = f"all of {len(made)} in fresh processes gave their dataset away, and so do most other runs"
+        return Firsts(None, len(made), (Explored(PROCESSES, FIRST_CALLS, why, runs=len(made)),))
+    code = int(told[0][0])
     event = Event(Whole(), tokens=(Token(pilot.first.labels.get(code, "its first output"), code),))
     found = Proposal(event, "first", "all alike", 0.0, claim.delta)
     why = f"all of {len(made)} in fresh processes gave their dataset away, and other runs did not: these are certified"

@@ -70,13 +70,16 @@ def test_first_calls_like_all_others_are_no_witness() -> None:
     assert any("so do most other runs" in entry.status for entry in apart.explored)
 
 
-def test_texts_that_are_all_different_are_named() -> None:
+def test_texts_and_exceptions_that_are_all_different_are_named() -> None:
     def text(data: float, rng: np.random.Generator) -> str:
         return f"n={data + rng.laplace():.6f}"
 
     def word(data: float, rng: np.random.Generator) -> str:
         return "yes" if rng.random() < 0.5 else "no"
 
-    for mechanism, said in ((text, True), (word, False)):
+    def raises(data: float, rng: np.random.Generator) -> str:
+        raise type(f"Error{rng.integers(1 << 60)}", (Exception,), {})
+
+    for mechanism, said in ((text, True), (raises, True), (word, False)):
         result = asked(mechanism, runs=1_000, isolated=False)
         assert any("no output came twice" in entry.status for entry in result.explored) is said

@@ -12,8 +12,7 @@ from dpaudit.auditing.searching.look import SHOWN, Look, excess, held, looked_at
 from dpaudit.auditing.searching.screening import budget, screen
 from dpaudit.auditing.spec import SEARCH_SHARE, SELECTOR, ResolvedSpec
 from dpaudit.errors import OutOfTime
-from dpaudit.events.features import Whole
-from dpaudit.outputs import TYPE, Pilot
+from dpaudit.outputs import Pilot
 from dpaudit.results.beside import Explored
 from dpaudit.results.witness import Witness
 from dpaudit.sampling import Session
@@ -109,15 +108,17 @@ def _features(look: Look, prefix: str) -> list[Explored]:
     if more > 0:
         entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))
     runs = held(look.pilot)
-    if unique_texts(look.pilot):
-        why = f"no output came twice in {runs:,} search runs: events on whole texts had nothing to count"
-        entries.append(Explored("feature", f"{prefix}whole text", why))
+    if kind := all_different(look.pilot):
+        why = f"no output came twice in {runs:,} search runs: events on whole {kind}s had nothing to count"
+        entries.append(Explored("feature", f"{prefix}whole {kind}", why))
     return entries
 
 
-def unique_texts(pilot: Pilot) -> bool:
-    """Whether outputs are texts or bytes, no two of them alike."""
+def all_different(pilot: Pilot) -> str:
+    """What outputs are that are no numbers, no two of them alike: "text" (or bytes) or "exception"; else nothing."""
     sides = (pilot.first, pilot.second)
-    types = {side.labels.get(code, "") for side in sides for code in np.unique(side.column((TYPE,)).tokens).tolist()}
-    codes = np.concatenate([Whole().column(side).tokens for side in sides])
-    return types <= {"type str", "type bytes"} and len(np.unique(codes)) == len(codes) >= FEW_TEXTS
+    codes = np.concatenate([side.column(()).tokens for side in sides])
+    if not codes.all() or not len(np.unique(codes)) == len(codes) >= FEW_TEXTS:
+        return ""
+    labels = pilot.first.labels | pilot.second.labels
+    return "exception" if any(labels[code].startswith("raised ") for code in codes.tolist()) else "text"

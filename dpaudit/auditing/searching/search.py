@@ -120,5 +120,5 @@ def all_different(pilot: Pilot) -> str:
     codes = np.concatenate([side.column(()).tokens for side in sides])
     if not codes.all() or not len(np.unique(codes)) == len(codes) >= FEW_TEXTS:
         return ""
-    labels = pilot.first.labels | pilot.second.labels
+    labels = {**pilot.first.labels, **pilot.second.labels}
     return "exception" if any(labels[code].startswith("raised ") for code in codes.tolist()) else "text"

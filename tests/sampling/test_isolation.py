@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -16,8 +18,13 @@ from dpaudit.mechanisms import wrap
 from dpaudit.outputs import Outputs, token
 from dpaudit.pairs import AdjacentPair
 from dpaudit.report import text
-from dpaudit.sampling import Engine, Shard, Stage, Watch, shards
+from dpaudit.sampling import Engine, Shard, Stage, Watch, answers, shards
 from dpaudit.sampling.codec import outputs_apart
+from dpaudit.sampling.counting import counted
+from dpaudit.sampling.duct import SIZE, WORD, Ear, Mouth
+from dpaudit.sampling.streams import calls
+from dpaudit.sampling.tasks import Done
+from dpaudit.sampling.worker import Job
 from tests.cases import for_each
 
 PAIR = ([1.0] * 3, [1.0] * 2)
@@ -60,7 +67,8 @@ MECHANISMS: dict[str, tuple[Any, ...]] = {  # runs, and the time limit of one
     "recurring": (word, 5_000),
     "mixture": (mixture, 2_500),
     "batched": (batched(many), 40_000),
-    "wide": (batched(wide), 2_500),
+    "in several crossings": (batched(many), 600_000),
+    "wide": (batched(wide), 17_000),  # more than crosses at a time: a pilot must keep what was before
     "alone": (batched(breaks), 2_500),
     "limited": (number, 2_500, 5.0),
     "command": (command(["sh", "-c", PROGRAM]), 160),
@@ -103,6 +111,39 @@ def engines() -> Iterator[list[Engine]]:
 def test_outputs_and_counts_are_the_same(name: str, engines: list[Engine]) -> None:
     one, other = (made(engine, *MECHANISMS[name]) for engine in engines)
     assert one == other
+
+
+class Process:
+    """A process of a host that sends these parts, whatever it was asked."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        memory, sent = mmap.mmap(-1, SIZE), []
+        mouth = Mouth(memory, lambda size: sent.append(size.to_bytes(WORD, "little")))
+        for part in parts:
+            mouth.put(part, []) if isinstance(part, list) else mouth.numbers(part)
+        mouth.flush()
+        said = iter([*sent, answers.written([Done()])])
+        self._ear = Ear(memory, mmap.mmap(-1, SIZE), lambda: next(said), lambda: None)
+
+    def send(self, content: bytes) -> bool:
+        return True
+
+    def ear(self) -> Ear:
+        return self._ear
+
+
+def test_numbers_that_are_no_whole_calls_are_a_lost_process() -> None:
+    shard = Shard(Stage.SEARCH, 0, 0, 1_000)
+    content = cloudpickle.dumps((None, [(Job("", 7, None), (shard,), HitCounter(SETS[0]))], 1, {}))
+    planned = list(calls(shard.streams(7)[0], 1_000, 100))
+    first, rest = planned[0][1], 1_000 - planned[0][1]
+    assert len(planned) > 5
+    batch, second = [False, 100], sum(runs for _, runs, side in planned if side)
+    told = answers.read(counted(Process([batch, np.zeros(first), np.zeros(rest)]), content))
+    assert told[0].results[0][1].tolist() == [0, 1_000 - second, 0, second]
+    for sent in (np.zeros(first - 1), np.zeros(first + 1), np.zeros(1_001), np.zeros(999)):
+        assert counted(Process([batch, sent]), content) == b"", len(sent)
+    assert counted(Process([batch, np.zeros(1_000), np.zeros(first)]), content) == b""
 
 
 def test_a_result_says_where_it_was_counted() -> None:

@@ -207,7 +207,7 @@ STATEMENTS = (
     Statement(
         name="generalisation-hoeffding",
         place=place("'Generalization via differential privacy (cont.)'"),
-        quote="a query fixed in advance: Pr(|P[phi] - E_S[phi]| > tau) <= 2 exp(-2 n tau^2)",
+        says="a query fixed in advance: Pr(|P[phi] - E_S[phi]| > tau) <= 2 exp(-2 n tau^2)",
         verdict="right and loose",
         how=("computed",),
         check=check_hoeffding,
@@ -215,7 +215,7 @@ STATEMENTS = (
     Statement(
         name="generalisation-by-privacy",
         place=place("'Generalization via differential privacy'"),
-        quote="epsilon <= sqrt(ln(1 / beta) / (2 n)): an output bad with beta is bad with 3 sqrt(beta) for its data",
+        says="epsilon <= sqrt(ln(1 / beta) / (2 n)): an output bad with beta is bad with 3 sqrt(beta) for its data",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_theorem,
@@ -223,7 +223,7 @@ STATEMENTS = (
     Statement(
         name="generalisation-statistical-queries",
         place=place("'Generalization via differential privacy (cont.)'"),
-        quote="epsilon <= sqrt(tau^2 - ln(2) / (2 n)): Pr(|P[phi] - E_S[phi]| > tau) <= 3 sqrt(2) exp(-n tau^2)",
+        says="epsilon <= sqrt(tau^2 - ln(2) / (2 n)): Pr(|P[phi] - E_S[phi]| > tau) <= 3 sqrt(2) exp(-n tau^2)",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_statistical_queries,
@@ -241,7 +241,7 @@ STATEMENTS = (
     Statement(
         name="holdout-reused",
         place=place("'Take-away messages'"),
-        quote="Thresholdout lets a holdout be used again, with rigorous generalisation guarantees",
+        says="Thresholdout lets a holdout be used again, with rigorous generalisation guarantees",
         verdict="right and loose",
         how=("computed",),
         check=check_holdout,

@@ -253,7 +253,7 @@ EXAMPLE = (
     Statement(
         name="example-variance",
         place=place(SLIDES),
-        quote="sqrt(n / ln n) subsets chosen at random: an unbiased estimate, of variance 1 / sqrt(n ln n)",
+        says="sqrt(n / ln n) subsets chosen at random: an unbiased estimate, of variance 1 / sqrt(n ln n)",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_variance,
@@ -261,7 +261,7 @@ EXAMPLE = (
     Statement(
         name="example-maximum",
         place=place("'Unrealistic example (cont.)'"),
-        quote="the maximum of each group does not concentrate around the true mean",
+        says="the maximum of each group does not concentrate around the true mean",
         verdict="right and tight",
         how=("computed",),
         check=check_maximum,
@@ -270,7 +270,7 @@ EXAMPLE = (
     Statement(
         name="example-density-of-the-maximum",
         place=place(APPENDIX),
-        quote="the maximum of n draws of N(0, sigma) has density (n / sigma) phi(y / sigma) Phi(y / sigma)^(n - 1)",
+        says="the maximum of n draws of N(0, sigma) has density (n / sigma) phi(y / sigma) Phi(y / sigma)^(n - 1)",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_density_of_the_maximum,
@@ -278,7 +278,7 @@ EXAMPLE = (
     Statement(
         name="example-tail-of-a-mean",
         place=place("'Notes on the unrealistic example (cont.)'"),
-        quote="Pr(|E_S[phi_j]| >= t) = 2 Q(t sqrt(ln n))",
+        says="Pr(|E_S[phi_j]| >= t) = 2 Q(t sqrt(ln n))",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_tail_of_a_mean,
@@ -286,7 +286,7 @@ EXAMPLE = (
     Statement(
         name="example-three-sigmas",
         place=place("'Notes on the unrealistic example (cont.)'"),
-        quote="each sample is in [-3, 3] with probability 1 - 2 Q(3) = 0.9973",
+        says="each sample is in [-3, 3] with probability 1 - 2 Q(3) = 0.9973",
         verdict="right and tight",
         how=("computed",),
         check=check_three_sigmas,
@@ -294,7 +294,7 @@ EXAMPLE = (
     Statement(
         name="example-sensitivity",
         place=place("'Notes on the unrealistic example (cont.)'"),
-        quote="the sensitivity of a subset's mean is 3 / ln(n), with high probability",
+        says="the sensitivity of a subset's mean is 3 / ln(n), with high probability",
         verdict="wrong",
         how=("derived", "audited"),
         check=check_sensitivity,
@@ -307,7 +307,7 @@ EXAMPLE = (
     Statement(
         name="example-epsilon",
         place=place("'Notes on the unrealistic example (cont.)'"),
-        quote="epsilon = sqrt(ln(1 / beta) / (2 ln n)), according to the generalisation result",
+        says="epsilon = sqrt(ln(1 / beta) / (2 ln n)), according to the generalisation result",
         verdict="not provable as argued",
         how=("derived", "computed"),
         check=check_epsilon,
@@ -316,7 +316,7 @@ EXAMPLE = (
     Statement(
         name="example-revisited",
         place=place("'Unrealistic example (revisited)'"),
-        quote="the queries answered with DP, the final one without: possible, as nothing is chosen by it any more",
+        says="the queries answered with DP, the final one without: possible, as nothing is chosen by it any more",
         verdict="right and loose",
         how=("computed", "audited"),
         check=check_revisited,

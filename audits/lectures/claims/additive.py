@@ -190,7 +190,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-count",
         place=f"{SARKAR}, 'Solution' and 'Proof (sketch)'",
-        quote="a count plus Lap(1 / epsilon) is epsilon-DP",
+        says="a count plus Lap(1 / epsilon) is epsilon-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_count,
@@ -199,7 +199,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="larger-variance",
         place=f"{SARKAR}, 'Solution'",
-        quote="larger variance in noise gives greater privacy",
+        says="larger variance in noise gives greater privacy",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_variance,
@@ -207,7 +207,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-vector",
         place=f"{BASSI}, 'Laplace mechanism (cont.)'; {CHEEMA}, 'The Laplace mechanism'",
-        quote="f(x) + (Y_1, ..., Y_k), Y_i from Lap(l1 sensitivity / epsilon), is (epsilon, 0)-DP",
+        says="f(x) + (Y_1, ..., Y_k), Y_i from Lap(l1 sensitivity / epsilon), is (epsilon, 0)-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_vector,
@@ -216,7 +216,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-average",
         place=f"{HAGHTALAB}, section 2.1",
-        quote="the average of m values in [0, b] plus Lap(b / (m epsilon)) is epsilon-DP",
+        says="the average of m values in [0, b] plus Lap(b / (m epsilon)) is epsilon-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_average,
@@ -225,7 +225,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-density-display",
         place=f"{HAGHTALAB}, section 2.1, the proof",
-        quote="Pr[M(S_1) = r] = exp(-|r| epsilon m / b)",
+        says="Pr[M(S_1) = r] = exp(-|r| epsilon m / b)",
         verdict="wrong",
         how=("computed",),
         check=check_display,
@@ -233,7 +233,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="first-order-epsilon",
         place=f"{HAGHTALAB}, definition 2.2",
-        quote="for small epsilon: 1 - epsilon <= quotient of probabilities <= 1 + epsilon, approximately",
+        says="for small epsilon: 1 - epsilon <= quotient of probabilities <= 1 + epsilon, approximately",
         verdict="right and tight",
         how=("computed", "audited"),
         check=check_first_order,
@@ -242,7 +242,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="noise-needs-infinite-support",
         place=f"{SARKAR}, 'Observations'",
-        quote="the noise distribution needs infinite support",
+        says="the noise distribution needs infinite support",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_support,
@@ -251,7 +251,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="uniform-noise-on-a-count",
         place=f"{SARKAR}, 'Question'",
-        quote="a count plus uniform noise on [0, 5]: does this give DP? (judged: that it does)",
+        says="a count plus uniform noise on [0, 5]: does this give DP? (judged: that it does)",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_uniform_count,
@@ -260,7 +260,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="uniform-noise-on-a-mean",
         place=f"{BASSI}, 'First definitions (cont.)', read as a private mechanism",
-        quote="a mean released uniformly on the points k / n of [mu - L/n, mu + L/n]",
+        says="a mean released uniformly on the points k / n of [mu - L/n, mu + L/n]",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_uniform_mean,

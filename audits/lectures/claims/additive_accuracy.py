@@ -205,7 +205,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-theorem-2.6",
         place=f"{HAGHTALAB}, theorem 2.6",
-        quote="with probability 1 - beta the noise is at most (sensitivity / epsilon) ln(1 / beta)",
+        says="with probability 1 - beta the noise is at most (sensitivity / epsilon) ln(1 / beta)",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_accuracy,
@@ -213,7 +213,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-average-accuracy",
         place=f"{HAGHTALAB}, section 2.1",
-        quote="the noisy average is alpha or more off with probability at most beta, alpha = (b / (m epsilon)) ln(1 / "
+        says="the noisy average is alpha or more off with probability at most beta, alpha = (b / (m epsilon)) ln(1 / "
         "beta)",
         verdict="right and tight",
         how=("derived", "computed"),
@@ -222,7 +222,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-variance",
         place=f"{BASSI}, 'Laplace distribution'; {SARKAR}, 'Solution'",
-        quote="the variance of Lap(b) is 2 b^2",
+        says="the variance of Lap(b) is 2 b^2",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_variance,
@@ -231,7 +231,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="sensitivity-of-counts",
         place=f"{BASSI}, 'Preliminaries (cont.)'; {CHEEMA}, 'Privacy vs utility'",
-        quote="l1 sensitivity: 1 for a counting query, m for m of them, 1 for m disjoint ones",
+        says="l1 sensitivity: 1 for a counting query, m for m of them, 1 for m disjoint ones",
         verdict="right and tight",
         how=("computed", "audited"),
         check=check_sensitivity_counts,
@@ -244,7 +244,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="sensitivity-of-averages",
         place=f"{HAGHTALAB}, section 2.1; {CHEEMA}, 'Privacy vs utility'",
-        quote="sensitivity of an average: b / m for values in [0, b]; about a_max / n for ages",
+        says="sensitivity of an average: b / m for values in [0, b]; about a_max / n for ages",
         verdict="right and tight",
         how=("computed",),
         check=check_sensitivity_average,
@@ -252,7 +252,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="distortion-of-a-count",
         place=ACCURACY,
-        quote="the expected distortion of a counting query is 1 / epsilon, whatever the size of the database",
+        says="the expected distortion of a counting query is 1 / epsilon, whatever the size of the database",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_distortion,
@@ -260,7 +260,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="distortion-of-m-counts",
         place=ACCURACY,
-        quote="the expected distortion of each of m counting queries is m / epsilon",
+        says="the expected distortion of each of m counting queries is m / epsilon",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_distortion_of_many,
@@ -268,7 +268,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="distortion-advanced",
         place=ACCURACY,
-        quote="with a small delta each of m queries has epsilon_0, about epsilon / sqrt(2 m ln(1 / delta)), and "
+        says="with a small delta each of m queries has epsilon_0, about epsilon / sqrt(2 m ln(1 / delta)), and "
         "distortion 1 / epsilon_0",
         verdict="not provable as argued",
         how=("derived", "computed"),
@@ -277,7 +277,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="number-of-queries",
         place=f"{BASSI}, after 'Accuracy of queries under the Laplace mechanism'",
-        quote="o(n^2) queries with non-trivial accuracy; with o(n) the error is below the sampling error",
+        says="o(n^2) queries with non-trivial accuracy; with o(n) the error is below the sampling error",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_number_of_queries,
@@ -285,7 +285,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="coordinated-noise",
         place=f"{BASSI}, after 'Accuracy of queries under the Laplace mechanism'",
-        quote="if the noises are not i.i.d. this can be further improved, by coordinating the answers",
+        says="if the noises are not i.i.d. this can be further improved, by coordinating the answers",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_coordinated,

@@ -242,7 +242,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="norm-mechanism",
         place=f"{CS208}, the norm mechanism",
-        quote="noise of density proportional to e^(epsilon |z| / (2 GS)) is epsilon-DP for any norm",
+        says="noise of density proportional to e^(epsilon |z| / (2 GS)) is epsilon-DP for any norm",
         verdict="right and loose",
         how=("derived", "computed", "audited"),
         check=check_norm,
@@ -256,7 +256,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="norm-mechanism-l1",
         place=f"{CS208}, the norm mechanism",
-        quote="for the l1 norm it is equivalent to adding independent Laplace noise to each coordinate",
+        says="for the l1 norm it is equivalent to adding independent Laplace noise to each coordinate",
         verdict="right and loose",
         how=("derived", "computed", "audited"),
         check=check_norm_l1,
@@ -265,7 +265,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="gaussian-version-1",
         place=VERSION_1,
-        quote="epsilon in (0, 1), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon is (epsilon, delta)-DP",
+        says="epsilon in (0, 1), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon is (epsilon, delta)-DP",
         verdict="right and loose",
         how=("computed", "audited"),
         check=check_version_1,
@@ -274,7 +274,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="gaussian-version-2",
         place=VERSION_2,
-        quote="any epsilon, delta < 1/2: c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1)), sigma = (c + sqrt(c^2 + epsilon)) "
+        says="any epsilon, delta < 1/2: c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1)), sigma = (c + sqrt(c^2 + epsilon)) "
         "/ (epsilon sqrt 2)",
         verdict="right and loose",
         how=("computed", "audited"),
@@ -284,7 +284,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="gaussian-vector",
         place=f"{CS208}, claim 5.5",
-        quote="N(0, 2 (GS / epsilon)^2 ln(1.25 / delta) I) is (epsilon, delta)-DP for the l2 norm",
+        says="N(0, 2 (GS / epsilon)^2 ln(1.25 / delta) I) is (epsilon, delta)-DP for the l2 norm",
         verdict="not provable as argued",
         how=("derived", "computed", "audited"),
         check=check_claim_5_5,
@@ -293,7 +293,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="gaussian-in-another-basis",
         place=f"{CS208}, theorem 5.6",
-        quote="the coordinates of a multivariate Gaussian in an orthogonal basis are independent",
+        says="the coordinates of a multivariate Gaussian in an orthogonal basis are independent",
         verdict="wrong",
         how=("derived", "computed"),
         check=check_theorem_5_6,
@@ -301,7 +301,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="renyi-divergence-display",
         place=f"{CHEEMA}, 'Rényi divergence'",
-        quote="D_a(P || P') = ln(integral of (P / P') dP) / (a - 1)",
+        says="D_a(P || P') = ln(integral of (P / P') dP) / (a - 1)",
         verdict="wrong",
         how=("computed",),
         check=check_renyi_display,
@@ -309,7 +309,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="renyi-divergence-limits",
         place=f"{CHEEMA}, 'Rényi divergence'",
-        quote="D_1 is the mean of the privacy loss, D_oo its largest value, and D_a is increasing in a",
+        says="D_1 is the mean of the privacy loss, D_oo its largest value, and D_a is increasing in a",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_renyi_limits,
@@ -317,7 +317,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="pure-dp-as-zcdp",
         place=f"{CHEEMA}, 'Zero concentrated DP'",
-        quote="(epsilon, 0)-zCDP if and only if epsilon-DP",
+        says="(epsilon, 0)-zCDP if and only if epsilon-DP",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_pure_zcdp,
@@ -325,7 +325,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="gaussian-zcdp",
         place=f"{CHEEMA}, 'Zero concentrated DP'",
-        quote="zCDP yields nice analyses of the Gaussian mechanism and group privacy",
+        says="zCDP yields nice analyses of the Gaussian mechanism and group privacy",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_gaussian_zcdp,

@@ -189,7 +189,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="dp-gd-advanced-composition",
         place=f"{GD}, below algorithm 2",
-        quote="sigma^2 can be set by advanced composition for adaptive queries",
+        says="sigma^2 can be set by advanced composition for adaptive queries",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_advanced,
@@ -198,7 +198,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="dp-gd-noise-on-the-average",
         place=f"{GD}, algorithm 2",
-        quote="N(0, sigma^2 I) is added to the average, and sigma depends on T, epsilon, delta and Delta",
+        says="N(0, sigma^2 I) is added to the average, and sigma depends on T, epsilon, delta and Delta",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_average,
@@ -207,7 +207,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="dp-gd-clipping-and-noise",
         place=f"{GD}, algorithm 2",
-        quote="clipped gradients and noise are what is added for privacy",
+        says="clipped gradients and noise are what is added for privacy",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_both,
@@ -216,7 +216,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="dp-sgd-batch-size",
         place=f"{SGD}, below algorithm 3",
-        quote="for batches of size B << n, sigma^2 depends on B too",
+        says="for batches of size B << n, sigma^2 depends on B too",
         verdict="right and tight",
         how=("computed",),
         check=check_batch,
@@ -230,7 +230,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="dp-sgd-fixed-size-batches",
         place=f"{SGD}, algorithm 3, read with the usual sigma, which the notes leave open",
-        quote="S_t is a random batch of size B << n; sigma from the analysis of subsampled steps",
+        says="S_t is a random batch of size B << n; sigma from the analysis of subsampled steps",
         verdict="not provable as argued",
         how=("derived", "computed", "audited"),
         check=check_fixed_size,

@@ -113,7 +113,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Thresholdout is (2 B / (sigma n))-DP",
         place=PLACE,
-        quote="a budget of B answers of the holdout set and noise rate sigma: 2 B / (sigma n)",
+        says="a budget of B answers of the holdout set and noise rate sigma: 2 B / (sigma n)",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_pure,
@@ -127,7 +127,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Sparse at rate 2 sigma and values at rate sigma cost B / (sigma n) each",
         place=PLACE,
-        quote="sparse vector with c = B and rate 2 sigma, then the Laplace mechanism with rate sigma: B/(sigma n) each",
+        says="sparse vector with c = B and rate 2 sigma, then the Laplace mechanism with rate sigma: B/(sigma n) each",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_parts,
@@ -140,7 +140,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Thresholdout with a delta",
         place=PLACE,
-        quote="each part (sqrt(2 B ln(2/delta)) / (sigma n), delta/2)-DP, so twice that epsilon at delta",
+        says="each part (sqrt(2 B ln(2/delta)) / (sigma n), delta/2)-DP, so twice that epsilon at delta",
         verdict="not provable as argued",
         how=("derived", "computed"),
         check=check_approximate,
@@ -148,7 +148,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="The distance of holdout and training average is 1/n-sensitive",
         place=PLACE,
-        quote="empirical averages of queries into [0, 1] are 1/n-sensitive",
+        says="empirical averages of queries into [0, 1] are 1/n-sensitive",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_sensitivity,

@@ -21,6 +21,7 @@ VERDICTS = {
     "right and loose": "What the notes say is true, and something stronger is true as well.",
     "not provable as argued": "The argument of the notes does not give it; the page says how far it is true.",
     "wrong": "What the notes say is not true as it stands; the page gives the true value and says where it is a slip.",
+    "question or trap": "The notes ask it, or show it as a bad example: the page gives the answer.",
 }
 SIZE = (6.4, 3.4)  # inches
 
@@ -64,6 +65,7 @@ def record(
             {
                 "name": each.statement.name,
                 "place": each.statement.place,
+                "says": each.statement.says,
                 "quote": each.statement.quote,
                 "verdict": each.truth.verdict,
                 "as_known": each.as_known,

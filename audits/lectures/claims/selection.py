@@ -181,7 +181,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="noisy-max-counts",
         place=NOISY_MAX,
-        quote="the index of the largest of m counts, each with Lap(1 / epsilon), is (epsilon, 0)-DP",
+        says="the index of the largest of m counts, each with Lap(1 / epsilon), is (epsilon, 0)-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_counts,
@@ -190,7 +190,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="noisy-max-any-queries",
         place=f"{NOISY_MAX}, read for replacing one person, or for any queries of sensitivity 1",
-        quote="the index of the largest answer, each with Lap(1 / epsilon), is (epsilon, 0)-DP",
+        says="the index of the largest answer, each with Lap(1 / epsilon), is (epsilon, 0)-DP",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_any_queries,
@@ -203,7 +203,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="noisy-max-against-all-counts",
         place=NOISY_MAX,
-        quote="releasing all m counts is suboptimal: the vector has l1 sensitivity m",
+        says="releasing all m counts is suboptimal: the vector has l1 sensitivity m",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_all_counts,
@@ -212,7 +212,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="exponential-mechanism",
         place=f"{CHEEMA}, 'The exponential mechanism'",
-        quote="p(r) proportional to exp(epsilon u(x, r) / (2 sensitivity of u)) is epsilon-DP",
+        says="p(r) proportional to exp(epsilon u(x, r) / (2 sensitivity of u)) is epsilon-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_exponential,
@@ -221,7 +221,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-as-exponential-mechanism",
         place=f"{CHEEMA}, 'The exponential mechanism'",
-        quote="the Laplace mechanism is a special case of the exponential mechanism",
+        says="the Laplace mechanism is a special case of the exponential mechanism",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_laplace_special_case,
@@ -229,7 +229,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="exponential-mechanism-learning",
         place=f"{LEARNING}, the text",
-        quote="exponent epsilon n u / (2 Delta), u minus the average loss, Delta the sensitivity of one record's loss",
+        says="exponent epsilon n u / (2 Delta), u minus the average loss, Delta the sensitivity of one record's loss",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_learning,
@@ -238,7 +238,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="exponential-mechanism-learning-as-printed",
         place=f"{LEARNING}, the display",
-        quote="exponent -(epsilon n / (2 Delta)) (sum of the losses - R(theta))",
+        says="exponent -(epsilon n / (2 Delta)) (sum of the losses - R(theta))",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_learning_as_printed,
@@ -250,7 +250,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="exponential-mechanism-grid",
         place=f"{LEARNING}, the caveat",
-        quote="for parameters in {0, 1}^k, discretised into 10 bins, the loss is needed at 2^k points",
+        says="for parameters in {0, 1}^k, discretised into 10 bins, the loss is needed at 2^k points",
         verdict="wrong",
         how=("derived",),
         check=check_grid,

@@ -162,7 +162,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="AboveThreshold is epsilon-DP",
         place=ABOVE,
-        quote="threshold + Lap(2/epsilon), answers + Lap(4/epsilon), halt at the first top: (epsilon, 0)-DP",
+        says="threshold + Lap(2/epsilon), answers + Lap(4/epsilon), halt at the first top: (epsilon, 0)-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_above_threshold,
@@ -171,7 +171,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Half of epsilon for the rounds before, half for the present one",
         place=ABOVE,
-        quote="two mechanisms: a 1-sensitive query for the previous rounds, a 2-sensitive one for this round",
+        says="two mechanisms: a 1-sensitive query for the previous rounds, a 2-sensitive one for this round",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_parts,
@@ -180,7 +180,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Privacy degrades only with the number of tops",
         place=SPARSE,
-        quote="if only tops are reported, the loss grows with the tops and not with all queries",
+        says="if only tops are reported, the loss grows with the tops and not with all queries",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_tops_only,
@@ -194,7 +194,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="c runs of AboveThreshold are c epsilon-DP",
         place="Bassi 2019, notes 001, 'Sparse vector mechanism (again)'",
-        quote="restarted c times, each epsilon-DP: (c epsilon, 0)-DP",
+        says="restarted c times, each epsilon-DP: (c epsilon, 0)-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_composed,
@@ -203,7 +203,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Sparse with sigma = 2 c / epsilon is epsilon-DP",
         place="Bassi 2019, notes 001, 'Sparse vector mechanism (cont.)', delta = 0",
-        quote="sigma = 2 c/epsilon, threshold + Lap(sigma), anew after each top, answers + Lap(2 sigma)",
+        says="sigma = 2 c/epsilon, threshold + Lap(sigma), anew after each top, answers + Lap(2 sigma)",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_pure,
@@ -218,7 +218,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Sparse with the noise of advanced composition is (epsilon, delta)-DP",
         place="Bassi 2019, notes 001, 'Sparse vector mechanism (cont.)', delta > 0",
-        quote="sigma = 2 sqrt(2 c ln(1/delta)) / epsilon",
+        says="sigma = 2 sqrt(2 c ln(1/delta)) / epsilon",
         verdict="not provable as argued",
         how=("derived", "computed"),
         check=check_approximate,
@@ -227,7 +227,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="The noisy values above the threshold may be released",
         place=SPARSE,
-        quote="noise is added, the noisy values above the threshold are released, and c of them end the algorithm",
+        says="noise is added, the noisy values above the threshold are released, and c of them end the algorithm",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_values,

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Verdict = Literal["right and tight", "right and loose", "not provable as argued", "wrong"]
+Verdict = Literal["right and tight", "right and loose", "not provable as argued", "wrong", "question or trap"]
 How = Literal["derived", "computed", "audited"]
+
+CAUSES = {
+    "second-term": (
+        r"Advanced composition has two terms, $\sqrt{2 k \ln(1/\delta')}\,\varepsilon$ and "
+        r"$k \varepsilon (e^{\varepsilon} - 1)$. The notes leave out the second one, and say so in a footnote: an "
+        "approximation, taken as true for the rest of the presentation."
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +47,21 @@ class Statement:
 
     `verdict` is what is known; a check that finds another one fails the page. `audits` names the audits of
     `audits/lectures/` that bear on it, `how` the ways in which the true value was found.
+
+    `quote` are the words of the notes, and `context` those beside them that limit it: a footnote, a remark. `reading`
+    says where the words can be read in more than one way, and which way is taken. `cause` is the key in `CAUSES` of
+    what several verdicts have in common, which is said once. Between dollar signs stands TeX, in `says` too.
     """
 
     name: str
     place: str
-    quote: str
+    says: str
     verdict: Verdict
     how: tuple[How, ...]
     check: Callable[[], Truth]
     audits: tuple[str, ...] = ()
     figure: Figure | None = None
+    quote: str = ""
+    context: str = ""
+    reading: str = ""
+    cause: str = ""

@@ -28,7 +28,7 @@ def statement(**changes: object) -> Statement:
     given = {
         "name": "a-statement",
         "place": "notes <000>",
-        "quote": "x < y & z",
+        "says": "x < y & z",
         "verdict": "right and loose",
         "how": ("computed",),
         "check": loose,
@@ -163,7 +163,7 @@ def test_statements_have_names_of_their_own_and_every_part() -> None:
     assert len({each.name for each in every}) == len(every) > 50
     for each in every:
         assert each.place
-        assert len(each.quote) <= 240
+        assert len(each.says) <= 240
         assert set(each.how) <= {"derived", "computed", "audited"}
         assert each.verdict in page.VERDICTS
         assert ("audited" in each.how) <= bool(each.audits)

@@ -56,9 +56,10 @@ def check_any_queries() -> Truth:
     seen = _loss("report_noisy_max.replace_one", [0, 1, 1, 1, 1], [1, 0, 0, 0, 0])
     twice = max(_loss("report_noisy_max_general", *pair) for pair in pairs.values())
     return Truth(
-        "wrong" if max(sup.values()) > 1.0 + CLOSE else "right and loose",
-        "The notes speak of counts, with one person more or less, and there it is right. Where one answer can rise "
-        "while another falls, as counts do when one person is replaced, the same noise gives 2 epsilon: at epsilon = "
+        "question or trap" if max(sup.values()) > 1.0 + CLOSE else "right and loose",
+        "The notes speak of counts, with one person more or less, and there it is right. Who takes it further meets a "
+        "factor of 2: where one answer can rise while another falls, as counts do when one person is replaced, the "
+        "same noise gives 2 epsilon. At epsilon = "
         f"1, {sup[2]:.4f} for two answers that are 40 apart, {sup[3]:.4f} for three, and {seen:.4f} on five counts "
         f"that differ by 1. Lap(2 / epsilon) keeps the claim for all queries of sensitivity 1 ({twice:.4f}).",
         {"two answers": sup[2], "three answers": sup[3], "five counts": seen, "with twice the noise": twice},
@@ -117,7 +118,8 @@ def check_laplace_special_case() -> Truth:
         "With u(x, r) = -|f(x) - r| and the 2 in the exponent the output is f(x) plus Laplace noise of scale "
         f"{scale:.4f} sensitivity / epsilon, twice what the Laplace mechanism needs: the true loss is {reached:.4f} "
         "epsilon. The sum of the weights does not depend on the data, so the 2 may be dropped, and then the two "
-        "mechanisms are the same.",
+        "mechanisms are the same. So it is a special case at twice the epsilon: the formula at 2 epsilon is the "
+        "Laplace mechanism at epsilon.",
         {"scale": scale, "loss": reached},
     )
 
@@ -167,12 +169,12 @@ def check_learning_as_printed() -> Truth:
 def check_grid() -> Truth:
     bins = 10
     points = {k: (len(list(itertools.product(range(2), repeat=k))), bins**k) for k in (1, 3, 10)}
-    same = all(few == many for few, many in points.values())
+    right = all(few == 2**k for k, (few, _) in points.items())
     return Truth(
-        "right and tight" if same else "wrong",
-        f"A slip: the space {{0, 1}}^k has 2^k points and nothing to discretise; [0, 1]^k in {bins} bins has "
-        f"{bins}^k. At k = 10 that is {points[10][0]:,} against {points[10][1]:,}. The point of the remark, that the "
-        "cost grows exponentially with k, stands.",
+        "right and tight" if right else "wrong",
+        f"The space {{0, 1}}^k has 2^k points ({points[10][0]:,} at k = 10, counted), and a loss is needed at each of "
+        f"them. Where a space such as [0, 1]^k is cut into {bins} bins a coordinate, as the words about bins suggest, "
+        f"it is {bins}^k, {points[10][1]:,} at k = 10. Exponential in k both times, which is the point.",
         {"2^10": float(points[10][0]), "10^10": float(points[10][1])},
     )
 
@@ -181,17 +183,25 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="noisy-max-counts",
         place=NOISY_MAX,
-        says="the index of the largest of m counts, each with Lap(1 / epsilon), is (epsilon, 0)-DP",
+        says=r"The index of the largest of $m$ counts, each with $\mathrm{Lap}(1/\varepsilon)$, is "
+        r"$(\varepsilon, 0)$-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_counts,
         audits=("Report Noisy Max", "Report Noisy Max, half the noise"),
+        quote=r"A better approach is to (internally) add independently generated Laplace noise $Lap(1/\varepsilon)$ to "
+        r"each count and return the index of the largest noisy count. ... The Report Noisy Max algorithm is "
+        r"$(\varepsilon, 0)$-differentially private.",
+        context=r"Imagine we want to determine which of $m$ counting queries has the highest value when the queries "
+        "are not disjoint.",
+        reading="One person more or less, as in the definition of these notes.",
     ),
     Statement(
         name="noisy-max-any-queries",
-        place=f"{NOISY_MAX}, read for replacing one person, or for any queries of sensitivity 1",
-        says="the index of the largest answer, each with Lap(1 / epsilon), is (epsilon, 0)-DP",
-        verdict="wrong",
+        place=NOISY_MAX,
+        says=r"Would $\mathrm{Lap}(1/\varepsilon)$ also do for any answers of sensitivity 1, or for counts when one "
+        "person is replaced?",
+        verdict="question or trap",
         how=("derived", "computed", "audited"),
         check=check_any_queries,
         audits=(
@@ -199,46 +209,67 @@ STATEMENTS: tuple[Statement, ...] = (
             "Report Noisy Max over any queries, noise for counts",
             "Report Noisy Max over any queries",
         ),
+        quote=r"add independently generated Laplace noise $Lap(1/\varepsilon)$ to each count and return the index of "
+        "the largest noisy count.",
+        context=r"which of $m$ counting queries has the highest value",
+        reading="The notes say counts, and do not say this. It is the way in which the algorithm is often read.",
     ),
     Statement(
         name="noisy-max-against-all-counts",
         place=NOISY_MAX,
-        says="releasing all m counts is suboptimal: the vector has l1 sensitivity m",
+        says=r"To release all $m$ counts is suboptimal: their vector has $\ell_1$ sensitivity $m$",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_all_counts,
         audits=("Report Noisy Max with the noisy count",),
+        quote="Releasing all the counts and letting the data analyst find the maximum is suboptimal. Remember that the "
+        r"vector of counts has high $\ell_1$-sensitivity, specifically, $\Delta f = m$.",
+        context="when the queries are not disjoint",
     ),
     Statement(
         name="exponential-mechanism",
         place=f"{CHEEMA}, 'The exponential mechanism'",
-        says="p(r) proportional to exp(epsilon u(x, r) / (2 sensitivity of u)) is epsilon-DP",
+        says=r"To output $r$ with probability proportional to $\exp(\epsilon u(x, r) / (2 \Delta u))$ is "
+        r"$\epsilon$-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_exponential,
         audits=("the exponential mechanism", "the exponential mechanism without the 2"),
+        quote=r"Let the utility of $f(x) = r$ be $u(x, r)$. Then for $\epsilon$-DP, output $r$ with distribution "
+        r"$p(r) \propto \exp\left(\frac{\epsilon u(x, r)}{2 \max_r \Delta_1 u(\cdot, r)}\right).$",
     ),
     Statement(
         name="laplace-as-exponential-mechanism",
         place=f"{CHEEMA}, 'The exponential mechanism'",
-        says="the Laplace mechanism is a special case of the exponential mechanism",
+        says="The Laplace mechanism is a special case of the exponential mechanism",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_laplace_special_case,
+        quote="and the Laplace mechanism is a special case.",
+        context=r"$p(r) \propto \exp\left(\frac{\epsilon u(x, r)}{2 \max_r \Delta_1 u(\cdot, r)}\right).$",
+        reading=r"As a family of mechanisms, with $u(x, r) = -|f(x) - r|$: the kinder reading. At one and the same "
+        r"$\epsilon$ the printed exponent gives twice the noise.",
     ),
     Statement(
         name="exponential-mechanism-learning",
         place=f"{LEARNING}, the text",
-        says="exponent epsilon n u / (2 Delta), u minus the average loss, Delta the sensitivity of one record's loss",
+        says=r"With $u$ minus the average loss and $\Delta$ the sensitivity of one record's loss, the exponent "
+        r"$\epsilon n u / (2 \Delta)$ satisfies $\epsilon$-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_learning,
         audits=("learning by the exponential mechanism", "learning by the exponential mechanism, regularised"),
+        quote=r"$u((\vec{x}, \vec{y}), \theta) = -L(\theta | \vec{x}, \vec{y}) = -\frac{1}{n} \sum_{i=1}^n "
+        r"\ell(\theta | x_i, y_i) - R(\theta).$ ... where $\Delta$ is the sensitivity of the loss function "
+        r"$\ell$. This procedure, as we have seen in class, satisfies $\epsilon$-DP.",
+        context="The utility function we choose is the negative loss function, since we want to minimize loss and "
+        "maximize utility.",
+        reading=r"The utility of the first display in the exponent of the second, with its factor $n$.",
     ),
     Statement(
         name="exponential-mechanism-learning-as-printed",
         place=f"{LEARNING}, the display",
-        says="exponent -(epsilon n / (2 Delta)) (sum of the losses - R(theta))",
+        says=r"The exponent is $-\frac{\epsilon n}{2\Delta}$ times the sum of the losses less $R(\theta)$",
         verdict="wrong",
         how=("derived", "computed", "audited"),
         check=check_learning_as_printed,
@@ -246,13 +277,25 @@ STATEMENTS: tuple[Statement, ...] = (
             "learning by the exponential mechanism, sum for average",
             "a private median, sensitivity n times too small",
         ),
+        quote=r"$\Pr[M(x) = \theta] \propto \exp \left(-\frac{\epsilon n}{2\Delta} \left(\sum_{i=1}^n "
+        r"\ell(\theta | x_i, y_i) - R(\theta) \right) \right),$ where $\Delta$ is the sensitivity of the loss function "
+        r"$\ell$.",
+        context=r"$u((\vec{x}, \vec{y}), \theta) = -L(\theta | \vec{x}, \vec{y}) = -\frac{1}{n} \sum_{i=1}^n "
+        r"\ell(\theta | x_i, y_i) - R(\theta).$",
+        reading=r"$\Delta$ is the sensitivity of one record's loss, as the words say. Were it that of the sum, the "
+        r"factor $n$ would only cost accuracy; the words leave no room for that.",
     ),
     Statement(
         name="exponential-mechanism-grid",
         place=f"{LEARNING}, the caveat",
-        says="for parameters in {0, 1}^k, discretised into 10 bins, the loss is needed at 2^k points",
-        verdict="wrong",
+        says=r"For the parameter space $\{0, 1\}^k$ the loss might be needed at $2^k$ points",
+        verdict="right and tight",
         how=("derived",),
         check=check_grid,
+        quote=r"if the parameter space is $\{0, 1\}^k$, and we discretize into 10 bins, we **might** have to calculate "
+        r"the loss for $2^k$ points.",
+        context="even when discretizing, the runtime of this mechanism can be exponential in the dimensionality of the "
+        "parameter space.",
+        reading=r"$2^k$ is the size of $\{0, 1\}^k$: the kinder reading. With 10 bins a coordinate it would be $10^k$.",
     ),
 )

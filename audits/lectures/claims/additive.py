@@ -60,17 +60,18 @@ def check_average() -> Truth:
 
 
 def check_display() -> Truth:
-    """The total mass of e^(-|r| epsilon m / b), which the notes call the density of the release."""
+    """The total mass of e^(-|r| epsilon m / b), and the largest quotient of it and the same a step of b / m further."""
     bound, m, epsilon = 100.0, 10, 1.0
     scale = bound / (m * epsilon)
     at, step = np.linspace(-60.0 * scale, 60.0 * scale, 240_001, retstep=True)
     mass = float(np.sum(np.exp(-np.abs(at) / scale)) * step)
+    quotient = log_ratio(bound / m, scale)
     return Truth(
-        "right and tight" if abs(mass - 1.0) < 1e-3 else "wrong",
-        f"A slip of the display, without consequence: as printed the mass is 2 b / (m epsilon) = {mass:.3f} (b = 100, "
-        "m = 10, epsilon = 1) and not 1. The missing factor m epsilon / (2 b) is the same for both datasets, so it "
-        "cancels in the quotient, and the conclusion stands. The display also sets f(S_1) = 0, which loses nothing.",
-        {"mass": mass},
+        "right and tight" if abs(quotient - epsilon) <= CLOSE else "wrong",
+        f"The logarithm of the quotient is at most {quotient:.6f} at epsilon = 1, and reaches that. As a density the "
+        f"display lacks a factor m epsilon / (2 b): its mass is 2 b / (m epsilon) = {mass:.3f} for b = 100 and m = 10. "
+        "The factor is the same for both datasets.",
+        {"mass": mass, "quotient": quotient},
     )
 
 
@@ -125,8 +126,8 @@ def check_uniform_count() -> Truth:
         delta[f"at epsilon {epsilon:g}"] = float(excess.sum() * 7.0 / len(at))
     same = all(abs(value - 0.2) < 1e-4 for name, value in delta.items() if name.startswith("at"))
     return Truth(
-        "wrong" if loss == math.inf and same else "right and loose",
-        "The notes ask this as a question. The answer is no: there is no epsilon at all. A share of "
+        "question or trap" if loss == math.inf and same else "wrong",
+        "No: there is no epsilon at all. A share of "
         f"{delta['at epsilon 1']:.3f} of the outputs cannot come from the neighbour, so delta is 1/5 at every epsilon "
         f"(1/6 = {delta['integers']:.4f} on the integers 0 to 5).",
         delta,
@@ -143,9 +144,8 @@ def check_uniform_mean() -> Truth:
     left = {k / n for k in range(-reach, reach + 1)} - {k / (n - 1) for k in range(-reach, reach + 1)}
     removed = len(left) / (2 * reach + 1)
     return Truth(
-        "wrong" if min(delta.values()) > 0.0 else "right and loose",
-        f"The notes give it as an example of a randomised algorithm and do not call it private. It is not: there is no "
-        f"epsilon. With L = {reach}, a value that changes by L moves a share of "
+        "question or trap" if min(delta.values()) > 0.0 else "wrong",
+        f"It is not: there is no epsilon. With L = {reach}, a value that changes by L moves a share of "
         f"{delta[reach]:.3f} of the outputs out of the neighbour's reach (1/2 as L grows), one that changes by 2 L "
         f"{delta[2 * reach]:.3f}: delta, at every epsilon. Removing a record of value 0 even changes the grid k / n: "
         f"delta = {removed:.3f} at n = {n}.",
@@ -190,11 +190,15 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-count",
         place=f"{SARKAR}, 'Solution' and 'Proof (sketch)'",
-        says="a count plus Lap(1 / epsilon) is epsilon-DP",
+        says=r"a count plus $\mathrm{Lap}(1/\varepsilon)$ is $\varepsilon$-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_count,
         audits=("noisy count, Laplace", "noisy count, half the noise"),
+        quote=(
+            r"where $y \sim Lap\left(\frac{1}{\epsilon}\right)$ ... The published count is "
+            r"$\epsilon$-differentially private"
+        ),
     ),
     Statement(
         name="larger-variance",
@@ -203,41 +207,76 @@ STATEMENTS: tuple[Statement, ...] = (
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_variance,
+        quote="Larger variance in noise gives greater privacy.",
+        reading="Of Laplace noise, which the slide is about.",
     ),
     Statement(
         name="laplace-vector",
         place=f"{BASSI}, 'Laplace mechanism (cont.)'; {CHEEMA}, 'The Laplace mechanism'",
-        says="f(x) + (Y_1, ..., Y_k), Y_i from Lap(l1 sensitivity / epsilon), is (epsilon, 0)-DP",
+        says=(
+            r"$f(x) + (Y_1, \ldots, Y_k)$, $Y_i$ from $\mathrm{Lap}(\Delta f/\varepsilon)$ for the $\ell_1$ "
+            r"sensitivity $\Delta f$, is $(\varepsilon, 0)$-DP"
+        ),
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_vector,
         audits=("four answers, Laplace", "four answers, the noise of one"),
+        quote=(
+            r"where $Y_i$ are i.i.d. random variables drawn from Lap($\sigma$), and $\sigma = \Delta f / "
+            r"\varepsilon$ is sometimes called the noise rate. ... The Laplace mechanism preserves "
+            r"($\varepsilon$, 0)-differential privacy."
+        ),
     ),
     Statement(
         name="laplace-average",
         place=f"{HAGHTALAB}, section 2.1",
-        says="the average of m values in [0, b] plus Lap(b / (m epsilon)) is epsilon-DP",
+        says=r"the average of m values in $[0, b]$ plus $\mathrm{Lap}(b/(m\varepsilon))$ is $\varepsilon$-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_average,
         audits=("average grade, Laplace", "average grade, the size of the course a secret"),
+        quote=(
+            r"And we release $\mathcal{M}(S) = f(S) + \eta$ For $\eta \sim Lap\left(\frac{b}{m\epsilon}\right)$. "
+            r"... Next, we show that $\mathcal{M}(S)$ is $\epsilon$-differentially private"
+        ),
+        context="Suppose we have a set S of m values in [0, b]",
     ),
     Statement(
         name="laplace-density-display",
         place=f"{HAGHTALAB}, section 2.1, the proof",
-        says="Pr[M(S_1) = r] = exp(-|r| epsilon m / b)",
-        verdict="wrong",
+        says=(
+            r"$\Pr[\mathcal{M}(S_1) = r] = \exp(-|r|\varepsilon m/b)$, and so the quotient is at most "
+            r"$e^{\varepsilon}$"
+        ),
+        verdict="right and tight",
         how=("computed",),
         check=check_display,
+        quote=(
+            r"$\Pr[\mathcal{M}(S_1) = r] = \exp\left(-\frac{|r|\epsilon m}{b}\right).$ ... Now the worst case "
+            r"$S_2$ is such that the average has moved by $\pm b/m$ value."
+        ),
+        reading=(
+            r"Up to the factor $m\varepsilon/(2b)$ and with $f(S_1) = 0$: both cancel in the quotient, which is "
+            "what the display is for."
+        ),
     ),
     Statement(
         name="first-order-epsilon",
         place=f"{HAGHTALAB}, definition 2.2",
-        says="for small epsilon: 1 - epsilon <= quotient of probabilities <= 1 + epsilon, approximately",
+        says=(
+            r"for small $\varepsilon$ approximately: $1 - \varepsilon \le$ the quotient of probabilities $\le 1 "
+            r"+ \varepsilon$"
+        ),
         verdict="right and tight",
         how=("computed", "audited"),
         check=check_first_order,
         audits=("noisy count, geometric with epsilon for the chance to stop",),
+        quote=(
+            r"Approximating $\exp(\pm \epsilon)$ by $1 \pm \epsilon$, for small $\epsilon$ this approximately "
+            r"states $1 - \epsilon \le \frac{\Pr\left[\mathcal{A}(S_1) \in R\right]}{\Pr\left[\mathcal{A}(S_2) "
+            r"\in R\right]} \le 1 + \epsilon$"
+        ),
+        reading="To first order, as the word 'approximately' has it.",
     ),
     Statement(
         name="noise-needs-infinite-support",
@@ -247,24 +286,39 @@ STATEMENTS: tuple[Statement, ...] = (
         how=("derived", "computed", "audited"),
         check=check_support,
         audits=("noisy count, noise clipped to a largest error",),
+        quote="The noise distribution needs infinite support",
+        reading=r"For $\varepsilon$-DP, which these slides are about; with a delta it need not.",
     ),
     Statement(
         name="uniform-noise-on-a-count",
         place=f"{SARKAR}, 'Question'",
-        says="a count plus uniform noise on [0, 5]: does this give DP? (judged: that it does)",
-        verdict="wrong",
+        says="a count plus uniform noise on [0, 5]: does this give DP?",
+        verdict="question or trap",
         how=("derived", "computed", "audited"),
         check=check_uniform_count,
         audits=("noisy count, uniform noise on [0, 5]", "noisy count, uniform on six integers"),
+        quote=(
+            "Instead of Laplace, what if we use a uniform random noise? ... Suppose we output $A(n) = n + y$ "
+            r"where $y \in [0,5]$ uniformly ... Does this give DP? Are the output probabilities similar for all "
+            "possible outputs?"
+        ),
     ),
     Statement(
         name="uniform-noise-on-a-mean",
         place=f"{BASSI}, 'First definitions (cont.)', read as a private mechanism",
-        says="a mean released uniformly on the points k / n of [mu - L/n, mu + L/n]",
-        verdict="wrong",
+        says=r"a mean, released uniformly on the points $k/n$ of $[\mu - L/n, \mu + L/n]$: is it private?",
+        verdict="question or trap",
         how=("derived", "computed", "audited"),
         check=check_uniform_mean,
         audits=("average grade, uniform noise",),
+        quote=r"However, ${\mathcal M}$ outputs a random value close to the true mean:",
+        context=(
+            r"Example: In our example about the daily cigarette intake, let $\mathcal{M}(x)$ calculate the "
+            "(noisy) empirical mean ... for simplicity ignore border effects."
+        ),
+        reading=(
+            "An example of a randomised algorithm, given before privacy is defined: the notes do not call it private."
+        ),
     ),
     *additive_accuracy.STATEMENTS,
     *additive_normal.STATEMENTS,

@@ -97,10 +97,10 @@ def check_distortion_advanced() -> Truth:
     true_at_one = optimal[1.0] <= 1.0
     return Truth(
         "right and tight" if formula <= 1.0 else "not provable as argued" if true_at_one else "wrong",
-        f"The distortion is 1 / epsilon_0, as said: {1.0 / each[1.0]:.1f} at m = {m}, epsilon = 1, delta = 0.01. But "
-        f"the word 'about' stands for a term that is left out: the notes' advanced composition gives {formula:.4f} "
-        "for that epsilon_0, always above epsilon. It is true for moderate epsilon all the same: optimal composition "
-        f"gives {optimal[1.0]:.4f}. At epsilon = 8 it is not: {optimal[8.0]:.2f}.",
+        f"The distortion is 1 / epsilon_0, as said: {1.0 / each[1.0]:.1f} at m = {m}, epsilon = 1, delta = 0.01. The "
+        f"theorem with both terms gives {formula:.4f} for that epsilon_0, always above epsilon. It is true for "
+        "moderate epsilon all the same: optimal composition gives "
+        f"{optimal[1.0]:.4f}. At epsilon = 8 it is not: {optimal[8.0]:.2f}.",
         {"epsilon_0": each[1.0], "advanced": formula, "optimal at 1": optimal[1.0], "optimal at 8": optimal[8.0]},
     )
 
@@ -205,33 +205,45 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="laplace-theorem-2.6",
         place=f"{HAGHTALAB}, theorem 2.6",
-        says="with probability 1 - beta the noise is at most (sensitivity / epsilon) ln(1 / beta)",
+        says=r"with probability $1 - \beta$ the noise is at most $(\Delta f/\varepsilon)\ln(1/\beta)$",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_accuracy,
+        quote=(
+            r"Furthermore, with probability $1 - \beta$ $\left|\mathcal{M}_{Lap}\left(S, f, \epsilon\right) - "
+            r"f(S)\right| \leq \frac{\Delta f}{\epsilon} \ln(1/\beta).$"
+        ),
     ),
     Statement(
         name="laplace-average-accuracy",
         place=f"{HAGHTALAB}, section 2.1",
-        says="the noisy average is alpha or more off with probability at most beta, alpha = (b / (m epsilon)) ln(1 / "
-        "beta)",
+        says=(
+            r"the noisy average is $\alpha$ or more off with probability at most $\beta$, $\alpha = "
+            r"\frac{b}{m\varepsilon}\ln(1/\beta)$"
+        ),
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_average_accuracy,
+        quote=(
+            r"$\Pr_{x \sim Lap\left(\frac{b}{m\epsilon}\right)}\left[|x| \ge \alpha\right] = "
+            r"\exp\left(\frac{-\alpha\epsilon m}{b}\right) \le \beta$ for $\alpha = \frac{b}{m\epsilon} "
+            r"\ln(1/\beta)$."
+        ),
     ),
     Statement(
         name="laplace-variance",
         place=f"{BASSI}, 'Laplace distribution'; {SARKAR}, 'Solution'",
-        says="the variance of Lap(b) is 2 b^2",
+        says=r"the variance of $\mathrm{Lap}(b)$ is $2b^2$",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_variance,
         audits=("noisy count, noise whose standard deviation was meant to be its scale",),
+        quote="The variance of this distribution is $2b^2$.",
     ),
     Statement(
         name="sensitivity-of-counts",
         place=f"{BASSI}, 'Preliminaries (cont.)'; {CHEEMA}, 'Privacy vs utility'",
-        says="l1 sensitivity: 1 for a counting query, m for m of them, 1 for m disjoint ones",
+        says=r"$\ell_1$ sensitivity: 1 for a counting query, m for m of them, 1 for m disjoint ones",
         verdict="right and tight",
         how=("computed", "audited"),
         check=check_sensitivity_counts,
@@ -240,47 +252,82 @@ STATEMENTS: tuple[Statement, ...] = (
             "histogram, Laplace",
             "a histogram with the noise of remove-one, claimed for replace-one",
         ),
+        quote=(
+            r"Removing one user can only affect the count by one, i.e., $\Delta f = 1$. ... In the worst case, a "
+            r"user affects all counts, i.e., $\Delta f = m$. ... A user can only affect the count of only one "
+            r"question by one, i.e., $\Delta f = 1$."
+        ),
     ),
     Statement(
         name="sensitivity-of-averages",
         place=f"{HAGHTALAB}, section 2.1; {CHEEMA}, 'Privacy vs utility'",
-        says="sensitivity of an average: b / m for values in [0, b]; about a_max / n for ages",
+        says=r"sensitivity of an average: $b/m$ for values in $[0, b]$; about $a_{\max}/n$ for ages",
         verdict="right and tight",
         how=("computed",),
         check=check_sensitivity_average,
+        quote=(
+            r"Now the worst case $S_2$ is such that the average has moved by $\pm b/m$ value. ... "
+            r"$\Delta_1 f \approx a_{\max}/n$"
+        ),
     ),
     Statement(
         name="distortion-of-a-count",
         place=ACCURACY,
-        says="the expected distortion of a counting query is 1 / epsilon, whatever the size of the database",
+        says=r"the expected distortion of a counting query is $1/\varepsilon$, whatever the size of the database",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_distortion,
+        quote=(
+            r"The expected distortion, or error, is $\mathbb{E}[|f(x) - \mathcal{M}_L(x, f, \varepsilon)|] = "
+            r"\mathbb{E}[|Y|] = \frac{1}{\varepsilon},$ which is independent of the size of the database."
+        ),
     ),
     Statement(
         name="distortion-of-m-counts",
         place=ACCURACY,
-        says="the expected distortion of each of m counting queries is m / epsilon",
+        says=r"the expected distortion of each of m counting queries is $m/\varepsilon$",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_distortion_of_many,
+        quote=(
+            r"The expected distortion for each query is now $\mathbb{E}[|f(x)_i - \mathcal{M}_L(x, f, "
+            r"\frac{\varepsilon}{m})_i|] = \mathbb{E}[|Y_i|] = \frac{m}{\varepsilon},$"
+        ),
     ),
     Statement(
         name="distortion-advanced",
         place=ACCURACY,
-        says="with a small delta each of m queries has epsilon_0, about epsilon / sqrt(2 m ln(1 / delta)), and "
-        "distortion 1 / epsilon_0",
+        says=(
+            r"with a small $\delta$ each of m queries has $\varepsilon_0$, about "
+            r"$\varepsilon/\sqrt{2m\ln(1/\delta)}$, and the distortion $1/\varepsilon_0$"
+        ),
         verdict="not provable as argued",
         how=("derived", "computed"),
         check=check_distortion_advanced,
+        cause="second-term",
+        quote=(
+            r"Remember that by accepting a small $\delta > 0$, we can ensure $(\varepsilon, \delta)$ cumulative "
+            r"privacy loss over m mechanisms if each mechanism is $\varepsilon_0$-DP, where $\varepsilon_0 "
+            r"\approx \frac{\varepsilon}{\sqrt{2m\ln(1/\delta)}}$"
+        ),
+        context=(
+            "As we saw, this is an approximation and should be handled with care. For simplicity, we will take "
+            "the inequality as true for the rest of the presentation."
+        ),
     ),
     Statement(
         name="number-of-queries",
         place=f"{BASSI}, after 'Accuracy of queries under the Laplace mechanism'",
-        says="o(n^2) queries with non-trivial accuracy; with o(n) the error is below the sampling error",
+        says="$o(n^2)$ queries with non-trivial accuracy; with $o(n)$ the error is below the sampling error",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_number_of_queries,
+        quote=(
+            r"Therefore, given that the expected distortion is $\mathcal{O}(\sqrt{m})$, we may ask $o(n^2)$ "
+            "queries with non-trivial accuracy. ... Asking $o(n)$ queries reduces the error introduced by the "
+            r"DP mechanism below the level of sampling error, i.e., $o(1/\sqrt{n})$."
+        ),
+        reading="As orders of n, at a fixed epsilon and delta, and for the error of one answer.",
     ),
     Statement(
         name="coordinated-noise",
@@ -289,5 +336,9 @@ STATEMENTS: tuple[Statement, ...] = (
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_coordinated,
+        quote=(
+            "If the Laplacian noises are not i.i.d. this can be further improved. To achieve this, we need to "
+            "coordinate the answers."
+        ),
     ),
 )

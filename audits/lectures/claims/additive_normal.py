@@ -129,15 +129,11 @@ def check_claim_5_5() -> Truth:
     share = {e: gaussian_delta(e, 1.0 / classic_sigma(e, 0.01, 1.0)) / 0.01 for e in (1.0, 10.0)}
     reduced = abs(vector - number) <= 1e-6
     return Truth(
-        "wrong"
-        if not reduced or share[1.0] > 1.0
-        else "not provable as argued"
-        if share[10.0] > 1.0
-        else "right and loose",
-        f"The reduction to one dimension is exact ({vector:.6f} for eight coordinates, {number:.6f} for one), and for "
-        "epsilon < 1 the claim is right and loose. But it is stated here for every epsilon, and at epsilon = 10, "
-        f"delta = 0.01 the true delta is {share[10.0]:.1f} times delta; it ends at epsilon = "
-        f"{fails_from(classic_sigma, 0.01):.2f}.",
+        "right and loose" if reduced and share[1.0] <= 1.0 else "wrong",
+        f"The reduction to one dimension is exact ({vector:.6f} for eight coordinates, {number:.6f} for one), and up "
+        f"to epsilon = 1 the true delta is at most {share[1.0]:.3f} of the claimed one. For every epsilon it would not "
+        f"be true: at epsilon = 10, delta = 0.01 the true delta is {share[10.0]:.1f} times delta; there it ends at "
+        f"epsilon = {fails_from(classic_sigma, 0.01):.2f}.",
         {"vector": vector, "number": number, "share at 1": share[1.0], "share at 10": share[10.0]},
     )
 
@@ -148,11 +144,10 @@ def check_theorem_5_6() -> Truth:
     basis = np.array([[half, half], [half, -half]])
     across = {name: float((basis @ np.diag(c) @ basis.T)[0, 1]) for name, c in {"I": (1, 1), "(1, 4)": (1, 4)}.items()}
     return Truth(
-        "wrong" if abs(across["(1, 4)"]) > CLOSE else "right and tight",
-        "A word is missing: spherical. With it, for covariance sigma^2 I, the theorem is true, and that is what the "
-        "text around it speaks of and all that claim 5.5 needs. Of any multivariate Gaussian, as printed, it is not: "
-        "with variances 1 and 4 the coordinates in a basis turned by 45 degrees have covariance "
-        f"{across['(1, 4)']:.1f}.",
+        "right and tight" if abs(across["I"]) <= CLOSE < abs(across["(1, 4)"]) else "wrong",
+        "For the covariance sigma^2 I the coordinates are independent in every orthogonal basis (covariance "
+        f"{abs(across['I']):.1f} in one turned by 45 degrees), which is all that claim 5.5 needs. And only for it: "
+        f"with variances 1 and 4 they have covariance {across['(1, 4)']:.1f}.",
         across,
     )
 
@@ -213,7 +208,7 @@ def check_renyi_display() -> Truth:
     true = {order: quadrature(order, 1.0) for order in printed}
     return Truth(
         "right and tight" if all(abs(printed[a] - true[a]) < 1e-6 for a in printed) else "wrong",
-        "A slip of the display: the first line lacks the exponent a - 1 on P / P'; the second line has it. They agree "
+        "The first line lacks the exponent a - 1 on P / P'. The two lines agree "
         f"at a = 2 only: at a = 3, for N(1, 1) against N(0, 1), the first gives {printed[3.0]:.2f} and the divergence "
         f"is {true[3.0]:.2f}.",
         {"printed at 3": printed[3.0], "true at 3": true[3.0]},
@@ -242,7 +237,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="norm-mechanism",
         place=f"{CS208}, the norm mechanism",
-        says="noise of density proportional to e^(epsilon |z| / (2 GS)) is epsilon-DP for any norm",
+        says=r"noise of density proportional to $e^{\varepsilon\|z\|/(2GS)}$ is $\varepsilon$-DP for any norm",
         verdict="right and loose",
         how=("derived", "computed", "audited"),
         check=check_norm,
@@ -252,75 +247,137 @@ STATEMENTS: tuple[Statement, ...] = (
             "norm mechanism as printed, linf",
             "norm mechanism without the 2, l2",
         ),
+        quote=(
+            r"This mechanism sets the density of the noise Z at z proportional to $e^{\epsilon \|z\| / "
+            r"(2GS_{f,\|\cdot\|})}.$ This mechanism yields $\epsilon$-DP for any norm $\|\cdot\|$."
+        ),
+        reading="With a minus sign in the exponent, without which it is no density.",
     ),
     Statement(
         name="norm-mechanism-l1",
         place=f"{CS208}, the norm mechanism",
-        says="for the l1 norm it is equivalent to adding independent Laplace noise to each coordinate",
+        says=r"for the $\ell_1$ norm it is equivalent to adding independent Laplace noise to each coordinate",
         verdict="right and loose",
         how=("derived", "computed", "audited"),
         check=check_norm_l1,
         audits=("norm mechanism as printed, l1", "four answers, Laplace"),
+        quote=(
+            r"In addition, if we are using the $\ell_1$ norm ($\|z\| = \sum_j |z_j|$), this is equivalent to "
+            "adding independent Laplace noise to each coordinate."
+        ),
+        reading="Independent Laplace noise of some scale; the notes do not name it.",
     ),
     Statement(
         name="gaussian-version-1",
         place=VERSION_1,
-        says="epsilon in (0, 1), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon is (epsilon, delta)-DP",
+        says=(
+            r"$\varepsilon \in (0, 1)$: normal noise of $\sigma = \Delta_2 "
+            r"f\sqrt{2\ln(1.25/\delta)}/\varepsilon$ is $(\varepsilon, \delta)$-DP"
+        ),
         verdict="right and loose",
         how=("computed", "audited"),
         check=check_version_1,
         audits=("Gaussian noise, as approximate DP", "Gaussian noise, analytic"),
+        quote=(
+            r"For any $\varepsilon \in (0, 1)$, $\delta > 0$, $c^2 = 2 \log \frac{1.25}{\delta}$, for "
+            r"$(\varepsilon, \delta)$-DP $\phi(\mathbf{x}) = f(\mathbf{x}) + \nu \quad \nu \sim \mathcal{N}(0, "
+            r"\sigma^2) \quad \sigma = \frac{c\Delta_2 f}{\varepsilon}$"
+        ),
     ),
     Statement(
         name="gaussian-version-2",
         place=VERSION_2,
-        says="any epsilon, delta < 1/2: c^2 = 2 ln(2 / (sqrt(16 delta + 1) - 1)), sigma = (c + sqrt(c^2 + epsilon)) "
-        "/ (epsilon sqrt 2)",
+        says=(
+            r"any $\varepsilon$, $\delta < 1/2$: $c^2 = 2\ln\frac{2}{\sqrt{16\delta + 1} - 1}$, $\sigma = "
+            r"\frac{(c + \sqrt{c^2 + \varepsilon})\Delta_2 f}{\varepsilon\sqrt{2}}$"
+        ),
         verdict="right and loose",
         how=("computed", "audited"),
         check=check_version_2,
         audits=("Gaussian noise, version 2 as printed", "Gaussian noise, version 2 without the extra factor"),
+        quote=(
+            r"For any $\varepsilon > 0$, $\delta \in (0, 0.5)$, $c^2 = 2 \log \frac{2}{\sqrt{16\delta+1}-1}$, "
+            r"for $(\varepsilon, \delta)$-DP $\phi(\mathbf{x}) = f(\mathbf{x}) + \nu \quad \nu \sim "
+            r"\mathcal{N}(0, \sigma^2) \quad \sigma = \frac{(c + \sqrt{c^2 + \varepsilon})\Delta_2 "
+            r"f}{\varepsilon\sqrt{2}}$"
+        ),
     ),
     Statement(
         name="gaussian-vector",
         place=f"{CS208}, claim 5.5",
-        says="N(0, 2 (GS / epsilon)^2 ln(1.25 / delta) I) is (epsilon, delta)-DP for the l2 norm",
-        verdict="not provable as argued",
+        says=(
+            r"$\mathcal{N}(0, 2(GS/\varepsilon)^2\ln(1.25/\delta) I)$ is $(\varepsilon, \delta)$-DP for the "
+            r"$\ell_2$ norm"
+        ),
+        verdict="right and loose",
         how=("derived", "computed", "audited"),
         check=check_claim_5_5,
         audits=("sixteen answers, Gaussian", "sixteen answers, Gaussian with the noise of one"),
+        quote=(
+            r"$Z \sim \mathcal{N}\left(\vec{0}, 2\left(\frac{GS_{f,\|\cdot\|}}{\epsilon}\right)^2 \cdot \ln "
+            r"\frac{1.25}{\delta} \cdot I_k\right).$ ... the Gaussian mechanism for vector-valued functions is "
+            r"$(\epsilon, \delta)$-DP and is equivalent to adding independent Gaussian noise to each coordinate."
+        ),
+        context=(
+            r"Given that the one-dimensional Gaussian mechanism is $(\epsilon, \delta)$-DP, we see that the "
+            r"mechanism for vector-valued functions is $(\epsilon, \delta)$-DP."
+        ),
+        reading=(
+            r"As the reduction that its proof is: for those $\varepsilon$ for which the one-dimensional "
+            r"mechanism is $(\varepsilon, \delta)$-DP. The notes leave open which."
+        ),
     ),
     Statement(
         name="gaussian-in-another-basis",
         place=f"{CS208}, theorem 5.6",
-        says="the coordinates of a multivariate Gaussian in an orthogonal basis are independent",
-        verdict="wrong",
+        says="the coordinates of a multivariate Gaussian in an orthogonal basis are independent normal variables",
+        verdict="right and tight",
         how=("derived", "computed"),
         check=check_theorem_5_6,
+        quote=(
+            r"If Z is a multivariate Gaussian, then $W_1, \dots, W_k$ are independent zero-centered normally "
+            "distributed random variables."
+        ),
+        context=(
+            r"We can represent the spherical distribution of Z using an orthogonal basis $q_1, \dots, q_k$ for "
+            r"$\mathbb{R}^k$."
+        ),
+        reading="Z is the spherical one of the lines before.",
     ),
     Statement(
         name="renyi-divergence-display",
         place=f"{CHEEMA}, 'Rényi divergence'",
-        says="D_a(P || P') = ln(integral of (P / P') dP) / (a - 1)",
+        says=r"$D_\alpha(P||P') = \frac{1}{\alpha - 1}\log\int\frac{P(r)}{P'(r)}dP(r)$",
         verdict="wrong",
         how=("computed",),
         check=check_renyi_display,
+        quote=r"$D_{\alpha}(P||P') = \frac{1}{\alpha - 1} \log \int \left( \frac{P(r)}{P'(r)} \right) dP(r)$",
+        context=r"$= \frac{1}{\alpha - 1} \log \mathbb{E}[e^{(\alpha-1)\lambda(x||x')}]$",
+        reading="A slip of the pen: the line below has the exponent.",
     ),
     Statement(
         name="renyi-divergence-limits",
         place=f"{CHEEMA}, 'Rényi divergence'",
-        says="D_1 is the mean of the privacy loss, D_oo its largest value, and D_a is increasing in a",
+        says=(
+            r"$D_1$ is the mean of the privacy loss, $D_\infty$ its largest value, and $D_\alpha$ is increasing "
+            r"in $\alpha$"
+        ),
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_renyi_limits,
+        quote=(
+            r"$D_1(P||P') = D_{KL}(P||P') = \mathbb{E}[\lambda(x||x')]$ ... $D_{\infty}(P||P') = \sup_r "
+            r"\lambda(x||x')$ ... $D_{\alpha}(P||P')$ is increasing in $\alpha$"
+        ),
     ),
     Statement(
         name="pure-dp-as-zcdp",
         place=f"{CHEEMA}, 'Zero concentrated DP'",
-        says="(epsilon, 0)-zCDP if and only if epsilon-DP",
+        says=r"$(\varepsilon, 0)$-zCDP if and only if $\varepsilon$-DP",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_pure_zcdp,
+        quote=r"Clearly, $(\varepsilon, 0)$-zCDP $\iff \varepsilon$-DP",
     ),
     Statement(
         name="gaussian-zcdp",
@@ -330,5 +387,6 @@ STATEMENTS: tuple[Statement, ...] = (
         how=("derived", "computed", "audited"),
         check=check_gaussian_zcdp,
         audits=("Gaussian noise, calibrated to rho", "Gaussian noise, as zero-concentrated DP"),
+        quote="zCDP yields nice analyses of the Gaussian mechanism and group privacy",
     ),
 )

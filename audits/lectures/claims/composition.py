@@ -119,7 +119,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         "composition-of-k",
         f"{HAGHTALAB}, theorem 3.3",
-        "any combination of k mechanisms that are epsilon-DP is k epsilon-DP",
+        r"any combination of k mechanisms that are $\varepsilon$-DP is $k\varepsilon$-DP",
         "right and tight",
         ("derived", "computed", "audited"),
         check_basic,
@@ -128,20 +128,30 @@ STATEMENTS: tuple[Statement, ...] = (
             "four noisy counts, the budget divided",
             "four answers, the noise of one",
         ),
+        quote=(
+            r"Given mechanisms $\mathcal{M}_1, \ldots, \mathcal{M}_k$ that are each $\epsilon$-differentially "
+            r"private, any $\mathcal{M}$ that is defined as a combination of the $\mathcal{M}_i$ is "
+            r"$k\epsilon$-differentially private."
+        ),
     ),
     Statement(
         "composition-of-two",
         f"{BASSI}, 'Composition of DP mechanisms'",
-        "epsilon1-DP and epsilon2-DP together are (epsilon1 + epsilon2)-DP",
+        r"$\varepsilon_1$-DP and $\varepsilon_2$-DP together are $(\varepsilon_1 + \varepsilon_2)$-DP",
         "right and tight",
         ("derived", "computed", "audited"),
         check_two,
         ("counts without end, each with half of what is left", "counts without end, with shares of 1/2, 1/3, 1/4"),
+        quote=(
+            r"Then their combination, defined to be $\mathcal{M}_{1,2} : \mathbb{N}^{|\mathcal{X}|} \to R_1 "
+            r"\times R_2$ by the mapping: $\mathcal{M}_{1,2}(x) = (\mathcal{M}_1(x), \mathcal{M}_2(x))$ is "
+            r"$(\varepsilon_1 + \varepsilon_2)$-DP."
+        ),
     ),
     Statement(
         "composition-of-approximate",
         f"{BASSI}, 'Composition of DP mechanisms (cont.)'",
-        "k mechanisms that are (epsilon_i, delta_i)-DP are (sum of epsilon_i, sum of delta_i)-DP",
+        r"k mechanisms that are $(\varepsilon_i, \delta_i)$-DP are $(\sum\varepsilon_i, \sum\delta_i)$-DP",
         "right and tight",
         ("computed", "audited"),
         check_approximate,
@@ -149,6 +159,7 @@ STATEMENTS: tuple[Statement, ...] = (
             "four approximate responses, epsilon and delta divided",
             "four approximate responses, only epsilon divided",
         ),
+        quote=r"then $\mathcal{M}_{[k]}$ is $(\sum_{i=1}^k \varepsilon_i, \sum_{i=1}^k \delta_i)$-DP.",
     ),
     Statement(
         "adaptive-composition",
@@ -162,24 +173,39 @@ STATEMENTS: tuple[Statement, ...] = (
             "a median by bisection that turns by the truth",
             "a median by bisection that stops by the truth",
         ),
+        quote=(
+            r"Then their adaptive composition, defined to be $\mathcal{M} : \mathbb{N}^{|\mathcal{X}|} \to R_k$, "
+            r"is $\left(\sum_{i=1}^k \varepsilon_i, \sum_{i=1}^k \delta_i\right)$-DP."
+        ),
     ),
     Statement(
         "total-privacy-loss",
         f"{CHEEMA}, 'Composition'",
-        "the total privacy loss of k epsilon-DP functions is k epsilon; to do better needs a relaxation",
+        (
+            r"the total privacy loss of k $\varepsilon$-DP functions is $k\varepsilon$; to do better needs a "
+            "relaxation"
+        ),
         "right and tight",
         ("computed", "audited"),
         check_total,
         ("ten randomised responses, the delta of advanced composition forgotten",),
+        quote=(
+            r"The total privacy loss of $k$ $\epsilon$-DP functions is $k\epsilon$. To do better we need a "
+            "relaxation."
+        ),
     ),
     *ADVANCED,
     Statement(
         "one-in-10000",
         f"{BASSI}, 'Advanced composition (cont.)'",
-        "with delta' = 0 the simple bound needs epsilon <= 1/10,000",
+        r"with $\delta' = 0$ the simple bound needs $\varepsilon \leq 1/10,000$",
         "right and tight",
         ("computed",),
         check_ten_thousand,
+        quote=(
+            r"Compare this to $\varepsilon \leq 1/10,000$ from the simple composition bound, which assumes "
+            r"$\delta' = 0$."
+        ),
     ),
     *RULES,
 )

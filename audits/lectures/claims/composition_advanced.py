@@ -97,8 +97,8 @@ def check_root() -> Truth:
     few = math.floor(0.1**2)  # the whole numbers k of at most epsilon^2, for epsilon = 0.1
     return Truth(
         "wrong" if few == 0 and ratios[10, 10.0] > 1.5 else "right and loose",
-        "A slip: the condition should read k << 1 / epsilon^2 (the first term leads for k far below 8 ln(1 / delta') "
-        f"/ epsilon^2). As printed it leaves {few} values of k for epsilon = 0.1, and for epsilon = 10 and k = 10 the "
+        "The first term leads for k far below 8 ln(1 / delta') / epsilon^2. As printed the condition leaves "
+        f"{few} values of k for epsilon = 0.1, and for epsilon = 10 and k = 10 the "
         f"formula of the same slide gives {ratios[10, 10.0]:.1f} sqrt(k) epsilon. In the right range it gives sqrt(2 "
         f"ln(1 / delta')) sqrt(k) epsilon: a factor of {factor:.2f} at a delta' of 1e-6, which noise must not be made "
         "without.",
@@ -140,8 +140,7 @@ def check_short_rule() -> Truth:
         f"For k = 1,000 the theorem itself gives {theorem[1.0, 1e-2]:.3f} where 1 is wanted (delta' 0.01), and "
         f"{theorem[5.0, 1e-6]:.3f} where 5 is (1e-6). The optimal composition saves the rule for small targets, at a "
         f"delta' of 0.01 up to epsilon' = {last:.2f}; beyond, it is false: the exact delta is {misses[8.0, 1e-2]:.1f} "
-        f"times delta' at epsilon' = 8 and delta' = 0.01, and {misses[20.0, 1e-6]:.0f} times at 20 and 1e-6. The notes "
-        "say in a footnote that it is an approximation, to be handled with care.",
+        f"times delta' at epsilon' = 8 and delta' = 0.01, and {misses[20.0, 1e-6]:.0f} times at 20 and 1e-6.",
         {"saved up to": last, "at 8 and 0.01": misses[8.0, 1e-2], "at 20 and 1e-6": misses[20.0, 1e-6]},
     )
 
@@ -175,54 +174,111 @@ ADVANCED: tuple[Statement, ...] = (
     Statement(
         "advanced-composition",
         f"{BASSI}, 'Advanced composition'",
-        "epsilon' = sqrt(2 k ln(1/delta')) epsilon + k epsilon (e^epsilon - 1), with k delta + delta'",
+        (
+            r"$\varepsilon' = \sqrt{2k\ln(1/\delta')}\,\varepsilon + k\varepsilon(e^{\varepsilon} - 1)$, with "
+            r"$k\delta + \delta'$"
+        ),
         "right and loose",
         ("computed", "audited"),
         check_advanced,
         (TEN.format("advanced"), TEN.format("optimal")),
         BOUNDS,
+        quote=(
+            r"For all $\varepsilon, \delta, \delta' \ge 0$, the adaptive composition of k arbitrary "
+            r"$(\varepsilon, \delta)$-DP algorithms is $(\varepsilon', k\delta + \delta')$-DP, where "
+            r"$\varepsilon' = \sqrt{2k \ln(1/\delta')} \, \varepsilon + k \varepsilon (\textbf{e}^\varepsilon - "
+            "1).$"
+        ),
     ),
     Statement(
         "advanced-composition-sharper",
         f"{CHEEMA}, 'The advanced composition theorem'",
-        "epsilon' = epsilon sqrt(2 k log(1/delta')) + k epsilon^2 / 2, with k delta + delta'",
+        (
+            r"$\varepsilon' = \varepsilon\sqrt{2k\log(1/\delta')} + \frac{1}{2}k\varepsilon^2$, with $k\delta + "
+            r"\delta'$"
+        ),
         "right and loose",
         ("computed", "audited"),
         check_sharper,
         (TEN.format("sharper"),),
+        quote=(
+            r"For any $\delta'$, the composition of $k$ $(\epsilon, \delta)$-DP mechanisms is $(\epsilon', "
+            r"k\delta + \delta')$-DP with $\epsilon' = \epsilon \sqrt{2k \log \frac{1}{\delta'}} + \frac{1}{2} k "
+            r"\epsilon^2$"
+        ),
     ),
     Statement(
         "advanced-composition-of-small-epsilon",
         f"{BASSI}, 'Advanced composition'",
-        "for epsilon << 1, epsilon' is about sqrt(2 k ln(1/delta')) epsilon",
+        r"for $\varepsilon \ll 1$, $\varepsilon'$ is about $\sqrt{2k\ln(1/\delta')}\,\varepsilon$",
         "not provable as argued",
         ("computed",),
         check_small_epsilon,
+        cause="second-term",
+        quote=(
+            r"Assuming $\varepsilon \ll 1$, $e^{\varepsilon} \approx 1 + \varepsilon$, thus $\varepsilon' "
+            r"\approx \sqrt{2k \ln(1/\delta')} \varepsilon + k \varepsilon^2 \approx \sqrt{2k \ln(1/\delta')} "
+            r"\varepsilon.$"
+        ),
+        context=(
+            "As we saw, this is an approximation and should be handled with care. For simplicity, we will take "
+            "the inequality as true for the rest of the presentation."
+        ),
     ),
     Statement(
         "root-of-k",
         f"{CHEEMA}, 'The advanced composition theorem'",
-        "epsilon' is about sqrt(k) epsilon for k << epsilon^2",
+        r"$\varepsilon'$ is about $\sqrt{k}\varepsilon$ for $k \ll \varepsilon^2$",
         "wrong",
         ("derived", "computed", "audited"),
         check_root,
         (f"eight noisy counts, the budget {LEFT_OUT}", "two counting queries, noise for the Euclidean distance"),
+        quote=(
+            r"$\epsilon' \approx \sqrt{k}\epsilon$ for $k \ll \epsilon^2$ if we allow a moderate leakage "
+            r"$\delta'$."
+        ),
+        reading=(
+            r"A slip of the pen: $k \ll 1/\varepsilon^2$ is meant, and there it is right up to the logarithm, "
+            "which 'moderate leakage' stands for."
+        ),
     ),
     Statement(
         "one-in-800",
         f"{BASSI}, 'Advanced composition (cont.)'",
-        "10,000 databases, epsilon' = 1, delta' = e^-32: it suffices that epsilon <= 1/800",
+        (
+            r"10,000 databases, $\varepsilon' = 1$, $\delta' = e^{-32}$: it suffices that $\varepsilon \leq "
+            "1/800$"
+        ),
         "not provable as argued",
         ("computed",),
         check_eight_hundred,
+        cause="second-term",
+        quote=r"Taking $\delta' = e^{-32} \approx 10^{-14}$ it suffices to have $\varepsilon \leq 1/800$.",
+        context=(
+            "As we saw, this is an approximation and should be handled with care. For simplicity, we will take "
+            "the inequality as true for the rest of the presentation."
+        ),
     ),
     Statement(
         "short-rule",
         f"{BASSI}, 'Parameter optimization for composition of DP mechanisms'",
-        "it suffices that each is (epsilon, delta)-DP with epsilon <= epsilon' / sqrt(2 k ln(1/delta'))",
+        (
+            r"it suffices that each is $(\varepsilon, \delta)$-DP with $\varepsilon \leq "
+            r"\varepsilon'/\sqrt{2k\ln(1/\delta')}$"
+        ),
         "not provable as argued",
         ("computed", "audited"),
         check_short_rule,
         (HALF,),
+        cause="second-term",
+        quote=(
+            r"to ensure ($\varepsilon', k\delta + \delta'$) cumulative privacy loss over k mechanisms, it "
+            r"suffices that each mechanism is $(\varepsilon, \delta)$-DP, where $\varepsilon \leq "
+            r"\frac{\varepsilon'}{\sqrt{2k\ln(1/\delta')}}.$"
+        ),
+        context=(
+            "As we saw, this is an approximation and should be handled with care. For simplicity, we will take "
+            "the inequality as true for the rest of the presentation."
+        ),
     ),
 )

@@ -104,7 +104,7 @@ RULES: tuple[Statement, ...] = (
     Statement(
         "post-processing",
         f"{BASSI}, 'Post-processing'",
-        "f after M is (epsilon, delta)-DP where M is, for any randomised f",
+        r"$f \circ \mathcal{M}$ is $(\varepsilon, \delta)$-DP where $\mathcal{M}$ is, for any randomised f",
         "right and tight",
         ("derived", "computed", "audited"),
         check_processing,
@@ -115,11 +115,15 @@ RULES: tuple[Statement, ...] = (
             "a noisy count, rounded towards the truth",
             "a noisy count, suppressed by the true one",
         ),
+        quote=(
+            r"Let $f : R \to R'$ be an arbitrary randomized mapping. Then $f \circ \mathcal{M} : "
+            r"\mathbb{N}^{|\mathcal{X}|} \to R'$ is $(\varepsilon, \delta)$-DP."
+        ),
     ),
     Statement(
         "group-privacy",
         f"{SARKAR}, 'What about privacy other than one person?'",
-        "an epsilon-DP algorithm is k epsilon-DP for any group of size k",
+        r"an $\varepsilon$-DP algorithm is $k\varepsilon$-DP for any group of size k",
         "right and tight",
         ("derived", "computed", "audited"),
         check_groups,
@@ -128,11 +132,12 @@ RULES: tuple[Statement, ...] = (
             "group privacy: a noisy count of half the noise, three people leave",
             "a count that protects one person, claimed for households",
         ),
+        quote=r"Show that an $\epsilon$-DP algorithm is $k\epsilon$-DP for any group of size k",
     ),
     Statement(
         "replace-one",
         f"{SARKAR}, 'Hiding values'",
-        "epsilon-DP for presence gives 2 epsilon-DP where x is replaced by any x'",
+        r"$\varepsilon$-DP for presence gives $2\varepsilon$-DP where x is replaced by any $x'$",
         "right and tight",
         ("derived", "computed", "audited"),
         check_replacement,
@@ -141,13 +146,22 @@ RULES: tuple[Statement, ...] = (
             "a histogram with the noise of remove-one, claimed for replace-one",
             "one count with the noise of remove-one, claimed for replace-one",
         ),
+        quote=r"Thus, there is a $2\epsilon$-DP in $x$ being substituted with any arbitrary $x'$",
     ),
     Statement(
         "zero-sets",
         f"{BASSI}, 'Definition and properties of DP (cont.)'",
-        "if delta = 0: Pr(M(x) in S) = 0 if and only if Pr(M(y) in S) = 0",
+        (
+            r"if $\delta = 0$: $\Pr\{\mathcal{M}(x) \in S\} = 0$ if and only if $\Pr\{\mathcal{M}(y) \in S\} = "
+            "0$"
+        ),
         "right and tight",
         ("derived", "computed"),
         check_zero_sets,
+        quote=(
+            r"Moreover, $\Pr{\{\mathcal{M}(x) \in \mathcal{S}\}} = 0 \iff \Pr{\{\mathcal{M}(y) \in "
+            r"\mathcal{S}\}} = 0.$"
+        ),
+        context=r"If $\delta = 0$ we see that",
     ),
 )

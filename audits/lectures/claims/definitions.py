@@ -160,18 +160,30 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         "points-or-sets",
         f"{HAGHTALAB}, definition 2.2; {SARKAR}, 'The subset version'",
-        "epsilon-DP for every set of outcomes is the same as a bounded ratio at every single outcome",
+        r"$\varepsilon$-DP for every set of outcomes is the same as a bounded ratio at every single outcome",
         "right and tight",
         ("derived", "computed"),
         check_points_or_sets,
+        quote=(
+            r"The latter part is the same as requiring that the ratio of the densities of each outcome $r \in "
+            r"\mathcal{R}$ is bounded between $\exp(-\epsilon)$ and $\exp(\epsilon)$. ... The corresponding "
+            "subset definition follows the same template"
+        ),
     ),
     Statement(
         "epsilon-zero",
         f"{HAGHTALAB}, section 2; {SARKAR}, 'Some notes'",
-        "a constant output is private even for epsilon = 0, perfect privacy; about 0.1 is considered good",
+        (
+            r"a constant output is private even for $\varepsilon = 0$, perfect privacy; about 0.1 is considered "
+            "good"
+        ),
         "right and tight",
         ("derived", "computed"),
         check_epsilon_zero,
+        quote=(
+            r"This, of course, is differentially private even for $\epsilon = 0$. ... Zero is perfect privacy "
+            r"... Something like $\epsilon=0.1$ is considered good privacy"
+        ),
     ),
     Statement(
         "log-odds",
@@ -180,22 +192,49 @@ STATEMENTS: tuple[Statement, ...] = (
         "right and tight",
         ("derived", "computed"),
         check_log_odds,
+        quote=(
+            r"$\lambda(x||x')$ is the improvement of the Bayesian log odds in favour of $x$ rather than $x'$ ... "
+            "Seeing the DP output does not change this probability/confidence by much"
+        ),
     ),
     Statement(
         "approximate-dp-as-a-tail",
         f"{CHEEMA}, 'delta-approximate differential privacy'",
-        "(epsilon, delta)-DP if, for every adjacent pair, Pr(privacy loss <= epsilon) >= 1 - delta",
+        (
+            r"$(\varepsilon, \delta)$-DP if, for every adjacent pair, $\Pr[\lambda \leq \varepsilon] \geq 1 - "
+            r"\delta$"
+        ),
         "right and loose",
         ("derived", "computed", "audited"),
         check_tail,
         ("Gaussian noise, the tail of the loss at delta", "Gaussian noise, analytic"),
+        quote=(
+            r"A function $\phi$ is $\delta$-approximately $\epsilon$ differentially private (or $(\epsilon, "
+            r"\delta)$-DP) if for every adjacent pair $x, x'$ $\Pr[\lambda(x||x') \leq \epsilon] \geq 1 - "
+            r"\delta$"
+        ),
+        reading=(
+            r"As a condition that is enough for $(\varepsilon, \delta)$-DP as notes 001 define it. It is not the "
+            "same definition: the text says by how much."
+        ),
     ),
     Statement(
         "unlikely-for-small-delta",
         f"{BASSI}, 'Definition and properties of DP (cont.)'",
-        "for very small delta an output that is much more, or much less, likely for x than for y is extremely unlikely",
+        (
+            r"for very small $\delta$ an output that is much more, or much less, likely for x than for y is "
+            "extremely unlikely"
+        ),
         "right and tight",
         ("derived", "computed"),
         check_unlikely,
+        quote=(
+            r"For very small $\delta$, it is extremely unlikely that the observed value $\mathcal{M}(x)$ will be "
+            "much more or much less likely to be generated when the database is x than when the database is y."
+        ),
+        context=(
+            r"However, it is possible that $0 < \Pr{\mathcal{M}(x) \in S} < \delta$ and $\Pr{\mathcal{M}(y) \in "
+            "S} = 0$."
+        ),
     ),
 )

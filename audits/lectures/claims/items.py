@@ -1,4 +1,4 @@
-"""The items of the lecture notes, `audits/lectures/items.toml`: each with the names of what implements it here."""
+"""The items of the lecture notes, `items.toml` beside this module: each with the names of what implements it here."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ KINDS = (
     "lemma",
     "corollary",
     "claim",
+    "proof",
     "remark",
     "question",
     "example",

@@ -11,7 +11,7 @@ from dpaudit.catalogue import entries
 from dpaudit.catalogue.attacks import ATTACKS
 from tests.audits.test_specs import ALL
 
-FILE = collect.SPECS / "items.toml"
+FILE = collect.SPECS / "claims" / "items.toml"
 ONE = '[[item]]\nnotes = "000"\nplace = "definition 2.1"\nkind = "definition"\nitem = "An item"\n'
 
 

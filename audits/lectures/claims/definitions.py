@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
 
 from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue.additive.normal import analytic_sigma, tail_sigma
@@ -156,6 +157,88 @@ def check_unlikely() -> Truth:
     )
 
 
+# --- what it is and what it is not ----------------------------------------------------------------------------
+
+
+def check_secure() -> Truth:
+    """Additive shares of a sum modulo m, enumerated: what one server sees, and what both of them publish."""
+    m = 7
+    shares = np.array([[float((x - mask) % m == seen) for seen in range(m)] for x in (2, 3) for mask in range(m)])
+    of_one = largest_log_ratio(*(part.mean(axis=0) for part in np.split(shares, 2)))
+    of_sum = largest_log_ratio(np.eye(m)[2], np.eye(m)[3])
+    noise = np.exp(-np.abs(np.arange(-40, 42)))
+    noisy = largest_log_ratio(noise[:-1] / noise[:-1].sum(), noise[1:] / noise[:-1].sum())
+    different = of_one < CLOSE and of_sum == math.inf
+    return Truth(
+        "right and tight" if different and abs(noisy - 1.0) < CLOSE else "wrong",
+        f"Two servers that hold shares of a sum modulo {m} see nothing of a person (loss {abs(of_one):.0f}), and the "
+        "sum that they publish gives the person away (no epsilon at all). Noise on the sum does the other half: "
+        f"geometric noise of ratio e^-1 has the loss {noisy:.4f}, whoever computes it. Neither replaces the other.",
+        {"one server": abs(of_one), "published": of_sum, "published with noise": noisy},
+    )
+
+
+def check_worst_case() -> Truth:
+    """A bit that is published in one run of a thousand: mutual information against the largest privacy loss."""
+    p, q = responses(1, 0.0, 1e-3)
+    middle = (p + q) / 2.0
+    bits = sum(float(np.sum(side[side > 0.0] * np.log2(side[side > 0.0] / middle[side > 0.0]))) for side in (p, q)) / 2
+    largest = largest_log_ratio(p, q)
+    mean = {}
+    for epsilon in (0.1, 1.0):
+        keeps = math.exp(epsilon) / (1.0 + math.exp(epsilon))
+        mean[epsilon] = epsilon * (2.0 * keeps - 1.0)  # randomised response loses epsilon, or gains it
+    small = bits < 2e-3 and largest == math.inf and all(value < e for e, value in mean.items())
+    return Truth(
+        "right and tight" if small else "wrong",
+        f"A bit that is published in one run of a thousand has {bits:.4f} bits of mutual information with the output, and "
+        "no epsilon: an average does not see the person whose bit it was. For randomised response with epsilon = 1 "
+        f"the average privacy loss is {mean[1.0]:.3f}, with 0.1 it is {mean[0.1]:.4f}.",
+        {"bits": bits, "largest loss": largest, **{f"average at {e:g}": value for e, value in mean.items()}},
+    )
+
+
+def least_error(epsilon: float, n: int) -> float:
+    """The least expected error, in the worst case over counts 0..n, of any epsilon-DP output in 0..n."""
+    size = n + 1
+    cost = np.zeros(size * size + 1)
+    cost[-1] = 1.0
+    rows = []
+    for x in range(size):
+        row = np.zeros_like(cost)
+        row[x * size : (x + 1) * size] = np.abs(np.arange(size) - x)
+        row[-1] = -1.0
+        rows.append(row)
+        for y, z in itertools.product({x - 1, x + 1} & set(range(size)), range(size)):
+            row = np.zeros_like(cost)
+            row[x * size + z], row[y * size + z] = 1.0, -math.exp(epsilon)
+            rows.append(row)
+    whole = np.zeros((size, len(cost)))
+    for x in range(size):
+        whole[x, x * size : (x + 1) * size] = 1.0
+    found = linprog(cost, np.array(rows), np.zeros(len(rows)), whole, np.ones(size), bounds=(0.0, None))
+    return float(found.fun)
+
+
+def check_inherent() -> Truth:
+    """The best mechanism for a count of ten people, by a linear program over all mechanisms."""
+    least = {epsilon: least_error(epsilon, 10) for epsilon in (0.5, 1.0, 2.0)}
+    geometric = {e: 2.0 * math.exp(-e) / -math.expm1(-2.0 * e) for e in least}  # E |k| of weights e^(-epsilon |k|)
+    inherent = all(value > 0.0 for value in least.values())
+    near = all(least[e] <= geometric[e] + CLOSE for e in least)
+    return Truth(
+        "right and tight" if inherent and near else "wrong",
+        "For the count of ten people no mechanism whatever has a smaller expected error than "
+        f"{least[0.5]:.3f}, {least[1.0]:.3f} and {least[2.0]:.3f} for epsilon = 0.5, 1 and 2, in the worst case over "
+        f"counts (a linear program over all mechanisms). Geometric noise has {geometric[0.5]:.3f}, "
+        f"{geometric[1.0]:.3f} and {geometric[2.0]:.3f}.",
+        {
+            **{f"least at {e:g}": value for e, value in least.items()},
+            **{f"geometric at {e:g}": geometric[e] for e in geometric},
+        },
+    )
+
+
 STATEMENTS: tuple[Statement, ...] = (
     Statement(
         "points-or-sets",
@@ -236,5 +319,36 @@ STATEMENTS: tuple[Statement, ...] = (
             r"However, it is possible that $0 < \Pr{\mathcal{M}(x) \in S} < \delta$ and $\Pr{\mathcal{M}(y) \in "
             "S} = 0$."
         ),
+    ),
+    Statement(
+        name="secure-computation",
+        place=f"{CHEEMA}, 'Why bother?'",
+        says="computational security and federated learning do different, complementary things",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_secure,
+        quote="Computational security and federated learning do different, complementary things",
+    ),
+    Statement(
+        name="worst-case-not-average",
+        place=f"{CHEEMA}, 'Reflections'",
+        says="a worst case and not an average, as in information theory",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_worst_case,
+        quote="Contrast with information theory ... worst case analysis rather than averages",
+    ),
+    Statement(
+        name="inherent-loss",
+        place="CS 208, notes 002, section 2",
+        says="any procedure can be made private, with an inherent and provable loss in accuracy",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_inherent,
+        quote=(
+            "Using similar ideas, you can extend any ML procedure to satisfy DP with an inherent—and provable—loss in "
+            "accuracy."
+        ),
+        reading="Shown on the simplest procedure there is, a count.",
     ),
 )

@@ -191,9 +191,9 @@ def check_worst_case() -> Truth:
     small = bits < 2e-3 and largest == math.inf and all(value < e for e, value in mean.items())
     return Truth(
         "right and tight" if small else "wrong",
-        f"A bit that is published in one run of a thousand has {bits:.4f} bits of mutual information with the output, and "
-        "no epsilon: an average does not see the person whose bit it was. For randomised response with epsilon = 1 "
-        f"the average privacy loss is {mean[1.0]:.3f}, with 0.1 it is {mean[0.1]:.4f}.",
+        f"A bit that is published in one run of a thousand has {bits:.4f} bits of information on it, "
+        "and no epsilon: an average does not see the person whose bit it was. Randomised response has an average "
+        f"privacy loss of {mean[1.0]:.3f} at epsilon = 1, and of {mean[0.1]:.4f} at 0.1.",
         {"bits": bits, "largest loss": largest, **{f"average at {e:g}": value for e, value in mean.items()}},
     )
 

@@ -40,7 +40,7 @@ class Item:
     """One thing that the notes have: `notes` is the number of the lecture, `place` where in it, `item` what it is.
 
     `statements` are names of statements on the page, `entries` of mechanisms of the catalogue, `attacks` of attacks;
-    `code` are importable names, `module:name`. At least one of the four is not empty.
+    `code` are importable names, `module:name`. Where all four are empty the item is missing.
     """
 
     notes: str
@@ -54,7 +54,7 @@ class Item:
 
 
 def read(path: Path) -> tuple[Item, ...]:
-    """The items of a file, in its order. Raises `ValueError` where one is not as `Item` says, or nothing fills it."""
+    """The items of a file, in its order. Raises `ValueError` where one is not as `Item` says."""
     made = []
     for number, table in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("item", []), start=1):
         here = f"item {number} ({table.get('item', 'no name')!r})"
@@ -68,10 +68,14 @@ def read(path: Path) -> tuple[Item, ...]:
                 raise ValueError(f"{here}: {key!r} must be a list of names")
         if table["notes"] not in NOTES or table["kind"] not in KINDS:
             raise ValueError(f"{here}: notes are {', '.join(NOTES)}; a kind is one of {', '.join(KINDS)}")
-        made.append(Item(**{key: tuple(value) if key in PLACES else value for key, value in table.items()}))
-    if missing := [each.item for each in made if not any(getattr(each, key) for key in PLACES)]:
-        raise ValueError(f"nothing fills: {'; '.join(missing)}")
+        names = {key: tuple(table.get(key, ())) for key in PLACES}
+        made.append(Item(table["notes"], table["place"], table["kind"], table["item"], **names))
     return tuple(made)
+
+
+def missing(items: Iterable[Item]) -> list[str]:
+    """The items that nothing fills."""
+    return [each.item for each in items if not any(getattr(each, key) for key in PLACES)]
 
 
 def astray(
@@ -82,11 +86,12 @@ def astray(
 ) -> list[str]:
     """Names that lead nowhere, and what no item names, in words.
 
-    `entries` says of each name whether an item must name it; an entry that is named stands for its twins, too.
+    `entries` says of each name whether an item must name it, or a twin of it.
     """
     given = tuple(items)
     known = {"statements": statements, "entries": entries, "attacks": attacks}
     told = {key: {name for each in given for name in getattr(each, key)} for key in known}
+    told["entries"] |= {name.partition(".")[0] for name in told["entries"]}
     lost = [
         f"{each.item}: there is no {name!r} among the {key}"
         for each in given

@@ -146,6 +146,22 @@ def _threshold_kept(data: Answers, rng: Rng, epsilon: float, threshold: float, c
     return tuple(output)
 
 
+def _printed_halt(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
+    sigma = 2.0 * c / epsilon
+    noisy_threshold = threshold + rng.laplace(scale=sigma)
+    output, count = [], 0
+    for answer in data:
+        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
+            output.append(TOP)
+            count += 1
+            noisy_threshold = threshold + rng.laplace(scale=sigma)
+        else:
+            output.append(BOTTOM)
+        if count > c:
+            break
+    return tuple(output)
+
+
 sparse = Entry(
     module=ROOM,
     name="sparse",
@@ -156,7 +172,7 @@ sparse = Entry(
     ),
     formula=(
         "with sigma = 2 c / epsilon: the threshold gets a draw of Lap(sigma), anew after each top, "
-        "each answer Lap(2 sigma); halt at the c-th top"
+        "each answer Lap(2 sigma); halt at the c-th top (as the notes' comment says; their line reads count > c)"
     ),
     neighbours=NEIGHBOURS,
     adjacency=("all-differ",),
@@ -221,5 +237,14 @@ sparse = Entry(
         code=by_rule(KEPT, _threshold_kept),
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
         broken=False,
+    ),
+    Twin(
+        name="printed_halt",
+        title="Sparse with the halting line as it is printed",
+        reason="the line reads count > c, so c + 1 tops are answered, each with a c-th of epsilon: (c + 1) / c times it",
+        formula="as Sparse, with the noise for c tops, but a run halts at the top after the c-th",
+        code=Code(_printed_halt),
+        at=lambda _, epsilon, c, **__: {"epsilon": epsilon * (c + 1) / c, "c": c + 1},
+        default_pair=([-1, -1, -1, 1] * 3, [0] * 12),
     ),
 )

@@ -241,10 +241,10 @@ sparse = Entry(
     Twin(
         name="printed_halt",
         title="Sparse with the halting line as it is printed",
-        reason="the line reads count > c, so c + 1 tops are answered, each with a c-th of epsilon: (c + 1) / c times it",
+        reason="by count > c, c + 1 tops are answered, each with a c-th of epsilon: (c + 1) / c times the claim",
         formula="as Sparse, with the noise for c tops, but a run halts at the top after the c-th",
         code=Code(_printed_halt),
         at=lambda _, epsilon, c, **__: {"epsilon": epsilon * (c + 1) / c, "c": c + 1},
-        default_pair=([-1, -1, -1, 1] * 3, [0] * 12),
+        default_pair=([1, 1, 1, 1, 1, -1] * 3, [2, 2, 2, 2, 2, -2] * 3),
     ),
 )

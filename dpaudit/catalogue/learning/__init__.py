@@ -10,12 +10,13 @@ from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation
 from dpaudit.catalogue.learning.queries import statistical_queries
 from dpaudit.catalogue.learning.ridge import ridge_output_perturbation
 from dpaudit.catalogue.learning.slopes import noisy_stats
+from dpaudit.catalogue.learning.sq_learner import sq_learner, sq_transcript
 from dpaudit.catalogue.learning.sums import regression_from_sums
-from dpaudit.catalogue.learning.thresholds import pac_learner
 
 ENTRIES = (
     statistical_queries,
-    pac_learner,
+    sq_learner,
+    sq_transcript,
     output_perturbation,
     gaussian_output_perturbation,
     ridge_output_perturbation,

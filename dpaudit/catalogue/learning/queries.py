@@ -16,7 +16,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Data = list[list[int]]
@@ -61,10 +61,15 @@ def _thresholds(bits: int) -> range:
     return range(1, 2**bits)
 
 
-def _answers(data: Data, rng: Rng, epsilon: float, bits: int, *, divided: bool = True) -> tuple[float, ...]:
-    asked = _thresholds(bits)
-    scale = (len(asked) if divided else 1) / (epsilon * len(data))
-    return tuple(share(data, t) + rng.laplace(scale=scale) for t in asked)
+def _shares(data: Data, bits: int, **_: float) -> Reals:
+    return np.array([share(data, t) for t in _thresholds(bits)])
+
+
+def _scale(data: Data, epsilon: float, bits: int) -> float:
+    return len(_thresholds(bits)) / (epsilon * len(data))
+
+
+_ANSWERS = centred_each(_shares, _scale)
 
 
 def _redrawn(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
@@ -78,27 +83,15 @@ def _redrawn(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ..
 
 
 def _made_monotone(data: Data, rng: Rng, epsilon: float, bits: int) -> tuple[float, ...]:
-    return tuple(itertools.accumulate(_answers(data, rng, epsilon, bits), max))
+    return tuple(itertools.accumulate(_ANSWERS.program(data, rng, epsilon=epsilon, bits=bits), max))
 
 
 def _within_tolerance(data: Data, rng: Rng, epsilon: float, bits: int, tolerance: float) -> tuple[float, ...]:
     return tuple(share(data, t) + rng.uniform(-tolerance, tolerance) for t in _thresholds(bits))
 
 
-def _shares(data: Data, bits: int) -> Reals:
-    return np.array([share(data, t) for t in _thresholds(bits)])
-
-
-def _answer_runs(
-    data: Data, runs: int, rng: Rng, epsilon: float, bits: int, *, divided: bool = True, monotone: bool = False
-) -> Reals:
-    shares = _shares(data, bits)
-    scale = (len(shares) if divided else 1) / (epsilon * len(data))
-    noisy = laplace(rng, scale, len(shares) * runs).reshape(len(shares), runs)
-    noisy += shares[:, None]
-    if monotone:
-        np.maximum.accumulate(noisy, axis=0, out=noisy)
-    return np.asarray(noisy.T)
+def _monotone_runs(data: Data, runs: int, rng: Rng, **given: float) -> Reals:
+    return np.asarray(np.maximum.accumulate(_ANSWERS.sampler(data, runs, rng, **given), axis=1))
 
 
 def _redrawn_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int) -> Reals:
@@ -120,12 +113,6 @@ def _uniform_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, to
     answers *= 2.0 * tolerance
     answers += (shares - tolerance)[:, None]
     return np.asarray(answers.T)
-
-
-def _answer_loss(first: Data, second: Data, epsilon: float, bits: int, *, divided: bool = True) -> float:
-    before, after = _shares(first, bits), _shares(second, bits)
-    scale = (len(before) if divided else 1) / (epsilon * len(first))
-    return float(np.abs(before - after).sum() / scale)
 
 
 def _redrawn_loss(first: Data, second: Data, epsilon: float, bits: int) -> float:
@@ -152,7 +139,7 @@ statistical_queries = Entry(
     source=Source(HAGHTALAB, BLUM),
     formula="the share of records with x < t and y = 1, plus Lap(K / (epsilon m)), for t = 1, ..., K = 2^bits - 1",
     neighbours=REPLACED,
-    code=Code(_answers, _answer_runs, _answer_loss),
+    code=_ANSWERS,
     parameters=(EPSILON, BITS),
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
@@ -162,7 +149,7 @@ statistical_queries = Entry(
         title="Statistical queries with all of epsilon for each",
         reason="one record can count in every query, so K answers at epsilon each are K epsilon together",
         formula="each share plus Lap(1 / (epsilon m))",
-        code=Code(_answers, _answer_runs, _answer_loss).given(divided=False),
+        at=lambda data, epsilon, bits: {"epsilon": epsilon * len(_thresholds(bits))},
     ),
     Twin(
         name="redrawn",
@@ -184,7 +171,7 @@ statistical_queries = Entry(
         title="Statistical queries made to rise with the threshold",
         reason="the running maximum is a function of the private answers: like shares, they now rise, at no cost",
         formula="each share plus Lap(K / (epsilon m)), then the largest answer so far",
-        code=Code(_made_monotone, partial(_answer_runs, monotone=True), _answer_loss),
+        code=Code(_made_monotone, _monotone_runs, _ANSWERS.loss),
         broken=False,
     ),
 )

@@ -14,7 +14,7 @@ from scipy import stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.queries import sample_size
-from dpaudit.catalogue.learning.thresholds import learner_law, training_error
+from dpaudit.catalogue.learning.sq_learner import learner_law, training_error
 
 LEVEL = 1e-9
 Data = list[list[int]]
@@ -88,7 +88,7 @@ def test_answers_made_to_rise_cost_no_more_and_no_less() -> None:
 @pytest.mark.parametrize("twin", [None, "asked_until_clear", "last_one_charged"])
 @pytest.mark.parametrize("side", [0, 1])
 def test_the_learner_has_the_law_that_its_program_shows(twin: str | None, side: int) -> None:
-    entry = find("pac_learner" + (f".{twin}" if twin else ""))
+    entry = find("sq_learner" + (f".{twin}" if twin else ""))
     data = entry.default_pair[side]
     rng = np.random.default_rng(5)
     run, sampled = np.array([entry.run(data, rng) for _ in range(3_000)]), entry.open().call(data, 100_000, rng)
@@ -98,9 +98,9 @@ def test_the_learner_has_the_law_that_its_program_shows(twin: str | None, side: 
 
 
 def test_the_law_of_the_learner_is_that_of_its_sampler() -> None:
-    entry = find("pac_learner")
+    entry = find("sq_learner")
     for data in entry.default_pair:
-        law = learner_law(data, 1.0, 3, 0.15)
+        _, law = learner_law(data, 1.0, 3, 0.15)
         assert law.sum() == pytest.approx(1.0)
         drawn = np.bincount(entry.open().call(data, 200_000, np.random.default_rng(6)), minlength=8)
         assert all(stats.binomtest(int(k), 200_000, p).pvalue > LEVEL for k, p in zip(drawn, law, strict=True))
@@ -108,27 +108,27 @@ def test_the_law_of_the_learner_is_that_of_its_sampler() -> None:
 
 @pytest.mark.parametrize("bits", [1, 2, 4])
 def test_no_pair_costs_the_learner_more_than_the_claim(bits: int) -> None:
-    entry = find("pac_learner")
+    entry = find("sq_learner")
     for first, second in pairs(7, 60, 2**bits):
         assert entry.true_loss(first, second, {"bits": bits}) <= 1.0 + 1e-12  # type: ignore[operator]
 
 
 def test_asking_again_doubles_the_price_far_out_and_never_more() -> None:
     """The odds of above and below move by e^(2 epsilon / K) a query, where a chance moved by e^(epsilon / K)."""
-    twin = find("pac_learner.asked_until_clear")
+    twin = find("sq_learner.asked_until_clear")
     losses = [twin.true_loss(*twin.default_pair, {"tolerance": tau}) for tau in (0.1, 0.2, 0.3)]
     assert all(a < b for a, b in itertools.pairwise(losses))  # type: ignore[operator]
     assert 1.9 < losses[-1] < 2.0  # type: ignore[operator]
 
 
 def test_the_training_error_counts_what_is_wrong() -> None:
-    data = find("pac_learner").default_pair[1]
-    assert [training_error(data, t) for t in (0, 5, 8)] == pytest.approx([7 / 20, 0.0, 13 / 20])
+    data = find("sq_learner").default_pair[1]
+    assert [training_error(data, t, 3) for t in (0, 5, 8)] == pytest.approx([7 / 20, 0.0, 13 / 20])
 
 
 def test_the_sample_of_the_theorem_is_enough() -> None:
     """Failures on fresh samples are at most beta: the chance that 300 runs show a rate above it is below 1e-9."""
-    entry = find("pac_learner").with_parameters({"tolerance": 0.1})
+    entry = find("sq_learner").with_parameters({"tolerance": 0.1})
     beta, rng, failed = 0.05, np.random.default_rng(8), 0
     records = sample_size(3, 0.1, 1.0, beta)
     for _ in range(300):

@@ -1,0 +1,298 @@
+"""The private PAC learner of theorem 3.2: any learner from statistical queries, answered with Laplace noise.
+
+The learners are those of `learners`; a record is (x, y), and a query costs epsilon / K of the K that its learner may
+ask. The loss and many runs at once rest on the tree of a learner: all it can ask, by the sides of tau answers lie on.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.arrays import Integers, Masked, Places, Reals
+from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.learners import LEARNERS, Query, learned
+from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
+from dpaudit.catalogue.learning.queries import BITS, BLUM, HAGHTALAB, TOLERANCE, Data
+from dpaudit.catalogue.noise import Rng, around
+from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_replaced
+from dpaudit.losses.discrete import largest_log_ratio
+
+Means = Callable[[Query], float]
+
+LEARNER = Parameter("learner", "threshold", "class", "what is learned", partial(validate.one_of, known=tuple(LEARNERS)))
+_OTHERS: Data = [[1, 0], [2, 0], [3, 0], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0], [1, 0]] + [[7, 1]] * 9
+_MIXED: Data = [[0, 1], [0, 1], [0, 1], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0], [1, 0]] + [[7, 1]] * 9
+_BOOLEANS: Data = [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1], [3, 1], [3, 0], [0, 0]]
+
+
+# --- one run ----------------------------------------------------------------------------------------------------
+
+
+def _asked(
+    data: Data, rng: Rng, epsilon: float, bits: int, tolerance: float, learner: str, margin: float = 0.0
+) -> tuple[int, tuple[float, ...]]:
+    chosen = LEARNERS[learner]
+    most = chosen.queries(bits)
+
+    def answer(query: Query) -> float:
+        share, noisy = sum(query(x, y) for x, y in data) / len(data), math.nan
+        while not abs(noisy - tolerance) >= margin:
+            noisy = share + rng.laplace(scale=most / (epsilon * len(data)))
+        return float(noisy)
+
+    return learned(chosen.start(bits, tolerance), answer, most)
+
+
+def _hypothesis(data: Data, rng: Rng, **given: Any) -> int:
+    return _asked(data, rng, **given)[0]
+
+
+def _transcript(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
+    return _asked(data, rng, **given)[1]
+
+
+def _error_released(data: Data, rng: Rng, bits: int, learner: str, **given: Any) -> tuple[float, float]:
+    hypothesis, _ = _asked(data, rng, bits=bits, learner=learner, **given)
+    return float(hypothesis), training_error(data, hypothesis, bits, learner)
+
+
+def training_error(data: Data, hypothesis: int, bits: int, learner: str = "threshold") -> float:
+    """The share of records that a hypothesis of a learner's class gets wrong.
+
+    >>> training_error([[1, 0], [2, 1]], 1, 2)
+    0.5
+    """
+    predict = LEARNERS[learner].predict
+    return sum(bool(predict(hypothesis, x, bits)) != (y == 1) for x, y in data) / len(data)
+
+
+# --- all that a learner can ask ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A query, and what follows where its answer is above tau and where it is not: another one, or the hypothesis."""
+
+    query: Query
+    above: Node | int
+    below: Node | int
+
+
+@functools.lru_cache(maxsize=16)
+def tree(learner: str, bits: int, tolerance: float) -> Node | int:
+    """Everything that a learner can ask and return; it is begun anew for each way through its questions."""
+
+    def grown(*answers: float) -> Node | int:
+        asking = LEARNERS[learner].start(bits, tolerance)
+        try:
+            query = next(asking)
+            for answer in answers:
+                query = asking.send(answer)
+        except StopIteration as end:
+            return int(end.value)
+        return Node(query, grown(*answers, math.inf), grown(*answers, -math.inf))
+
+    return grown()
+
+
+def _means(data: Data) -> Means:
+    x, y = np.array(data).T
+    return lambda query: float(np.mean(query(x, y)))
+
+
+def _tail(gap: float, scale: float) -> float:
+    """Pr(Lap(scale) > gap)."""
+    return 0.5 * math.exp(-gap / scale) if gap > 0.0 else 1.0 - 0.5 * math.exp(gap / scale)
+
+
+def _leaves(node: Node | int, above: Means, chance: float = 1.0) -> Iterator[tuple[int, float]]:
+    if isinstance(node, int):
+        yield node, chance
+        return
+    up = above(node.query)
+    yield from _leaves(node.above, above, chance * up)
+    yield from _leaves(node.below, above, chance * (1.0 - up))
+
+
+def learner_law(
+    data: Data, epsilon: float, bits: int, tolerance: float, learner: str = "threshold", margin: float = 0.0
+) -> tuple[Integers, Reals]:
+    """The hypotheses in rising order, and the probability of each; answers within `margin` of tau are drawn anew.
+
+    >>> [each.round(4).tolist() for each in learner_law([[0, 0]], 1.0, 1, 0.5)]
+    [[0, 1], [0.3033, 0.6967]]
+    """
+    mean, scale = _means(data), LEARNERS[learner].queries(bits) / (epsilon * len(data))
+
+    def above(query: Query) -> float:
+        gap = tolerance - mean(query)
+        up, down = _tail(gap + margin, scale), _tail(margin - gap, scale)
+        return up / (up + down)
+
+    found, chances = zip(*_leaves(tree(learner, bits, tolerance), above), strict=True)
+    hypotheses, places = np.unique(np.array(found, np.int64), return_inverse=True)
+    return hypotheses, np.bincount(places, np.array(chances, float)).astype(np.float64)
+
+
+# --- many runs --------------------------------------------------------------------------------------------------
+
+
+def _hypothesis_runs(data: Data, runs: int, rng: Rng, **given: Any) -> Integers:
+    """Drawn from the exact law: answers that may be asked for again have no fixed number."""
+    hypotheses, chances = learner_law(data, **given)
+    steps = np.cumsum(chances)
+    return hypotheses[np.searchsorted(steps[:-1] / steps[-1], rng.random(runs), side="right")]
+
+
+def _error_runs(data: Data, runs: int, rng: Rng, bits: int, learner: str, **given: Any) -> Reals:
+    drawn = _hypothesis_runs(data, runs, rng, bits=bits, learner=learner, **given)
+    found, places = np.unique(drawn, return_inverse=True)
+    errors = np.array([training_error(data, hypothesis, bits, learner) for hypothesis in found])
+    return np.stack([drawn, errors[places]], axis=1)
+
+
+def _transcript_runs(
+    data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float, learner: str
+) -> Masked:
+    mean, most = _means(data), LEARNERS[learner].queries(bits)
+    answers, gone = np.zeros((most, runs)), np.ones((most, runs), bool)
+
+    def follow(node: Node | int, rows: Places, place: int) -> None:
+        if isinstance(node, int) or not len(rows):
+            return
+        found = around(mean(node.query), most / (epsilon * len(data)), len(rows), rng)
+        answers[place, rows], gone[place, rows] = found, False
+        follow(node.above, rows[found > tolerance], place + 1)
+        follow(node.below, rows[found <= tolerance], place + 1)
+
+    follow(tree(learner, bits, tolerance), np.arange(runs), 0)
+    return np.ma.MaskedArray(answers.T, mask=gone.T)
+
+
+# --- exact losses -----------------------------------------------------------------------------------------------
+
+
+def _hypothesis_loss(first: Data, second: Data, **given: Any) -> float:
+    return largest_log_ratio(*(learner_law(data, **given)[1] for data in (first, second)))
+
+
+def _error_loss(first: Data, second: Data, bits: int, learner: str, **given: Any) -> float:
+    hypotheses, _ = learner_law(first, bits=bits, learner=learner, **given)
+    errors = [[training_error(data, each, bits, learner) for each in hypotheses] for data in (first, second)]
+    return _hypothesis_loss(first, second, bits=bits, learner=learner, **given) if errors[0] == errors[1] else math.inf
+
+
+def _transcript_loss(first: Data, second: Data, epsilon: float, bits: int, tolerance: float, learner: str) -> float:
+    """The way through the tree that tells most; on each side of tau an answer tells most far out or at tau itself."""
+    scale = LEARNERS[learner].queries(bits) / (epsilon * len(first))
+
+    def most(node: Node | int, one: Means, other: Means) -> float:
+        if isinstance(node, int):
+            return 0.0
+        here, there = one(node.query), other(node.query)
+        at = abs(tolerance - there) - abs(tolerance - here)
+        above, below = max(at, here - there) / scale, max(at, there - here) / scale
+        return max(above + most(node.above, one, other), below + most(node.below, one, other))
+
+    start, means = tree(learner, bits, tolerance), (_means(first), _means(second))
+    return max(most(start, *means), most(start, *means[::-1]))
+
+
+# --- the entries ------------------------------------------------------------------------------------------------
+
+
+def _not_divided(data: Data, epsilon: float, bits: int, learner: str, **_: float) -> dict[str, float]:
+    return {"epsilon": epsilon * LEARNERS[learner].queries(bits)}
+
+
+def _in_turn(data: Data, epsilon: float, bits: int, **_: float | str) -> dict[str, float | str]:
+    """Thresholds one after the other, each with all of epsilon."""
+    return {"epsilon": epsilon * LEARNERS["scan"].queries(bits), "learner": "scan"}
+
+
+HALF_NOISE = Twin(
+    name="half_noise",
+    title="Private PAC learner, half the noise",
+    reason="noise of half the scale costs twice epsilon, whatever the learner does with the answers",
+    formula="as the learner, each answer with Lap(K / (2 epsilon m))",
+    at=doubled,
+)
+
+sq_learner = Entry(
+    module=ROOM,
+    name="sq_learner",
+    title="Private PAC learner from statistical queries",
+    source=Source(HAGHTALAB, BLUM),
+    formula=(
+        "a learner asks at most K queries psi, one after the other; each answer is the mean of psi(x, y) over the m "
+        "records plus Lap(K / (epsilon m)); the output is the hypothesis (threshold: binary search for h_t(x) = "
+        "[x >= t], where t is too large if the share of records with x < t and y = 1 exceeds tau)"
+    ),
+    neighbours=REPLACED,
+    code=Code(_hypothesis, _hypothesis_runs, _hypothesis_loss).given(margin=0.0),
+    parameters=(EPSILON, replace(BITS, default=3), replace(TOLERANCE, default=0.15), LEARNER),
+    promise=pure_if_replaced,
+    default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
+).with_twins(
+    HALF_NOISE,
+    Twin(
+        name="asked_until_clear",
+        title="PAC learner that asks again where the answer is close",
+        reason="every answer costs epsilon / K, those thrown away as well: far out, a query costs twice as much",
+        formula="as the learner, each query with fresh noise until the answer is at least `margin` away from tau",
+        code=Code(_hypothesis, _hypothesis_runs, _hypothesis_loss),
+        parameters=(Parameter("margin", 0.3, "share of records", "how far is clear", validate.positive),),
+    ),
+    Twin(
+        name="last_one_charged",
+        title="PAC learner that tries the thresholds in turn and charges the last query",
+        reason="that the queries before it came out below is told as well, and each of them costs epsilon",
+        formula="t = 1, 2, ... until the share plus Lap(1 / (epsilon m)) exceeds tau; the output is t - 1",
+        at=_in_turn,
+        default_pair=([*_MIXED, [0, 1]], [*_MIXED, [0, 0]]),
+    ),
+    Twin(
+        name="error_released",
+        title="PAC learner that reports its training error",
+        reason="the threshold is private, its error on the private data is an exact statistic of them",
+        formula="as the learner, and beside the hypothesis the share of the records that it gets wrong",
+        code=Code(_error_released, _error_runs, _error_loss),
+    ),
+)
+
+sq_transcript = Entry(
+    module=ROOM,
+    name="sq_transcript",
+    title="Private PAC learner that tells all its answers",
+    source=Source(HAGHTALAB, BLUM),
+    formula="as the private PAC learner, but the output is every answer, Lap(K / (epsilon m)) and all, in order",
+    neighbours=REPLACED,
+    code=Code(_transcript, _transcript_runs, _transcript_loss),
+    parameters=(
+        EPSILON,
+        replace(BITS, default=2),
+        replace(TOLERANCE, default=0.15),
+        replace(LEARNER, default="conjunction"),
+    ),
+    promise=pure_if_replaced,
+    default_pair=([*_BOOLEANS, [0, 1]], [*_BOOLEANS, [3, 1]]),
+).with_twins(
+    replace(HALF_NOISE, title="PAC learner that tells all its answers, half the noise"),
+    Twin(
+        name="budget_not_divided",
+        title="PAC learner that tells all its answers, each at epsilon",
+        reason="K adaptive answers at epsilon each are K epsilon together",
+        formula="as the learner, each answer with Lap(1 / (epsilon m))",
+        at=_not_divided,
+    ),
+)
+
+ENTRIES = (sq_learner, sq_transcript)

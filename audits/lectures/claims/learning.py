@@ -25,7 +25,7 @@ QUERIES, TOLERANCE, EPSILON, BETA = 3, 0.1, 1.0, 0.05
 def learner_failures(records: int, samples: int, seed: int) -> tuple[float, float]:
     """How often the learner of the threshold 5 on {0, ..., 7} misses its error 2 tau, and any answer the tolerance.
 
-    It searches for t by asking for the share of records with x < t and label 1, as the entry `pac_learner` does.
+    It searches for t by asking for the share of records with x < t and label 1, as the entry `sq_learner` does.
     """
     rng = np.random.default_rng(seed)
     chances = np.full(8, 1 / 8)

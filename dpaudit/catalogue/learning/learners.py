@@ -25,7 +25,7 @@ Asking = Generator[Query, float, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Learner:
+class SQLearner:
     """A class and how it is learned: `start(bits, tau)` asks at most `queries(bits)` queries.
 
     With answers within tau of the truth, the hypothesis errs on at most `errors(bits)` times tau of the distribution.
@@ -181,11 +181,11 @@ def _halfspace(bits: int, tau: float) -> Asking:
 
 
 LEARNERS = {
-    "threshold": Learner(_by_search, lambda bits: bits, lambda bits: 2.0, _is_above),
-    "scan": Learner(_by_scan, lambda bits: 2**bits - 1, lambda bits: 2.0, _is_above),
-    "conjunction": Learner(_conjunction, lambda bits: 2 * bits, lambda bits: max(4.0, 2.0 * bits), _all_hold),
-    "decision list": Learner(
+    "threshold": SQLearner(_by_search, lambda bits: bits, lambda bits: 2.0, _is_above),
+    "scan": SQLearner(_by_scan, lambda bits: 2**bits - 1, lambda bits: 2.0, _is_above),
+    "conjunction": SQLearner(_conjunction, lambda bits: 2 * bits, lambda bits: max(4.0, 2.0 * bits), _all_hold),
+    "decision list": SQLearner(
         _decision_list, lambda bits: 2 * bits * (2 * bits + 1) + 2, lambda bits: 4.0 * bits + 2.0, _listed
     ),
-    "halfspace": Learner(_halfspace, _directions, lambda bits: 2.0, _ahead),
+    "halfspace": SQLearner(_halfspace, _directions, lambda bits: 2.0, _ahead),
 }

@@ -21,6 +21,7 @@ SEEDS = 64  # of the generator that has too few of them
 WIDTH = Parameter("width", 5.0, "units of the answer", "the length of the interval", validate.positive)
 REACH = Parameter("reach", 1.0, "units of the answer", "where the noise is cut off, on both sides", validate.positive)
 LARGEST = Parameter("largest", 10.0, "units of the answer", "the largest answer there can be", validate.positive)
+SHIFT = Parameter("shift", 2.0, "units of the answer", "what is added to every output", validate.positive)
 STEP = Parameter("step", 3.0, "units of the answer", "answers are rounded to its multiples", validate.positive)
 
 
@@ -68,6 +69,17 @@ def _uniform(data: float, rng: Rng, epsilon: float, sensitivity: float, width: f
 def _uniform_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, width: float) -> Reals:
     noisy = rng.random(runs)
     noisy *= width
+    noisy += data
+    return noisy
+
+
+def _one_sided(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
+    return data + rng.exponential(sensitivity / epsilon)
+
+
+def _one_sided_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
+    noisy = rng.standard_exponential(runs)
+    noisy *= sensitivity / epsilon
     noisy += data
     return noisy
 
@@ -195,6 +207,22 @@ laplace = Entry(
         formula="the answer plus Lap(sensitivity / epsilon) clipped to [-reach, reach]",
         code=Code(_clipped, _clipped_runs, unbounded),
         parameters=(REACH,),
+    ),
+    Twin(
+        name="one_sided",
+        title="Exponential noise, so that no output is too low",
+        reason="no output lies below the answer: those between two answers can only come from the lower one",
+        formula="the answer plus one exponential draw of mean sensitivity / epsilon",
+        code=Code(_one_sided, _one_sided_runs, unbounded),
+    ),
+    Twin(
+        name="moved_up",
+        title="Laplace noise moved up, so that few outputs are too low",
+        reason="all outputs move by the same, which is public: the ratios of their densities stay",
+        formula="the answer plus one draw of Lap(sensitivity / epsilon) plus `shift`",
+        on=lambda data, shift, **_: data + shift,
+        parameters=(SHIFT,),
+        broken=False,
     ),
     Twin(
         name="few_seeds",

@@ -88,6 +88,15 @@ composed_counts = Entry(
         code=Code(_noise_reused, _noise_reused_runs, _noise_reused_loss),
         default_pair=([10, 10], [10, 9]),
     ),
+    Twin(
+        name="uncoordinated",
+        title="Noisy counts of k databases that do not know of each other",
+        reason="each database keeps its own epsilon, and someone who is in all of them loses k epsilon",
+        formula="the count of each of the k databases plus its own draw of Lap(1 / epsilon)",
+        at=lambda data, epsilon: {"epsilon": len(data) * epsilon},
+        default_pair=([2, 1, 2, 1], [1, 0, 1, 0]),
+        neighbours="the counts of k databases, each of which someone may enter or leave",
+    ),
 )
 
 

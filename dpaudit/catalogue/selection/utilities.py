@@ -26,6 +26,9 @@ UTILITY = Parameter(
 LIMIT = Parameter(
     "limit", 2.0, "units of utility", "where utilities are cut off, on both sides of 0", validate.positive
 )
+TOO_LOW = Parameter("too_low", 4.0, "units of utility", "the cost of each unit below the count", validate.positive)
+TOO_HIGH = Parameter("too_high", 1.0, "units of utility", "the cost of each unit above the count", validate.positive)
+TOP = Parameter("top", 10, "units of the count", "the largest candidate", partial(validate.whole, least=1))
 
 
 # --- the utilities are given --------------------------------------------------------------------------------------
@@ -58,6 +61,10 @@ def _utility_released_loss(first: Utilities, second: Utilities, epsilon: float, 
 
 def _powers_of_two(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
     return pick([math.log(2.0) * epsilon * utility / (2.0 * sensitivity) for utility in data], rng)
+
+
+def _less_cost(data: int, too_low: float, too_high: float, top: int, **_: float) -> Utilities:
+    return [-max(too_low * (data - candidate), too_high * (candidate - data)) for candidate in range(top + 1)]
 
 
 exponential_mechanism = Entry(
@@ -105,6 +112,32 @@ exponential_mechanism = Entry(
         parameters=(LIMIT,),
         default_pair=([0, 1, 1, 1, 1, 9], [1, 0, 0, 0, 0, 8]),
         broken=False,
+    ),
+    Twin(
+        name="two_prices",
+        title="A count by the exponential mechanism, where too low costs more than too high",
+        reason="the cost of a candidate moves by the larger of the two prices at most, and the exponent allows for it",
+        formula="r in {0, ..., top} with probability proportional to e^(-epsilon cost(r) / (2 sensitivity max(too_low, "
+        "too_high))), cost(r) = too_low (count - r) below the count and too_high (r - count) above it",
+        on=_less_cost,
+        at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * max(too_low, too_high)},
+        parameters=(TOO_LOW, TOO_HIGH, TOP),
+        default_pair=(5, 6),
+        broken=False,
+        neighbours="counts at most `sensitivity` apart",
+        adjacency=(),
+    ),
+    Twin(
+        name="lower_price",
+        title="A count by the exponential mechanism with two prices, scaled to the lower one",
+        reason="one person moves the cost of every candidate below the count by the higher price",
+        formula="the same with the smaller of the two prices in the exponent",
+        on=_less_cost,
+        at=lambda data, sensitivity, too_low, too_high, **_: {"sensitivity": sensitivity * min(too_low, too_high)},
+        parameters=(TOO_LOW, TOO_HIGH, TOP),
+        default_pair=(5, 6),
+        neighbours="counts at most `sensitivity` apart",
+        adjacency=(),
     ),
 )
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
-from audits.lectures.claims import page
-from audits.lectures.claims.collect import attacks, audited, checked, results_in, topics, unexpected
+from audits.lectures.claims import items, page
+from audits.lectures.claims.collect import (
+    ROOT,
+    attacks,
+    audited,
+    checked,
+    records_in,
+    results_in,
+    topics,
+    unexpected,
+)
 from dpaudit import DpAuditError
 
 
@@ -25,7 +36,16 @@ def main() -> int:
     found = {topic: [checked(each, results) for each in statements] for topic, statements in topics().items()}
     measured, marked = attacks(), unexpected(results)
     given.page.parent.mkdir(parents=True, exist_ok=True)
-    given.page.write_text(page.render(found, audited(results), measured, marked), encoding="utf-8")
+    html = page.render(
+        found,
+        audited(results),
+        measured,
+        marked,
+        items=items.read(),
+        records=records_in(given.results, given.page),
+        root=f"{quote(Path(os.path.relpath(ROOT, given.page.parent)).as_posix())}/",
+    )
+    given.page.write_text(html, encoding="utf-8")
     given.page.with_suffix(".json").write_text(page.record(found, measured, marked), encoding="utf-8")
     every = [each for statements in found.values() for each in statements]
     for each in every:

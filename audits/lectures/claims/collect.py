@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import dpaudit
+from audits.lectures.claims.items import NOTES
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import Entry, rooms
 from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
@@ -51,6 +54,11 @@ class Checked:
     def as_known(self) -> bool:
         """Whether the check found what is known, and every audit named was run."""
         return self.truth.verdict == self.statement.verdict and not self.missing
+
+    @property
+    def lectures(self) -> tuple[str, ...]:
+        """The notes that make the statement, by number."""
+        return tuple(notes for notes in NOTES if notes in self.statement.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +115,23 @@ def audited(results: Results) -> dict[str, list[Audited]]:
 
 def results_in(folder: Path) -> dict[str, dpaudit.AuditResult]:
     """The results that a folder holds, by the name of the audit; raises `InvalidSpec` for one that does not check."""
-    paths = sorted(path for path in folder.glob("*.json") if path.name != "suite.json" and not _is_record(path))
-    return {result.name: result for result in map(dpaudit.load, paths)}
+    return {result.name: result for result in map(dpaudit.load, paths_in(folder))}
+
+
+def records_in(folder: Path, beside: Path) -> dict[str, str]:
+    """Links to the same results from a page, by the name of the audit: to the HTML of a result where there is one."""
+    found = {}
+    for path in paths_in(folder):
+        page = path.with_suffix(".html")
+        link = Path(os.path.relpath(page if page.exists() else path, beside.parent)).as_posix()
+        found[json.loads(path.read_text(encoding="utf-8"))["spec"]["name"]] = quote(link)
+    return found
+
+
+def paths_in(folder: Path) -> list[Path]:
+    """The records of results in a folder, not that of a suite or a page; of one audit the newest comes last."""
+    paths = [path for path in folder.glob("*.json") if path.name != "suite.json" and not _is_record(path)]
+    return sorted(paths, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
 def _is_record(path: Path) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+FILE = Path(__file__).with_name("items.toml")
 NOTES = {
     "000": "Haghtalab 2020, Differential privacy",
     "001": "Bassi 2019, Differential privacy and generalization",
@@ -53,7 +54,7 @@ class Item:
     code: tuple[str, ...] = ()
 
 
-def read(path: Path) -> tuple[Item, ...]:
+def read(path: Path = FILE) -> tuple[Item, ...]:
     """The items of a file, in its order. Raises `ValueError` where one is not as `Item` says."""
     made = []
     for number, table in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("item", []), start=1):
@@ -123,3 +124,14 @@ def leads(reference: str) -> bool:
     except (ImportError, AttributeError, ValueError):
         return False
     return bool(name)
+
+
+def file_of(reference: str) -> str:
+    """The file of `module:name`, below the folder of the repository.
+
+    >>> file_of("dpaudit.claims:PureDP")
+    'dpaudit/claims/__init__.py'
+    """
+    place = importlib.import_module(reference.partition(":")[0]).__file__
+    assert place is not None
+    return Path(place).relative_to(Path(__file__).parents[3]).as_posix()

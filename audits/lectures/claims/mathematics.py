@@ -19,13 +19,13 @@ TAGS = {
 }
 ATTRIBUTES = {"stretchy", "fence", "minsize", "maxsize", "movablelimits", "displaystyle", "accent", "width", "lspace"}
 LETTERS = {"normal", "sans-serif", "monospace"}  # upright, which the browsers know for one letter
-BREAKS = set("=≤≥<>≈≜→⟶∈")  # a long formula may go on in the next line before one of these
+BREAKS = set("=≤≥<>≈≜→⟶∈∝")  # a long formula may go on in the next line before one of these
 OPENS, CLOSES = set("([{"), set(")]}")
 
 LETTER_NAMES = "alpha beta gamma delta epsilon eta theta lambda mu rho sigma tau phi omega pi Delta"
 GREEK = {name: unescape(f"&{name};") for name in LETTER_NAMES.split()} | {"oo": "∞"}
 MINUS = "\N{MINUS SIGN}"
-SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "->": "→", "-": MINUS}
+SIGNS = {"<<": "≪", "<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "->": "→", "-": MINUS}
 NAMES = "|".join(sorted(GREEK, key=len, reverse=True))
 TOKENS = re.compile(
     r"(?P<code>`[^`]+`)"
@@ -36,7 +36,7 @@ TOKENS = re.compile(
     rf"|(?P<greek>(?<![\w`])(?:{NAMES})(?![A-Za-z]))"
     r"|(?P<up>\^)"
     r"|(?P<down>(?<=[A-Za-z'])_(?=\w))"
-    r"|(?P<sign><=|>=|!=|\+-|->)"
+    r"|(?P<sign><<|<=|>=|!=|\+-|->)"
     r"|(?P<minus>(?<=[ (=\[|])-(?=[\d |(]|[A-Za-z]\b))"
     r"|(?P<letter>(?<![\w'.])(?<![A-Za-z]-)(?:[b-zB-HJ-Z]|a(?= [=<>/+-] |\)))(?=_|\b)(?!['.]\w|\. ?\w\.))"
 )

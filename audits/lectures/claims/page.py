@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import dpaudit
 from audits.lectures.claims.collect import SCHEMA, Audited, Checked
-from audits.lectures.claims.statement import Figure
+from audits.lectures.claims.figures import picture
+from audits.lectures.claims.items import NOTES, Item, file_of
+from audits.lectures.claims.mathematics import plain, quoted, written
+from audits.lectures.claims.statement import CAUSES
+from dpaudit.report.html.templating import environment
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
+TITLE = "Differential privacy: the lecture notes, checked"
+STYLE = Path(__file__).with_name("page.css")
 VERDICTS = {
     "right and tight": "What the notes say is true, and nothing stronger would be.",
     "right and loose": "What the notes say is true, and something stronger is true as well.",
@@ -23,7 +27,6 @@ VERDICTS = {
     "wrong": "What the notes say is not true as it stands; the page gives the true value and says where it is a slip.",
     "question or trap": "The notes ask it, or show it as a bad example: the page gives the answer.",
 }
-SIZE = (6.4, 3.4)  # inches
 
 
 def render(
@@ -31,29 +34,93 @@ def render(
     mechanisms: Mapping[str, Sequence[Audited]],
     attacks: Sequence[Mapping[str, Any]],
     unexpected: Mapping[str, str],
+    *,
+    items: Sequence[Item] = (),
+    records: Mapping[str, str] | None = None,
+    root: str = "",
 ) -> str:
-    """The page as HTML; names and texts are escaped. `unexpected` are words for audits not as expected, by name."""
-    import jinja2
+    """The page as HTML; names and texts are escaped.
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATE.parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters.update(number=number, certified=certified, slug=slug, verdict=verdict)
+    `unexpected` are words for audits not as expected, `records` links to the records of audits, both by name. `root` is
+    a link to the folder of the repository, for links to code.
+    """
+    from jinja2 import ChoiceLoader, FileSystemLoader
+    from markupsafe import Markup
+
+    shared = environment()
+    assert shared.loader is not None
+    made = shared.overlay(loader=ChoiceLoader([shared.loader, FileSystemLoader(TEMPLATE.parent)]))
+    made.filters = {**made.filters, "number": number, "certified": certified, "slug": slug, "verdict": verdict}
     every = [each for topic in statements.values() for each in topic]
-    return environment.get_template(TEMPLATE.name).render(
+    records = records or {}
+    return made.get_template(TEMPLATE.name).render(
+        title=TITLE,
         statements=statements,
+        topics=[(f"#{slug(topic)}", f"{topic} ({len(found)})") for topic, found in statements.items()],
         counts=Counter(each.truth.verdict for each in every),
         verdicts=VERDICTS,
-        figures={each.statement.name: picture(each.statement.figure) for each in every if each.statement.figure},
+        verdicts_by_slug=[(slug(verdict), verdict) for verdict in VERDICTS],
+        lectures=NOTES,
+        by_notes={notes: by_verdict(each for each in every if notes in each.lectures) for notes in NOTES},
+        causes=causes(every),
+        odd=odd(every, unexpected, records),
+        figures={
+            each.statement.name: picture(each.statement.figure, slug(each.statement.name))
+            for each in every
+            if each.statement.figure
+        },
         mechanisms=mechanisms,
         totals=totals(mechanisms),
         attacks=attacks,
         unexpected=unexpected,
+        records=records,
+        items={notes: [(each, here(each, root)) for each in items if each.notes == notes] for notes in NOTES if items},
+        written=written,
+        quoted=quoted,
+        plain=plain,
+        classes=classes,
+        code=lambda file, line: f"{root}{file}#L{line}",
+        own_style=Markup(STYLE.read_text(encoding="utf-8")),
     )
+
+
+def classes(each: Checked) -> str:
+    """What the filters go by: the verdict and the notes of a statement."""
+    return " ".join(["of-notes", "of-verdict", slug(each.truth.verdict), *(f"notes-{one}" for one in each.lectures)])
+
+
+def by_verdict(given: Iterable[Checked]) -> dict[str, list[Checked]]:
+    """The statements by verdict, in the order of the page's own list."""
+    held = list(given)
+    found = {verdict: [each for each in held if each.truth.verdict == verdict] for verdict in VERDICTS}
+    return {verdict: each for verdict, each in found.items() if each}
+
+
+def causes(every: Sequence[Checked]) -> dict[str, tuple[str, list[Checked]]]:
+    """What several verdicts have in common, with the statements that have it; none that nobody has."""
+    found = {name: (text, [each for each in every if each.statement.cause == name]) for name, text in CAUSES.items()}
+    return {name: (text, held) for name, (text, held) in found.items() if held}
+
+
+def odd(
+    every: Sequence[Checked], unexpected: Mapping[str, str], records: Mapping[str, str]
+) -> list[tuple[str, str | None, str]]:
+    """What is not as known or expected: its name, a link, and words."""
+    found: list[tuple[str, str | None, str]] = []
+    for each in every:
+        if not each.as_known:
+            missing = f"not run: {', '.join(each.missing)}"
+            words = missing if each.missing else f"known as “{each.statement.verdict}”, found “{each.truth.verdict}”"
+            found.append((each.statement.name, f"#{slug(each.statement.name)}", words))
+    return found + [(name, records.get(name), words) for name, words in unexpected.items()]
+
+
+def here(item: Item, root: str) -> list[tuple[str, str]]:
+    """Where an item is on the page, and in the code: links and their texts."""
+    anchors = [(f"#{slug(name)}", name) for name in item.statements]
+    anchors += [(f"#entry-{slug(name)}", name) for name in item.entries]
+    anchors += [(f"#attack-{slug(name)}", name) for name in item.attacks]
+    return anchors + [(f"{root}{file_of(name)}", name) for name in item.code]
 
 
 def record(
@@ -67,13 +134,17 @@ def record(
                 "place": each.statement.place,
                 "says": each.statement.says,
                 "quote": each.statement.quote,
+                "context": each.statement.context,
+                "reading": each.statement.reading,
+                "cause": CAUSES.get(each.statement.cause, ""),
+                "known": each.statement.verdict,
                 "verdict": each.truth.verdict,
                 "as_known": each.as_known,
                 "truth": each.truth.text,
-                "numbers": {key: plain(value) for key, value in each.truth.numbers.items()},
+                "numbers": {key: stored(value) for key, value in each.truth.numbers.items()},
                 "how": list(each.statement.how),
                 "audits": [
-                    {"name": one.name, "verdict": one.verdict.value, "lower": plain(one.certificate.lower)}
+                    {"name": one.name, "verdict": one.verdict.value, "lower": stored(one.certificate.lower)}
                     for one in each.results
                 ],
                 "file": each.file,
@@ -101,19 +172,6 @@ def totals(mechanisms: Mapping[str, Sequence[Audited]]) -> dict[str, float]:
     }
 
 
-def picture(figure: Figure) -> dict[str, str]:
-    """A figure as an image in the page (SVG, the same bytes each time) and its caption."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure as Canvas
-
-    with mpl.rc_context({"svg.hashsalt": "dpaudit", "svg.fonttype": "none", "font.size": 9}):
-        canvas = Canvas(figsize=SIZE, layout="constrained")
-        figure.draw(canvas.subplots())
-        drawn = io.BytesIO()
-        canvas.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
-    return {"image": base64.b64encode(drawn.getvalue()).decode("ascii"), "caption": figure.caption}
-
-
 def certified(result: dpaudit.AuditResult) -> str:
     """The certified bound, rounded down: `epsilon ≥ 1.98`."""
     lower = result.certificate.lower
@@ -127,7 +185,7 @@ def verdict(result: dpaudit.AuditResult) -> str:
 
 def floored(value: float, digits: int) -> float:
     """A number rounded down, the safe way for a bound."""
-    return math.floor(value * 10**digits) / 10**digits
+    return float(math.floor(value * 10**digits) / 10**digits)
 
 
 def number(value: float | None) -> str:
@@ -142,6 +200,6 @@ def slug(text: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in text.lower())
 
 
-def plain(value: float) -> float | str:
+def stored(value: float) -> float | str:
     """A number as JSON has it: infinity is the string "inf"."""
     return str(value) if not math.isfinite(value) else value

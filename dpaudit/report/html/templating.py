@@ -20,11 +20,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 def render(template: str, **values: object) -> str:
     """The page that a template makes of these values."""
-    return _environment().get_template(template).render(values)
+    return environment().get_template(template).render(values)
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """What all pages share: the templates, the style and the policy."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -11,7 +11,6 @@ from dpaudit.catalogue import entries
 from dpaudit.catalogue.attacks import ATTACKS
 from tests.audits.test_specs import ALL
 
-FILE = collect.SPECS / "claims" / "items.toml"
 ONE = '[[item]]\nnotes = "000"\nplace = "definition 2.1"\nkind = "definition"\nitem = "An item"\n'
 
 
@@ -56,15 +55,15 @@ def test_what_is_astray_is_named() -> None:
 
 @pytest.mark.xfail(reason="they are being filled", strict=False)
 def test_nothing_of_the_notes_is_missing() -> None:
-    assert items.missing(items.read(FILE)) == []
+    assert items.missing(items.read()) == []
 
 
 def test_every_name_leads_somewhere_and_everything_here_belongs_to_the_notes() -> None:
-    held = items.read(FILE)
+    held = items.read()
     statements = [each.name for found in collect.topics().values() for each in found]
     known = {each.name: each for entry in entries() for each in (entry, *entry.twins.values())}
     needed = {name: "." not in name and each.source.lecture is not None for name, each in known.items()}
     assert not items.astray(held, statements, needed, [each.name for each in ATTACKS])
-    audited = {table["mechanism"] for path, table in ALL if path.parent == FILE.parent}
+    audited = {table["mechanism"] for path, table in ALL if path.parent == collect.SPECS}
     assert all(known[name].reference in audited for each in held for name in each.entries)
     assert {each.notes for each in held} == set(items.NOTES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from matplotlib.axes import Axes
 
 import dpaudit
 from audits.lectures.claims import __main__ as command
-from audits.lectures.claims import collect, page
-from audits.lectures.claims.statement import Figure, Statement, Truth
+from audits.lectures.claims import collect, figures, page
+from audits.lectures.claims.items import Item
+from audits.lectures.claims.statement import CAUSES, Figure, Statement, Truth
 from dpaudit.catalogue import entries, find
 
 
@@ -68,15 +70,68 @@ def test_the_page_says_what_was_found_and_escapes_it(result: dpaudit.AuditResult
     read = Text(html)
     for text in ("x < y & z", "notes <000>", "the true value is <b>1</b>", "never run", "a caption", result.name):
         assert text in read.text
-    assert read.tags.count("img") == 1
-    assert 'src="data:image/svg+xml;base64,' in html
+    assert read.tags.count("svg") == 1
+    assert read.tags.count("img") == read.tags.count("script") == 0
     assert "Laplace noise of half the scale" in read.text
     assert "exact loss" in read.text
     assert html == page.render(*given, {})
     assert "Unexpected" not in html
     marked = Text(page.render(*given, {result.name: "expected <this>, found that"})).text
     assert marked.count("Unexpected: expected <this>, found that") == 2, "beside the statement and beside the mechanism"
-    assert "1 audits did not end as expected" in marked
+    assert "expected <this>, found that" in marked.partition("How to read it")[0] + marked.partition("To look at")[2]
+
+
+def test_a_statement_is_shown_in_the_words_of_the_notes_with_what_limits_them() -> None:
+    asked = statement(
+        place="Bassi 2019, notes 001, 'Slide'; CS 208, notes 002",
+        says=r"$\varepsilon$ is <small>",
+        quote=r"the words, with $\frac{1}{n}$ & more",
+        context="for <i.i.d.> data sets",
+        reading="kindly: sqrt(n) is meant",
+        cause="second-term",
+    )
+    html = page.render({"A topic": [collect.checked(asked, {})]}, {}, [], {}, root="../../")
+    read = Text(html)
+    assert "“the words, with 1n & more”" in read.text
+    assert "Beside it: “for <i.i.d.> data sets”" in read.text
+    assert "How it is read: kindly: √n is meant" in read.text
+    assert html.count("<mfrac>") == 1
+    assert 'href="#cause-second-term"' in html
+    assert html.count('id="cause-second-term"') == 1
+    assert "It is behind 1 verdict:" in read.text
+    assert 'class="of-notes of-verdict right-and-loose notes-001 notes-002"' in html
+    assert "body:has(#notes-002:checked)" in html
+    assert 'href="../../tests/audits/lectures/test_page.py#L' in html
+    stored = json.loads(page.record({"A topic": [collect.checked(asked, {})]}, [], {}))["statements"]["A topic"][0]
+    assert stored["quote"] == asked.quote
+    assert (stored["context"], stored["reading"]) == (asked.context, asked.reading)
+    assert stored["cause"] == CAUSES["second-term"]
+
+
+def test_a_page_without_causes_and_items_has_no_chapters_of_them(result: dpaudit.AuditResult) -> None:
+    checked = collect.checked(statement(), {})
+    assert "What several verdicts share" not in page.render({"A topic": [checked]}, {}, [], {})
+    item = Item("001", "'Slide'", "example", "an $x$", ("a-statement",), ("laplace",), (), ("dpaudit:audit",))
+    gap = Item("001", "'Slide'", "example", "nowhere")
+    html = page.render({"A topic": [checked]}, {}, [], {}, items=[item, gap])
+    for link in ('href="#a-statement"', 'href="#entry-laplace"', 'href="dpaudit/__init__.py"'):
+        assert link in html
+    assert Text(html).text.count("missing") == 1
+    odd = Text(page.render({"A topic": [collect.checked(statement(verdict="wrong"), {})]}, {}, [], {})).text
+    assert "a-statement: known as “wrong”, found “right and loose”" in odd
+
+
+def test_a_figure_has_the_colours_and_letters_of_the_reports() -> None:
+    svg = figures.picture(Figure('a "caption"', a_line), "one")
+    assert svg == figures.picture(Figure('a "caption"', a_line), "one")
+    assert not re.findall(r"#(?!one-|34;)", svg), "a colour that no page can change"
+    assert "<style" not in svg
+    assert "var(--dp-first)" in svg
+    assert "DejaVu Sans'," in svg
+    assert 'aria-label="a &#34;caption&#34;"' in svg
+    names = re.findall(r'\bid="([^"]+)"', svg)
+    assert len(set(names)) == len(names) > 3
+    assert all(name.startswith("one-") for name in names)
 
 
 def test_the_record_holds_the_numbers(result: dpaudit.AuditResult) -> None:

@@ -26,6 +26,7 @@ TOPICS = (
     "definitions",
     "additive",
     "selection",
+    "utility",
     "sparse",
     "composition",
     "releases",

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from dpaudit.auditing.bracketing.targets import (
@@ -37,7 +38,7 @@ from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay import replay
-from dpaudit.verify.witnesses import OutsideIntegrals, pair_delta, pair_loss, refute, worst_pair
+from dpaudit.verify.witnesses import OutsideIntegrals, pair_delta, pair_loss, refute, refute_at_length, worst_pair
 from dpaudit.verify.witnesses.rationals import named, rational
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
@@ -218,7 +219,7 @@ def add_exact_loss(
 
     def look() -> None:
         assert adjacency is not None
-        made.append(_searched(adjacency, answers or ANSWERS, found))
+        made.append(_searched(adjacency, answers, found))
 
     if found.program is not None and pair is not None:
         found.attempt("exact loss", compute)
@@ -259,22 +260,22 @@ def _add_at_delta(first: tuple[Fraction, ...], second: tuple[Fraction, ...], pur
     found.uppers.append(replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta))
 
 
-def _searched(adjacency: str, answers: int, found: Found) -> AdjacentPair:
+def _searched(adjacency: str, answers: int | None, found: Found) -> AdjacentPair:
     """The worst pair that is found, with its loss; a pair that refutes the claim where one is found."""
     check_unit(found)
     assert found.program is not None
     way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
-    if found.program.loop is None:
-        answers = 1
-    worst = worst_pair(found.program, way, answers, found.parameters)
+    number = 1 if found.program.loop is None else answers or ANSWERS
+    worst = worst_pair(found.program, way, number, found.parameters)
     bound = worst.upper_bound()
     first, second = worst.first, worst.second
-    if bound.epsilon_upper == math.inf != bound.epsilon_lower:  # only some events were looked at
+    many = number > ANSWERS and Bracket("", found.claim, None, (bound,)).refuting  # all events: long, and no news
+    if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
         with contextlib.suppress(OutsideIntegrals):
             bound = pair_loss(found.program, first, second, found.parameters).upper_bound()
     if isinstance(found.claim, PureDP) and not Bracket("", found.claim, None, (*found.uppers, bound)).settled:
-        for each in WAYS[adjacency]:
-            refutation = refute(found.program, each, found.claim.epsilon, found.parameters)
+        for search, each in product((refute,) if answers else (refute, refute_at_length), WAYS[adjacency]):
+            refutation = search(found.program, each, found.claim.epsilon, found.parameters)
             if refutation is not None:
                 first, second = refutation.first, refutation.second
                 low = refutation.loss.lower

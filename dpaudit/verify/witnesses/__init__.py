@@ -4,7 +4,7 @@ from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import OneWay, PairLoss, pair_delta, pair_loss
 from dpaudit.verify.witnesses.outcomes import event, law, probability
 from dpaudit.verify.witnesses.outputs import ANY, OutputEvent, Values, at_least, at_most, in_words, output_event
-from dpaudit.verify.witnesses.refute import Refutation, refute
+from dpaudit.verify.witnesses.refute import Refutation, refute, refute_at_length
 from dpaudit.verify.witnesses.worst import worst_pair
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "pair_loss",
     "probability",
     "refute",
+    "refute_at_length",
     "worst_pair",
 ]

@@ -38,7 +38,7 @@ def layouts(answers: int) -> tuple[Layout, ...]:
         found = tuple(layout for layout in found if sum(layout) in near)
     repeated = [
         ((0,) * (answers // times - 1) + (1,)) * times + (0,) * (answers % times)
-        for times in (2, 3, 4)
+        for times in range(2, 9)
         if answers // times > 1
     ]
     return tuple(dict.fromkeys((*found, *repeated)))

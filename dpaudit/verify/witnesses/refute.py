@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import Enclosure, of_ball
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.proof import Adjacency, known_adjacency
+from dpaudit.verify.proof import SYMMETRIC, Adjacency, known_adjacency
 from dpaudit.verify.witnesses.candidates import (
     Layout,
     Move,
@@ -26,14 +27,18 @@ from dpaudit.verify.witnesses.candidates import (
 )
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import family, log_ratio
+from dpaudit.verify.witnesses.maximum import maximum
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, in_words
 from dpaudit.verify.witnesses.paths import Parameters
 from dpaudit.verify.witnesses.rationals import rational, rationals, shown
+from dpaudit.verify.witnesses.worst import Climb
 
 NEAR = Fraction(1)  # the size of the answers that are tried first
 ALONE = 3  # answers up to which moves of one alone are tried
+LENGTHS = (10, 20, 40, 80)  # numbers of answers where few are not enough: a top costs most after many bottoms
 MOST_EFFORT = 14_000  # paths followed and integrals asked for, then the search ends: less than five seconds
+EFFORT_AT_LENGTH = 3_000  # the same for many answers, whose integrals take longer
 
 Pair = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
 Chance = tuple[Any, float]  # a probability as a ball, and about
@@ -85,10 +90,7 @@ def refute(
     certain (ball arithmetic). A claim given as a float is the number that the float is.
     Raises `OutsideIntegrals` where no event at all could be computed, `InvalidSpec` for a wrong question.
     """
-    kind = known_adjacency(adjacency)
-    claim = rational("a claimed epsilon", claim_epsilon)
-    if claim < 0:
-        raise InvalidSpec(f"a claimed epsilon must be at least 0, got {claim_epsilon!r}")
+    kind, claim = known_adjacency(adjacency), _claimed(claim_epsilon)
     for name, size in (("most", most), ("most_answers", most_answers)):
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InvalidSpec(f"{name} must be a whole number of at least 1, got {size!r}")
@@ -102,6 +104,52 @@ def refute(
     if search.outside is not None and not search.computed:
         raise search.outside
     return None
+
+
+def refute_at_length(
+    program: Program, adjacency: str, claim_epsilon: Fraction | float, parameters: Parameters, *, most: int = 2
+) -> Refutation | None:
+    """The refutation by the fewest of 10, 20, 40 or 80 answers, up to `most` in size; None says nothing of the claim.
+
+    Answers and outputs are laid out as `worst_pair` does it, in two blocks or in repeated ones: threshold programs that
+    start anew lose most where each top comes after many bottoms. Certain, one way and bounded as `refute` is.
+    Raises `InvalidSpec` for a wrong question.
+    """
+    kind, claim = known_adjacency(adjacency), _claimed(claim_epsilon)
+    if program.loop is None or maximum(program) is not None:  # a maximum starts no epochs
+        return None
+    search = Climb(program, kind, rationals(parameters), Fraction(most), EFFORT_AT_LENGTH)
+    with contextlib.suppress(OutsideIntegrals):  # where more answers have too many paths
+        for place in map(search.best, LENGTHS):
+            if place is None:
+                break
+            for first, second in (place.pair, place.pair[::-1])[: 2 if kind in SYMMETRIC else 1]:
+                found = _refutation(search.outcomes(first), search.outcomes(second), place.event, kind, claim)
+                if found is not None:
+                    return found
+            if search.balls.effort > EFFORT_AT_LENGTH:
+                break
+    return None
+
+
+def _claimed(claim_epsilon: Fraction | float) -> Fraction:
+    claim = rational("a claimed epsilon", claim_epsilon)
+    if claim < 0:
+        raise InvalidSpec(f"a claimed epsilon must be at least 0, got {claim_epsilon!r}")
+    return claim
+
+
+def _refutation(
+    ours: Outcomes, theirs: Outcomes, event: OutputEvent, adjacency: Adjacency, claim: Fraction
+) -> Refutation | None:
+    """The event as a refutation, where its ratio is certainly above the claim."""
+    p, q = ours.probability(event), theirs.probability(event)
+    loss = log_ratio(p, q)
+    if loss is None or not loss.lower > claim:
+        return None
+    data = ours.answers, theirs.answers
+    program, parameters = ours.program.name, ours.parameters
+    return Refutation(program, adjacency, float(claim), parameters, *data, event, of_ball(p), of_ball(q), loss)
 
 
 class _Search:
@@ -166,7 +214,7 @@ class _Search:
             events = self.events(shape)
             for event, p, q in zip(events, self.chances(ours, shape), self.chances(theirs, shape), strict=True):
                 if p is not None and q is not None and not _hopeless(p[1], q[1], float(self.claim)):
-                    found = self.at(ours, theirs, event, p[0], q[0])
+                    found = _refutation(ours, theirs, event, self.adjacency, self.claim)
                     if found is not None:
                         return found
         return None
@@ -192,23 +240,6 @@ class _Search:
             return None
         self.computed += 1
         return found, float(found)
-
-    def at(self, ours: Outcomes, theirs: Outcomes, event: OutputEvent, p: Any, q: Any) -> Refutation | None:
-        loss = log_ratio(p, q)
-        if loss is None or not loss.lower > self.claim:
-            return None
-        return Refutation(
-            self.program.name,
-            self.adjacency,
-            float(self.claim),
-            self.parameters,
-            ours.answers,
-            theirs.answers,
-            event,
-            of_ball(p),
-            of_ball(q),
-            loss,
-        )
 
 
 def _hopeless(p: float, q: float, claim: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,13 +16,13 @@ from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy
-from dpaudit.verify.witnesses.paths import Parameters
+from dpaudit.verify.witnesses.paths import MOST_PATHS, Parameters
 from dpaudit.verify.witnesses.rationals import rational, rationals
 
 SMALL = 4  # answers where styles are compared
 KEPT = 4  # styles that are followed to the number of answers asked for
 CLIMBS = 2  # of the best pairs are improved step by step
-MOST_PATHS = 300  # with more, only the worst event's loss is computed at the end
+FEW_PATHS = 300  # with more, only the worst event's loss is computed at the end
 STEPS = tuple(Fraction(step) for step in ("4", "1", "1/2"))
 NOTHING = ()  # where an answer gives out nothing
 _MOVES = TOGETHER | {"one-differs": ((0, 1), (0, -1), (1, 0), (-1, 0))}
@@ -41,7 +42,7 @@ class _Style:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """A style at a layout, with its event."""
 
     style: _Style
@@ -69,11 +70,13 @@ def worst_pair(
     whole = isinstance(answers, int) and not isinstance(answers, bool) and answers >= 1
     if not whole or (program.loop is None and answers != 1):
         raise InvalidSpec(f"answers must be a whole number of at least 1 (1 without a loop), got {answers!r}")
-    search = _Climb(program, kind, rationals(parameters), rational("the size of an answer", most))
+    search = Climb(program, kind, rationals(parameters), rational("the size of an answer", most))
     best = search.best(answers)
-    ours, theirs = (Outcomes(program, each, search.parameters, search.balls, MOST_PATHS) for each in best.pair)
+    if best is None:
+        raise InvalidSpec(f"no two adjacent answers of size at most {search.most} give one output: raise the cap")
+    ours, theirs = (Outcomes(program, each, search.parameters, search.balls, FEW_PATHS) for each in best.pair)
     try:
-        every = ours.is_discrete and theirs.is_discrete and len(ours.paths) <= MOST_PATHS
+        every = ours.is_discrete and theirs.is_discrete and len(ours.paths) <= FEW_PATHS
     except OutsideIntegrals:  # too many paths
         every = False
     if every:
@@ -81,16 +84,25 @@ def worst_pair(
     return loss_between(search.outcomes(best.pair[0]), search.outcomes(best.pair[1]), [best.event])
 
 
-class _Climb:
-    """The search, with everything it has computed."""
+class Climb:
+    """The search, with everything it has computed; after `effort`, counted as `Balls` does, nothing new is looked at."""
 
-    def __init__(self, program: Program, adjacency: Adjacency, parameters: dict[str, Fraction], most: Fraction) -> None:
+    def __init__(
+        self,
+        program: Program,
+        adjacency: Adjacency,
+        parameters: dict[str, Fraction],
+        most: Fraction,
+        effort: float = math.inf,
+    ) -> None:
         self.program, self.adjacency, self.parameters, self.most = program, adjacency, parameters, most
+        self.effort, self.followed = effort, int(min(effort, MOST_PATHS))
         self.balls = Balls()
         self.known: dict[tuple[Fraction, ...], Outcomes] = {}
-        self.losses: dict[_Place, float] = {}
+        self.losses: dict[Place, float] = {}
 
-    def best(self, answers: int) -> _Place:
+    def best(self, answers: int) -> Place | None:
+        """The worst place found among so many answers, if there is any."""
         small = min(answers, SMALL)
         styles = list(self.styles())
         places = self.ranked(place for layout in layouts(small) for style in styles for place in self.at(style, layout))
@@ -99,11 +111,9 @@ class _Climb:
             places = self.ranked(
                 place for layout in layouts(answers) for style in leading for place in self.at(style, layout)
             )
-        if not places:
-            raise InvalidSpec(f"no two adjacent answers of size at most {self.most} give one output: raise the cap")
-        return max((self.climbed(place) for place in places[:CLIMBS]), key=self.loss)
+        return max((self.climbed(place) for place in places[:CLIMBS]), key=self.loss, default=None)
 
-    def ranked(self, places: Iterator[_Place]) -> list[_Place]:
+    def ranked(self, places: Iterator[Place]) -> list[Place]:
         """Those with a loss, the largest first."""
         found = [place for place in dict.fromkeys(places) if self.loss(place) > float("-inf")]
         return sorted(found, key=self.loss, reverse=True)
@@ -134,16 +144,16 @@ class _Climb:
     def half_lines(self) -> tuple[Pattern, ...]:
         return tuple(side(end) for end in (-self.most, Fraction(0), self.most) for side in (at_most, at_least))
 
-    def at(self, style: _Style, layout: Layout) -> Iterator[_Place]:
+    def at(self, style: _Style, layout: Layout) -> Iterator[Place]:
         """A style at a layout: one place, or one for every output."""
         if self.adjacency == "one-differs" and sum(style.moves[block] != 0 for block in layout) != 1:
             return
         if style.gives is not None:
             for size in dict.fromkeys((len(layout), len(layout) - layout[::-1].index(1))):
-                yield _Place(style, layout, _event(style.gives, layout[:size]))
+                yield Place(style, layout, _event(style.gives, layout[:size]))
             return
         ends = (-self.most, Fraction(0), self.most)
-        place = _Place(style, layout, ())
+        place = Place(style, layout, ())
         for shape in self.outcomes(place.pair[0]).shapes:
             if (
                 len(shape) > 1
@@ -155,23 +165,23 @@ class _Climb:
 
     def outcomes(self, answers: tuple[Fraction, ...]) -> Outcomes:
         if answers not in self.known:
-            self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls)
+            self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls, self.followed)
         return self.known[answers]
 
-    def loss(self, place: _Place) -> float:
+    def loss(self, place: Place) -> float:
         if place not in self.losses:
             self.losses[place] = self.computed(place)
         return self.losses[place]
 
-    def computed(self, place: _Place) -> float:
+    def computed(self, place: Place) -> float:
         pair = place.pair
-        if not all(within(each, self.most) for each in pair):
+        if self.balls.effort > self.effort or not all(within(each, self.most) for each in pair):
             return float("-inf")
         p, q = (self.outcomes(each).probability(place.event) for each in pair)
         ways = [log_ratio(p, q), log_ratio(q, p)] if self.adjacency in SYMMETRIC else [log_ratio(p, q)]
         return max((way.lower for way in ways if way is not None), default=float("-inf"))
 
-    def climbed(self, place: _Place) -> _Place:
+    def climbed(self, place: Place) -> Place:
         """The place moved step by step while that raises the loss."""
         improved = True
         while improved:

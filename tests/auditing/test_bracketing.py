@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -277,6 +278,16 @@ def test_neighbours_may_come_once_and_paths_may_be_raised() -> None:
     assert "raise most_paths" in str(few)
     again = dpaudit.bracket(respond, 1.2, domain=(0, 1), neighbours="all", runs=0, most_paths=4)
     assert again.verdict.value == "PROVED"
+
+
+@pytest.mark.long
+def test_sparse_as_printed_is_refuted_and_its_loss_proved(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["dpaudit.verify.witnesses.refute"], "MOST_EFFORT", 100)  # few answers: in vain
+    printed, given = find("sparse.printed_halt").program, {"epsilon": 1.0, "threshold": 0.0, "c": 2}
+    found = joined(engine, printed, given, adjacency="all-differ", claim="epsilon").bracket
+    low, high = found.ends
+    assert (found.verdict, high) == (dpaudit.BracketVerdict.REFUTED, 1.5)
+    assert low > 1.3
 
 
 def test_the_worst_pair_of_a_replay_is_audited(engine: Engine, asked: list[AuditSpec]) -> None:

@@ -16,6 +16,10 @@ class OutsideIntegrals(InvalidSpec):
 MOST_OUTPUTS = 4096  # that are all looked at
 
 
-def too_many_outputs(program: str) -> OutsideIntegrals:
+class TooMany(OutsideIntegrals):
+    """The program has more outputs, or paths to them, than are looked at one by one."""
+
+
+def too_many_outputs(program: str) -> TooMany:
     """The refusal of a program with more different outputs than that."""
-    return OutsideIntegrals(f"{program} has more than {MOST_OUTPUTS} outputs here; give those of interest")
+    return TooMany(f"{program} has more than {MOST_OUTPUTS} outputs here; give those of interest")

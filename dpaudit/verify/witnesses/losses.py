@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product, repeat
 from typing import Any
@@ -13,8 +13,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.upper import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
 from dpaudit.verify.enclosure import Enclosure, ball, of_ball
-from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
+from dpaudit.verify.language.nodes import Emitted, Program
+from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, TooMany, too_many_outputs
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import (
     OutputEvent,
@@ -33,10 +33,12 @@ from dpaudit.verify.witnesses.translations import translation
 ALL = "all events of outputs, as real numbers"
 FAMILY = "outputs with noisy numbers at most, at least, or next to one of a few ends, or some far below, some far above"
 GIVEN = "the events given"
+ALIKE = "outputs that are one and the same for all answers that move alike"
 SHORT = Fraction(1, 10**6)  # an interval whose probability is nearly a density
 FAR = 16  # from all answers, or 32 scales: where a half-line ends that only tails of the noise reach
 FAR_SCALES = 32
 TAILS = ("laplace", "exponential")  # laws whose tails are worth following so far: their log ratios become constant
+LEARNED, MOST_ALIKE = 3, 64  # answers from which outputs are learned; ways to give them out
 MIXED = 4  # noisy numbers of which every one is far below or far above, in all ways
 
 
@@ -115,7 +117,14 @@ def pair_loss(
     a family of events, which `over` names: certain from below, with an infinite upper end.
     Raises `OutsideIntegrals` for what the integrals cannot express, `InvalidSpec` for wrong parameters or answers.
     """
-    return loss_between(*_both(program, first, second, parameters), outputs)
+    ours, theirs = _both(program, first, second, parameters)
+    try:
+        return loss_between(ours, theirs, outputs)
+    except TooMany:
+        events = _alike(ours, theirs)
+        if not events:
+            raise
+        return replace(loss_between(ours, theirs, events), over=ALIKE)
 
 
 def pair_delta(
@@ -139,6 +148,21 @@ def pair_delta(
     laws = [[each.probability(event) for event in events] for each in (ours, theirs)]
     ways = integrals.delta(laws[0], laws[1], epsilon), integrals.delta(laws[1], laws[0], epsilon)
     return Enclosure(max(way.lower for way in ways), max(way.upper for way in ways))
+
+
+def _alike(ours: Outcomes, theirs: Outcomes) -> list[OutputEvent]:
+    """The outputs that give one thing to all answers that move alike, also of runs that halt; few, or none at all."""
+    if ours.program.result != (Emitted(),):
+        return []
+    known = Outcomes(ours.program, ours.answers[:LEARNED], ours.parameters, ours.balls)
+    given = list(dict.fromkeys(each for shape in known.shapes for each in shape))
+    moves = list(zip(ours.answers, theirs.answers, strict=True))
+    kinds = list(dict.fromkeys(moves))
+    if not known.is_discrete or len(given) ** len(kinds) > MOST_ALIKE:
+        return []
+    chosen = (dict(zip(kinds, each, strict=True)) for each in product(given, repeat=len(kinds)))
+    whole = [tuple(gives[move] for move in moves) for gives in chosen]
+    return list(dict.fromkeys(each[:size] for each in whole for size in range(1, len(moves) + 1)))
 
 
 def _both(program: Program, first: Numbers, second: Numbers, parameters: Parameters) -> tuple[Outcomes, Outcomes]:

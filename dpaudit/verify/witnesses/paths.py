@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
-from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
+from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, TooMany, too_many_outputs
 from dpaudit.verify.witnesses.linear import Noise, NoisySum, UnknownDraw
 from dpaudit.verify.witnesses.maximum import Maximum, maximum
 from dpaudit.verify.witnesses.outputs import ANY, Anything, OutputEvent, Pattern, Released, required, shape
@@ -165,7 +165,7 @@ class _Run:
             if self.all_outputs and len(running) > MOST_OUTPUTS:
                 self.check_outputs(running)
             if len(running) + len(ended) > self.most:
-                raise OutsideIntegrals(f"{self.program.name} has more than {self.most} paths; give fewer answers")
+                raise TooMany(f"{self.program.name} has more than {self.most} paths; give fewer answers")
         return [state for state in ended + running if self.decided(state)]
 
     def check_outputs(self, running: list[ConcreteRun]) -> None:

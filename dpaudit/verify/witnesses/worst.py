@@ -85,7 +85,7 @@ def worst_pair(
 
 
 class Climb:
-    """The search, with everything it has computed; after `effort`, counted as `Balls` does, nothing new is looked at."""
+    """The search, with all it has computed; after `effort`, counted as `Balls` does, nothing new is looked at."""
 
     def __init__(
         self,

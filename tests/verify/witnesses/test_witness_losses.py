@@ -21,6 +21,7 @@ from dpaudit.verify.witnesses import (
     pair_delta,
     pair_loss,
 )
+from dpaudit.verify.witnesses.losses import ALIKE
 from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, WRONG
 
@@ -67,6 +68,14 @@ def sparse_loss(name: str, bottoms: int, tops: int, parameters: dict, x: int = 1
 )
 def test_the_sparse_vector_family(name: str, parameters: dict, output: tuple[int, int], loss: float):
     assert sparse_loss(name, *output, parameters) == pytest.approx(loss, abs=5.1e-5)
+
+
+def test_of_too_many_outputs_those_are_looked_at_that_are_alike_where_answers_are():
+    program, given = read(FAMILY["no_cut_off"].function), {"eps": 1, "T": 0}
+    found = pair_loss(program, [1] * 8 + [-1] * 8, [2] * 8 + [-2] * 8, given)
+    assert found.loss.lower == pytest.approx(3.8368, abs=5.1e-5)
+    assert found.loss.upper == math.inf
+    assert (found.exact, found.over) == (False, ALIKE)
 
 
 @pytest.mark.parametrize(("answers", "loss"), [(4, 0.4351), (8, 0.7713), (16, 0.9789)])

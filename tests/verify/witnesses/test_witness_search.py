@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import pytest
 
+from dpaudit.catalogue import find
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify import integrals
 from dpaudit.verify.language import read
-from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, probability, refute, worst_pair
+from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss, probability, refute, refute_at_length, worst_pair
 from dpaudit.verify.witnesses.candidates import alone, layouts, moved, splits, together
 from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS, RIGHT, WRONG, least_cost
@@ -97,6 +98,42 @@ def test_one_way_statements_are_refuted_one_way():
     found = refute(sparse, "up", claim, parameters)
     assert found is not None
     assert all(b >= a for a, b in zip(found.first, found.second, strict=True))
+
+
+SEARCH = sys.modules["dpaudit.verify.witnesses.refute"]
+HALT = {"epsilon": 1, "threshold": 0, "c": 2}
+
+
+@pytest.mark.long
+def test_where_a_run_starts_anew_many_answers_refute_what_few_do_not(monkeypatch: pytest.MonkeyPatch):
+    """Each of the c + 1 tops of Sparse as printed costs epsilon / c after many bottoms, and little after few."""
+    entry = find("sparse.printed_halt")
+    found = refute_at_length(read(entry.program), "all-differ", 1, HALT)
+    assert found is not None
+    first, second = ([float(each) for each in answers] for answers in (found.first, found.second))
+    assert found.loss.lower == pytest.approx(entry.loss(first, second, epsilon=1.0, threshold=0.0, c=2), rel=1e-9)
+    assert 1 < found.loss.lower < 1.5
+    assert {abs(b - a) for a, b in zip(first, second, strict=True)} == {1.0}
+    monkeypatch.setattr(SEARCH, "LENGTHS", (20,))
+    assert refute_at_length(read(find("sparse").program), "all-differ", 1, HALT) is None
+
+
+def test_a_search_at_length_is_one_way_and_bounded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(SEARCH, "LENGTHS", (10,))
+    parameters, claim = parameters_of("c4_sparse_decreasing"), Fraction(51, 100)
+    sparse = read(PROGRAMS["c4_sparse_decreasing"].function)
+    assert refute_at_length(sparse, "down", claim, parameters) is None
+    found = refute_at_length(sparse, "up", claim, parameters)
+    assert found is not None
+    assert all(b >= a for a, b in zip(found.first, found.second, strict=True))
+    hidden = read(  # 2^10 paths, and one number given out
+        "def f(q, rng):\n    count = 0\n    for x in q:\n        if x + rng.laplace(scale=4) >= 0:\n"
+        "            count += 1\n    return count\n"
+    )
+    monkeypatch.setattr(SEARCH, "EFFORT_AT_LENGTH", 100)
+    assert refute_at_length(hidden, "all-differ", 1, {}) is None
+    with pytest.raises(InvalidSpec, match="at least 0, got -1"):
+        refute_at_length(sparse, "up", -1, parameters)
 
 
 def test_an_event_outside_the_integrals_gives_no_verdict():

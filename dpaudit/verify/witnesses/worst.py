@@ -42,7 +42,7 @@ class _Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class _Place:
     """A style at a layout, with its event."""
 
     style: _Style
@@ -99,9 +99,9 @@ class Climb:
         self.effort, self.followed = effort, int(min(effort, MOST_PATHS))
         self.balls = Balls()
         self.known: dict[tuple[Fraction, ...], Outcomes] = {}
-        self.losses: dict[Place, float] = {}
+        self.losses: dict[_Place, float] = {}
 
-    def best(self, answers: int) -> Place | None:
+    def best(self, answers: int) -> _Place | None:
         """The worst place found among so many answers, if there is any."""
         small = min(answers, SMALL)
         styles = list(self.styles())
@@ -113,7 +113,7 @@ class Climb:
             )
         return max((self.climbed(place) for place in places[:CLIMBS]), key=self.loss, default=None)
 
-    def ranked(self, places: Iterator[Place]) -> list[Place]:
+    def ranked(self, places: Iterator[_Place]) -> list[_Place]:
         """Those with a loss, the largest first."""
         found = [place for place in dict.fromkeys(places) if self.loss(place) > float("-inf")]
         return sorted(found, key=self.loss, reverse=True)
@@ -144,16 +144,16 @@ class Climb:
     def half_lines(self) -> tuple[Pattern, ...]:
         return tuple(side(end) for end in (-self.most, Fraction(0), self.most) for side in (at_most, at_least))
 
-    def at(self, style: _Style, layout: Layout) -> Iterator[Place]:
+    def at(self, style: _Style, layout: Layout) -> Iterator[_Place]:
         """A style at a layout: one place, or one for every output."""
         if self.adjacency == "one-differs" and sum(style.moves[block] != 0 for block in layout) != 1:
             return
         if style.gives is not None:
             for size in dict.fromkeys((len(layout), len(layout) - layout[::-1].index(1))):
-                yield Place(style, layout, _event(style.gives, layout[:size]))
+                yield _Place(style, layout, _event(style.gives, layout[:size]))
             return
         ends = (-self.most, Fraction(0), self.most)
-        place = Place(style, layout, ())
+        place = _Place(style, layout, ())
         for shape in self.outcomes(place.pair[0]).shapes:
             if (
                 len(shape) > 1
@@ -168,12 +168,12 @@ class Climb:
             self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls, self.followed)
         return self.known[answers]
 
-    def loss(self, place: Place) -> float:
+    def loss(self, place: _Place) -> float:
         if place not in self.losses:
             self.losses[place] = self.computed(place)
         return self.losses[place]
 
-    def computed(self, place: Place) -> float:
+    def computed(self, place: _Place) -> float:
         pair = place.pair
         if self.balls.effort > self.effort or not all(within(each, self.most) for each in pair):
             return float("-inf")
@@ -181,7 +181,7 @@ class Climb:
         ways = [log_ratio(p, q), log_ratio(q, p)] if self.adjacency in SYMMETRIC else [log_ratio(p, q)]
         return max((way.lower for way in ways if way is not None), default=float("-inf"))
 
-    def climbed(self, place: Place) -> Place:
+    def climbed(self, place: _Place) -> _Place:
         """The place moved step by step while that raises the loss."""
         improved = True
         while improved:

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from audits.lectures.claims.attacks_inference import INFERENCE
+from audits.lectures.claims.attacks_models import ON_MODELS
 from audits.lectures.claims.releases import BASSI, SARKAR, certain, measured
 from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
@@ -175,6 +176,7 @@ STATEMENTS = (
         ("sum of salaries with noise, asked four times",),
     ),
     *INFERENCE,
+    *ON_MODELS,
     Statement(
         "cannot-be-sure",
         f"{SARKAR}, 'DP meaning' and 'The adversary who is trying to learn private information'",

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from audits.lectures.claims.releases import SARKAR, certain, measured
+from audits.lectures.claims.releases import SARKAR
 from audits.lectures.claims.statement import Figure, Statement, Truth
-from dpaudit.catalogue import find
 from dpaudit.catalogue.attacks import allowed
 from dpaudit.catalogue.attacks.membership import homer_advantage, member_score, people
 from dpaudit.catalogue.attacks.reconstruction import Decoder, least_squares, linear_program, release
-from dpaudit.catalogue.releases.models import slope
 from dpaudit.catalogue.releases.subsets import most_queries_of_one
 from dpaudit.catalogue.releases.vectors import noise_of
 from dpaudit.losses.normal import gaussian_mu
@@ -81,30 +79,6 @@ def draw_membership(axes: Axes) -> None:
     axes.set_ylabel("advantage")
     axes.set_ylim(0.0, 1.4)
     axes.legend(frameon=False, ncols=2, loc="upper left")
-
-
-def check_model() -> Truth:
-    """Twenty points near a line; every one is replaced in turn by a point on the line of the others."""
-    rng = np.random.default_rng(SEED)
-    x = rng.uniform(-1.0, 1.0, 20)
-    points = list(zip(x.tolist(), np.clip(0.5 * x + rng.normal(0.0, 0.2, 20), -1.0, 1.0).tolist(), strict=True))
-    releases = {name: find(f"noisy_slope.{name}") for name in ("exact", "two_digits", "labels_only")}
-    seen = dict.fromkeys(releases, 0)
-    for place, (at, _) in enumerate(points):
-        other = [*points[:place], (at, slope(points, 1.0) * at), *points[place + 1 :]]
-        for name, entry in releases.items():
-            seen[name] += entry.run(points, rng) != entry.run(other, rng)
-    far = find("noisy_slope.labels_only")
-    shown = far.true_epsilon(*far.default_pair) == math.inf
-    right = seen["exact"] == len(points) and shown and certain("membership_in_a_model")
-    return Truth(
-        "right and tight" if right else "wrong",
-        f"Of {len(points)} records each moves the exact slope ({seen['exact']} of {len(points)} are seen when they are "
-        f"replaced by a point on the line); two digits show {seen['two_digits']} of them, and yes or no to 21 "
-        f"questions {seen['labels_only']}, though it shows one far off the line. A low loss on her record says that "
-        f"it was used: right every time with the exact slope, and {measured('membership_in_a_model')}.",
-        {**seen},
-    )
 
 
 # --- reconstruction -------------------------------------------------------------------------------------------
@@ -185,20 +159,6 @@ INFERENCE = (
             f"Membership in an average of {VARIANTS} attributes over {PATIENTS} people: the advantage of the inner "
             "product test and of the best test, with normal noise calibrated to epsilon, below what epsilon allows.",
             draw_membership,
-        ),
-    ),
-    Statement(
-        "model-membership",
-        f"{SARKAR}, 'What about machine learning models?'",
-        "Small changes of the data change the model a little, and that may reveal what is in the data",
-        "right and tight",
-        ("computed", "audited"),
-        check_model,
-        (
-            "slope of a regression line, exact",
-            "slope of a regression line, two digits",
-            "yes or no from a regression line",
-            "slope of a regression line, with noise",
         ),
     ),
     Statement(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dpaudit.catalogue.attacks.attack import Achievement, Attack, achieves, allowed, attacked, named
-from dpaudit.catalogue.attacks.membership import membership_in_a_model, membership_in_an_average
+from dpaudit.catalogue.attacks.attack import Achievement, Attack, achieves, allowed, attacked, identified, named
+from dpaudit.catalogue.attacks.membership import membership_in_an_average
 from dpaudit.catalogue.attacks.on_aggregates import averaging, colluding_students, differencing, refusal
-from dpaudit.catalogue.attacks.on_tables import background, homogeneity, intersection, linkage
+from dpaudit.catalogue.attacks.on_models import membership_in_a_model, model_differencing, model_reconstruction
+from dpaudit.catalogue.attacks.on_names import inverted_pseudonyms, linkage, matched_ratings
+from dpaudit.catalogue.attacks.on_tables import background, homogeneity, intersection
 from dpaudit.catalogue.attacks.reconstruction import by_least_squares, by_linear_program
 
-__all__ = ["ATTACKS", "Achievement", "Attack", "achieves", "allowed", "attacked", "find"]
+__all__ = ["ATTACKS", "Achievement", "Attack", "achieves", "allowed", "attacked", "find", "identified"]
 
 ATTACKS: tuple[Attack, ...] = (
     linkage,
+    inverted_pseudonyms,
+    matched_ratings,
     homogeneity,
     background,
     intersection,
@@ -21,6 +25,8 @@ ATTACKS: tuple[Attack, ...] = (
     refusal,
     membership_in_an_average,
     membership_in_a_model,
+    model_differencing,
+    model_reconstruction,
     by_least_squares,
     by_linear_program,
 )

@@ -95,6 +95,20 @@ def allowed(epsilon: float, delta: float = 0.0) -> float:
     return (1.0 - odds + 2.0 * delta * odds) / (1.0 + odds)
 
 
+def identified(candidates: int, epsilon: float, delta: float = 0.0) -> float:
+    """The largest chance of naming the right one of k equally likely candidates, any two of them neighbours.
+
+    With p_i the chance where i is right, (k - 1) p_i is at most the chance of naming i in all other worlds together,
+    times e^epsilon, plus (k - 1) delta; summed over i this is a bound on their mean (Alvim et al. 2011, Differential
+    privacy: on the trade-off between utility and information leakage, theorem 3, for delta = 0).
+
+    >>> round(identified(2, 1.0), 4), identified(10, 0.0)
+    (0.7311, 0.1)
+    """
+    others, odds = validate.whole("candidates", candidates, least=1) - 1, math.exp(-epsilon)
+    return (1.0 + others * delta * odds) / (1.0 + others * odds)
+
+
 def attacked(attack: Attack, entry: Entry) -> Batched:
     """The release followed by the attack: a mechanism whose output is what the attacker says.
 

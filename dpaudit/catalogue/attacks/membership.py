@@ -1,4 +1,4 @@
-"""Membership inference: was this person's record used, judged from an average of many attributes or from a model."""
+"""Membership inference: was this person's record used, judged from an average of many attributes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from dpaudit.arrays import Bools, Reals
+from dpaudit.arrays import Reals
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.releases.models import noisy_slope, slope
 from dpaudit.catalogue.releases.vectors import HOMER, noisy_mean_vector
 from dpaudit.pairs import AdjacentPair
 
@@ -67,39 +66,4 @@ membership_in_an_average = Attack(
     ),
     guess=lambda averages: member_score(_TARGET[0], averages) > 0.5 / PEOPLE,
     runs=5_000,
-)
-
-_X, _Y = 1.0, -1.0  # her record: far from the line of the others
-_WITH, _WITHOUT = ([record, *noisy_slope.default_pair[0][1:]] for record in ((_X, _Y), (0.4, 0.2)))
-
-
-def squared_error(slopes: Reals) -> Reals:
-    """The loss of the model on her record.
-
-    >>> squared_error(np.array([0.0, -1.0]))
-    array([1., 0.])
-    """
-    return (_Y - slopes * _X) ** 2
-
-
-def _fits_her(slopes: Reals) -> Bools:
-    known = np.array([slope(data, 1.0) for data in (_WITH, _WITHOUT)])  # who knows the others can work out both
-    return np.asarray(squared_error(slopes) < squared_error(known).mean())
-
-
-membership_in_a_model = Attack(
-    name="membership_in_a_model",
-    title="Membership in a model: the loss on her record is low",
-    source=Source(
-        f"{SARKAR}, 'What about machine learning models?'",
-        "Yeom, Giacomelli, Fredrikson & Jha 2018, Privacy risk in machine learning",
-    ),
-    formula=(
-        "(y - w x)^2 on her record; the attacker says 'member' where it is below the middle of the two losses that the "
-        "models with and without her have"
-    ),
-    without=noisy_slope.exact,
-    private=noisy_slope,
-    pair=AdjacentPair(_WITH, _WITHOUT, name="her record is used, or another one"),
-    guess=_fits_her,
 )

@@ -28,13 +28,14 @@ def present(rows: Rows, group: str) -> Bools:
     [[True, False, False, False, False, False]]
     """
     rows = np.asarray(rows, np.str_)
-    lines, places = np.unique(rows[:1] if _one_table(rows) else rows, return_inverse=True)
+    lines, places = np.unique(rows[:1] if one_table(rows) else rows, return_inverse=True)
     places = places.reshape(-1, rows.shape[1])
     held = [np.array([line == f"{group} | {condition}" for line in lines])[places] for condition in CONDITIONS]
     return np.broadcast_to(np.stack([each.any(axis=1) for each in held], axis=1), (len(rows), len(CONDITIONS)))
 
 
-def _one_table(rows: Rows) -> bool:
+def one_table(rows: Rows) -> bool:
+    """Whether all runs published the same rows."""
     return rows.strides[0] == 0 or bool((rows == rows[:1]).all())  # what draws nothing publishes one table
 
 
@@ -45,22 +46,6 @@ def only(held: Bools, condition: str, ruled_out: Sequence[str] = ()) -> Bools:
 
 
 # --- one table ------------------------------------------------------------------------------------------------
-
-
-linkage = Attack(
-    name="linkage",
-    title="Linkage: age, zip code and nationality lead to the row without a name",
-    source=Source(f"{SARKAR}, 'Often used techniques' and 'Examples'", "Sweeney 2002, k-anonymity"),
-    formula=(
-        "the attacker knows that she is 28, Canadian and lives in 13012, and says AIDS where the row with these three "
-        "says so; from the noisy table: where her age group has more AIDS than flu"
-    ),
-    without=noisy_table.pseudonymised,
-    private=noisy_table,
-    pair=AdjacentPair(*noisy_table.default_pair, name="she has AIDS, or flu"),
-    guess=lambda rows: np.asarray((rows == "13012 | 28 | Canadian | AIDS").any(axis=1)),
-    guess_private=lambda counts: counts[:, cell("<30", "AIDS")] > counts[:, cell("<30", "Flu")],
-)
 
 
 homogeneity = Attack(

@@ -1,97 +1,92 @@
-"""A model as a release: the slope of a regression line, one number computed from all records."""
+"""Models as releases: a classifier of the same people before the last of them joined, and after."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import centred
-from dpaudit.catalogue.promises import EPSILON, also, pure_if_replaced
+import numpy as np
+
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.learning.optimum import LOGISTIC, classifier, in_unit_ball
+from dpaudit.catalogue.learning.output_noise import CMS, WEIGHT
+from dpaudit.catalogue.noise import centred_each
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import exact
 
-Points = Sequence[Sequence[float]]  # (x, y), both cut to [-1, 1]
+Records = Sequence[Sequence[float]]  # a 1, the features, and a label of -1 or +1
 
 
-_ENOUGH = also(validate.positive, lambda x: x >= 1.0, "be at least 1 for the sensitivity to hold")
-PENALTY = Parameter("penalty", 1.0, "units of x^2", "the weight of w^2 against the squared errors", _ENOUGH)
+def population(size: int, features: int, seed: int) -> list[list[float]]:
+    """Records with standard normal features, to two digits; the label leans towards the first of them.
 
-
-def slope(data: Points, penalty: float) -> float:
-    """The w that makes the average of (y - w x)^2, plus penalty * w^2, smallest.
-
-    >>> slope([(1.0, 1.0), (-1.0, -1.0)], penalty=1.0)
-    0.5
+    >>> population(1, 2, 0)
+    [[1.0, 0.13, -0.13, 1.0]]
     """
-    points = [(min(max(x, -1.0), 1.0), min(max(y, -1.0), 1.0)) for x, y in data]
-    return sum(x * y for x, y in points) / (len(data) * penalty + sum(x * x for x, _ in points))
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((size, features)).round(2)
+    labels = np.where(x[:, 0] + 0.5 * rng.standard_normal(size) > 0.0, 1.0, -1.0)
+    records: list[list[float]] = np.column_stack([np.ones(size), x, labels]).tolist()
+    return records
 
 
-def sensitivity(people: int, penalty: float) -> float:
-    """How far one record moves the slope, for a penalty of at least 1.
-
-    Without it the slope is w0, at most 1/2 as t / (1 + t^2) is. The record moves it by x (y - x w0) over at least
-    n * penalty, and x (y - x w0) lies between -1 - w0 and 1 - w0, which are 2 apart.
-
-    >>> sensitivity(20, 1.0)
-    0.1
-    """
-    return 2.0 / (people * penalty)
+def fit(data: Records, weight: float) -> Reals:
+    """The coefficients of logistic regression, each record scaled into the unit ball."""
+    return classifier([in_unit_ball(record) for record in data], weight, LOGISTIC)
 
 
-def _slope(data: Points, epsilon: float, penalty: float) -> float:
-    return slope(data, penalty)
+def _both(data: Records, epsilon: float, weight: float) -> Reals:
+    return np.concatenate([fit(data[:-1], weight), fit(data, weight)])
 
 
-def _scale(data: Points, epsilon: float, penalty: float) -> float:
-    return sensitivity(len(data), penalty) / epsilon
+def _scale(data: Records, epsilon: float, weight: float) -> float:
+    """A record moves each model by at most 2 / (n weight) in length, and sqrt(d) times that in absolute values."""
+    return 2.0 * math.sqrt(len(data[0]) - 1) * 2.0 / ((len(data) - 1) * weight * epsilon)
 
 
-def _noisy_loss(first: Points, second: Points, epsilon: float, penalty: float) -> float:
-    moved = abs(slope(first, penalty) - slope(second, penalty))
-    return epsilon * moved / sensitivity(len(first), penalty)
+def _read(reading: Callable[[Reals], Any]) -> Code:
+    return exact(lambda data, **given: tuple(np.ravel(reading(_both(data, **given))).tolist()))
 
 
-_QUESTIONS = tuple((1.0, step / 20.0) for step in range(-10, 11))  # is the line above this point?
-_OTHERS = [(0.2, 0.1), (-0.4, -0.3), (0.6, 0.2), (-0.1, 0.3), (0.5, 0.6), (-0.7, -0.2), (0.3, 0.4)]
+_PEOPLE = population(14, 3, 11)
+_ASKED = np.array(population(21, 3, 13))[:, :-1]
 
-noisy_slope = Entry(
+noisy_models = Entry(
     module="dpaudit.catalogue.releases",
-    name="noisy_slope",
-    title="A regression line through the origin, its slope with noise",
-    source=Source(
-        "Sarkar, notes 003, 'What about machine learning models?'",
-        "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis",
-    ),
+    name="noisy_models",
+    title="A classifier before and after somebody joins, each with noise",
+    source=Source("Sarkar, notes 003, 'What about machine learning models?'", CMS),
     formula=(
-        "w = argmin of the average of (y - w x)^2 plus penalty * w^2, all x and y cut to [-1, 1], "
-        "plus a draw of Lap(2 / (n penalty epsilon))"
+        "logistic regression with (weight / 2) ||w||^2 on all but the last of n records, then on all, ||x|| <= 1; plus "
+        "a draw of Lap(4 sqrt(d) / ((n - 1) weight epsilon)) in each of the 2 d coefficients"
     ),
-    neighbours="lists of n points (x, y) with one of them replaced",
-    code=centred(_slope, _scale, loss=_noisy_loss),
-    parameters=(EPSILON, PENALTY),
+    neighbours="lists of n records (a 1, features, a label of -1 or +1) with one of them replaced",
+    code=centred_each(_both, _scale),
+    parameters=(EPSILON, WEIGHT),
     promise=pure_if_replaced,
-    default_pair=([(1.0, 1.0), *_OTHERS], [(1.0, -1.0), *_OTHERS]),
+    default_pair=(_PEOPLE[:-1], [*_PEOPLE[:-2], _PEOPLE[-1]]),
 ).with_twins(
     Twin(
         name="exact",
-        title="The exact slope of a regression line",
-        reason="the slope is a function of the data, and every record off the line moves it",
-        formula="w = argmin of the average of (y - w x)^2 plus penalty * w^2",
-        code=exact(_slope),
+        title="A classifier before and after somebody joins, exactly",
+        reason="the difference points to the features of who joined, and who knows the others finds them to the digit",
+        formula="the d coefficients without the last record, then with it",
+        code=_read(lambda both: both),
     ),
     Twin(
         name="two_digits",
-        title="The slope, printed with two digits after the point",
-        reason="one of n records moves the slope by about 1 / n, which two digits show for any n below a hundred",
-        formula="the exact slope, rounded to a hundredth",
-        code=exact(lambda data, **given: round(_slope(data, **given), 2)),
+        title="The two classifiers, printed with two digits after the point",
+        reason="one of n records moves a coefficient by about 1 / n, which two digits show for any n below a hundred",
+        formula="the exact coefficients, rounded to a hundredth",
+        code=_read(lambda both: both.round(2)),
     ),
     Twin(
         name="labels_only",
-        title="A model that answers only yes or no, to 21 questions",
-        reason="the answers bracket the slope, so a record that moves it across a bracket is seen",
-        formula="for y from -1/2 to 1/2 in steps of 1/20: whether w * 1 > y, with the exact slope w",
-        code=exact(lambda data, **given: tuple(_slope(data, **given) * x > y for x, y in _QUESTIONS)),
+        title="Classifiers that answer only yes or no, to 21 questions",
+        reason="a record that turns the boundary across one of the questions is seen",
+        formula="for 21 public points: their labels by the model before, then by the one after",
+        code=_read(lambda both: both.reshape(2, -1) @ _ASKED.T > 0.0),
     ),
 )

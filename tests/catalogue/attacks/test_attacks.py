@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import dpaudit
-from dpaudit.catalogue.attacks import ATTACKS, Attack, achieves, allowed, attacked, find
+from dpaudit.catalogue.attacks import ATTACKS, Attack, achieves, allowed, attacked, find, identified
 from dpaudit.catalogue.attacks.membership import homer_advantage, member_score, people
 from dpaudit.catalogue.attacks.on_aggregates import the_last_grade
 from dpaudit.catalogue.attacks.on_tables import only, present
@@ -93,7 +93,7 @@ def difference_of_laplace(middle: float, scale: float) -> float:
         ("colluding_students", laplace_advantage(0.4, 1.0)),
         ("differencing", laplace_advantage(2.5, 40.0)),
         ("averaging", laplace_advantage(5.0, 10.0)),
-        ("linkage", difference_of_laplace(1.0, 2.0)),
+        *((name, laplace_advantage(0.5, 1.0)) for name in ("linkage", "inverted_pseudonyms", "matched_ratings")),
         ("homogeneity", difference_of_laplace(1.0, 2.0)),
         ("background_knowledge", difference_of_laplace(1.0, 2.0)),
         ("refusal", difference_of_laplace(1.0, 20.0)),
@@ -119,6 +119,14 @@ def test_the_largest_advantage_is_that_of_a_linear_program(epsilon: float, delta
     bounds = [delta, delta + e - 1, delta, delta + e - 1]
     found = optimize.linprog([-1.0, 1.0], A_ub=rows, b_ub=bounds, bounds=[(0, 1), (0, 1)], method="highs")
     assert allowed(epsilon, delta) == pytest.approx(-found.fun, abs=1e-9)
+
+
+def test_randomised_response_among_k_values_reaches_the_bound_on_k_candidates() -> None:
+    """It keeps the value with e^epsilon / (e^epsilon + k - 1); with a delta, two candidates are the old bound."""
+    for epsilon, k in ((0.1, 2), (1.0, 10), (3.0, 1000)):
+        assert identified(k, epsilon) == pytest.approx(math.exp(epsilon) / (math.exp(epsilon) + k - 1))
+        assert 2.0 * identified(2, epsilon, 0.2) - 1.0 == pytest.approx(allowed(epsilon, 0.2))
+    assert identified(10, 0.0, 0.5) == 0.55, "all of delta, or a blind guess"
 
 
 def test_randomised_response_reaches_the_bound() -> None:

@@ -17,12 +17,11 @@ from dpaudit.catalogue.releases import (
     noisy_count_and_average,
     noisy_maxima,
     noisy_mean_vector,
-    noisy_slope,
+    noisy_models,
     noisy_sum,
 )
-from dpaudit.catalogue.releases.models import sensitivity, slope
+from dpaudit.catalogue.releases.models import fit, population
 from dpaudit.catalogue.releases.vectors import noise_of
-from dpaudit.errors import InvalidSpec
 from dpaudit.losses.normal import gaussian_delta, gaussian_mu
 
 LEVEL = 1e-8
@@ -165,36 +164,38 @@ def test_the_twin_hides_a_sixth_of_the_squared_shift() -> None:
     assert gaussian_delta(loss, math.sqrt(6.0) * gaussian_mu(1.0, 0.01)) == pytest.approx(0.01, abs=1e-9)
 
 
-# --- a slope --------------------------------------------------------------------------------------------------
+# --- two models -----------------------------------------------------------------------------------------------
 
 
-def test_the_slope_is_the_smallest_of_its_objective() -> None:
-    points = [(0.2, 0.1), (-0.4, -0.3), (0.6, 1.4), (-1.0, 0.3)]
+def test_the_coefficients_are_the_smallest_of_their_objective() -> None:
+    people = population(12, 3, 0)
+    table = np.array([[*np.divide(x, max(1.0, np.linalg.norm(x))), label] for *x, label in people])
 
-    def objective(w: float) -> float:
-        cut = np.clip(points, -1.0, 1.0)
-        return float(np.mean((cut[:, 1] - w * cut[:, 0]) ** 2) + 1.5 * w**2)
+    def objective(w: np.ndarray) -> float:
+        return float(np.logaddexp(0.0, -table[:, -1] * (table[:, :-1] @ w)).mean() + 0.2 * w @ w)
 
-    assert slope(points, 1.5) == pytest.approx(optimize.minimize_scalar(objective).x, abs=1e-7)
+    assert fit(people, 0.4) == pytest.approx(optimize.minimize(objective, np.zeros(4), tol=1e-10).x, abs=1e-5)
 
 
-@pytest.mark.parametrize("penalty", [1.0, 2.5])
-def test_no_record_moves_the_slope_further_than_the_sensitivity(penalty: float) -> None:
-    grid = list(itertools.product((-1.0, -0.5, 0.0, 0.3, 1.0), (-1.0, 0.0, 1.0)))
+def test_no_record_moves_two_models_further_than_the_claim() -> None:
+    """With a large weight the worst record, against all others, comes near what the argument gives."""
     worst = 0.0
-    for rest in ([(0.0, 1.0)] * 3, [(1.0, 1.0)] * 3, [(0.3, 1.0)] * 3, [(0.7, -1.0), (-0.7, 1.0), (0.1, 0.0)]):
-        slopes = [slope([record, *rest], penalty) for record in grid]
-        worst = max(worst, max(slopes) - min(slopes))
-    assert 0.75 * sensitivity(4, penalty) < worst <= sensitivity(4, penalty)
+    for seed, weight in itertools.product(range(20), (0.1, 50.0)):
+        *others, one, other = population(7, 1, seed)
+        same = [[1.0, 1.0, 1.0]] * 5
+        for rest, first, second in ((others, one, other), (same, [1.0, 1.0, 1.0], [1.0, 1.0, -1.0])):
+            at = {"weight": weight, "epsilon": 2.0}
+            losses = [noisy_models.true_epsilon([each, *rest], [last, *rest], at) for each, last in ((first, second),)]
+            worst = max(worst, *(loss for loss in losses if loss is not None))
+    assert 0.4 * 2.0 < worst <= 2.0
 
 
-def test_a_small_penalty_is_refused() -> None:
-    with pytest.raises(InvalidSpec, match=r"penalty must be at least 1"):
-        noisy_slope.with_parameters({"penalty": 0.5})
-
-
-def test_the_answers_bracket_the_slope() -> None:
-    data = noisy_slope.default_pair[0]
-    answers = noisy_slope.labels_only.run(data, RNG)
-    assert list(answers) == sorted(answers, reverse=True)
-    assert (sum(answers) - 11) / 20.0 < slope(data, 1.0) <= (sum(answers) - 10) / 20.0
+def test_models_before_and_after() -> None:
+    data = noisy_models.default_pair[0]
+    exact = np.reshape(noisy_models.exact.run(data, RNG), (2, -1))
+    assert exact[0] == pytest.approx(fit(data[:-1], 0.4))
+    assert exact[1] == pytest.approx(fit(data, 0.4))
+    outputs = noisy_models.open().call(data, 20_000, rng(9))
+    law = stats.laplace(scale=2 * 2 * math.sqrt(4) / (12 * 0.4)).cdf
+    assert all(stats.kstest(column, law).pvalue > LEVEL for column in (outputs - exact.ravel()).T)
+    assert len(noisy_models.labels_only.run(data, RNG)) == 42

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections import Counter
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.catalogue.releases import noisy_table, two_noisy_tables
+from dpaudit.catalogue.attacks.on_names import PLATES, joined, match, register
+from dpaudit.catalogue.releases import noisy_column, noisy_table, two_noisy_tables
 from dpaudit.catalogue.releases.hospital import (
     CONDITIONS,
     DECADES,
@@ -124,3 +126,30 @@ def test_the_place_of_a_count() -> None:
     assert exact[cell("3*", "Cancer")] == 4
     assert exact[cell("≥40", "Viral Infection")] == 2
     assert sum(exact) == len(HOSPITAL_A)
+
+
+# --- rows about people ----------------------------------------------------------------------------------------
+
+
+def test_names_are_left_out_hashed_or_averaged() -> None:
+    people = [("b", "x", 3.0), ("a", "y", 40.0), ("c", "x", -2.0)]
+    assert noisy_column.without_names.run(people, RNG) == ("x | -2", "x | 3", "y | 40")
+    expected = sorted(f"{hashlib.md5(name.encode()).hexdigest()} | {number:g}" for name, _, number in people)
+    assert list(noisy_column.hashed_names.run(people, RNG)) == expected
+    outputs = noisy_column.open().call(people, 20_000, rng(5))
+    assert stats.kstest(outputs - 13.0 / 3.0, stats.laplace(scale=10.0 / 3.0).cdf).pvalue > LEVEL, "cut to [0, 10]"
+    assert noisy_column.true_epsilon(people, [("b", "x", 99.0), *people[1:]]) == pytest.approx(0.7)
+
+
+def test_a_join_names_who_is_alone_on_both_sides() -> None:
+    names = register([("Ann", "1"), ("Bob", "2"), ("Tom", "3"), ("Una", "3")])
+    assert joined(["1 | 5", "2 | 6", "2 | 7", "3 | 8", "4 | 9"], names) == {"Ann": 5.0}
+    assert len(PLATES) == 26_000
+    assert PLATES[hashlib.md5(b"7X42").hexdigest()] == "7X42"
+
+
+def test_ratings_are_matched_by_the_rare_film_and_not_by_chance() -> None:
+    tables = [{0: (5, 100), 7: (1, 300)}, {0: (5, 100)}, {0: (5, 104), 9: (2, 50)}, {0: (4, 99)}, {8: (1, 1)}]
+    assert match(tables, {0: (5, 100), 7: (2, 310)}) == 0
+    assert match(tables, {0: (5, 100)}) is None, "three fit alike"
+    assert match(tables, {7: (5, 1900)}) == 0, "a wrong rating of a film that nobody else rated"

@@ -327,7 +327,7 @@ ON_MODELS = (
     Statement(
         "gradients-travel",
         f"{CHEEMA}, 'Why bother?'",
-        "Computational security and federated learning do different, complementary things",
+        "Federated learning does something different from DP: the data stay, and gradients travel",
         "right and tight",
         ("derived", "computed"),
         check_gradient,

@@ -160,7 +160,9 @@ def found_out(attack: str, epsilon: float = math.inf, runs: int = 400) -> float:
             seen = noisy(model, PEOPLE, WEIGHT, share, runs, rng)
             first = noisy(before, PEOPLE - 1, WEIGHT, share, runs, rng)
         pulls = (
-            last_pull(seen, others, WEIGHT) if attack == "last" else joined_pull(first, seen, PEOPLE, WEIGHT, public)
+            last_pull(seen, others, WEIGHT)
+            if attack == "last"
+            else joined_pull(np.hstack([first, seen]), PEOPLE, WEIGHT, public)
         )
         right.append(np.mean((pulls @ directions.T).argmax(axis=1) == place))
     return float(np.mean(right))
@@ -170,7 +172,9 @@ def check_differencing() -> Truth:
     exact, private, most = found_out("joined"), found_out("joined", 1.0), identified(CANDIDATES, 1.0)
     others, candidates, models = worlds()
     before = fit(others, WEIGHT)
-    pulls = joined_pull(np.tile(before, (len(models), 1)), models, PEOPLE, WEIGHT, population(500, FEATURES, 8))
+    pulls = joined_pull(
+        np.hstack([np.tile(before, (len(models), 1)), models]), PEOPLE, WEIGHT, population(500, FEATURES, 8)
+    )
     true = signed(candidates)
     cosines = np.sum(pulls * true, axis=1) / np.linalg.norm(pulls, axis=1) / np.linalg.norm(true, axis=1)
     heights = [float(each) for each, *_ in np.random.default_rng(SEED).integers(150, 200, (PEOPLE, 1))]

@@ -33,12 +33,13 @@ def last_pull(models: Reals, others: Records, weight: float) -> Reals:
     return np.asarray((len(others) + 1) * weight * models + LOGISTIC.slope(models @ towards.T) @ towards)
 
 
-def joined_pull(before: Reals, after: Reals, people: int, weight: float, public: Records) -> Reals:
-    """About the same of who joined, from the two models alone and public records of the same kind.
+def joined_pull(models: Reals, people: int, weight: float, public: Records) -> Reals:
+    """About the same of who joined, from the two models (run, 2 features) and public records of the same kind.
 
     Of n people the last moves the optimum by -(1 / n) H^-1 (gradient of the record + weight w), up to 1 / n^2; the
     curvature H is about that of the public records.
     """
+    before, after = np.hsplit(models, 2)
     towards, centre = signed(public), before.mean(axis=0)
     bends = LOGISTIC.curvature(towards @ centre)
     curvature = weight * np.eye(len(centre)) + (towards.T * bends) @ towards / len(towards)
@@ -80,7 +81,7 @@ model_differencing = _attack(
     "Zanella-Béguelin et al. 2020, Analyzing information leakage of updates to natural language models",
     "n H (after - before) + weight before, with the curvature H of public records, is about label * features of who "
     "joined; the attacker says 'she' where it leans to hers",
-    lambda outputs: np.asarray(joined_pull(*np.split(outputs, 2, axis=1), len(_DATA), _WEIGHT, _PUBLIC) @ _APART > 0.0),
+    lambda outputs: np.asarray(joined_pull(outputs, len(_DATA), _WEIGHT, _PUBLIC) @ _APART > 0.0),
 )
 model_reconstruction = _attack(
     "model_reconstruction",

@@ -2,237 +2,191 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-
-import numpy as np
-import numpy.typing as npt
-
+from audits.lectures.claims import learning_classes, learning_limits, learning_queries
 from audits.lectures.claims.regressions import REGRESSION
-from audits.lectures.claims.statement import Statement, Truth
-from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.queries import sample_size
-
-Floats = npt.NDArray[np.float64]
+from audits.lectures.claims.statement import Statement
 
 HAGHTALAB = "Haghtalab 2020, notes 000"
-QUERIES, TOLERANCE, EPSILON, BETA = 3, 0.1, 1.0, 0.05
-
-
-# --- theorem 3.2 ------------------------------------------------------------------------------------------------
-
-
-def learner_failures(records: int, samples: int, seed: int) -> tuple[float, float]:
-    """How often the learner of the threshold 5 on {0, ..., 7} misses its error 2 tau, and any answer the tolerance.
-
-    It searches for t by asking for the share of records with x < t and label 1, as the entry `sq_learner` does.
-    """
-    rng = np.random.default_rng(seed)
-    chances = np.full(8, 1 / 8)
-    counts = rng.multinomial(records, chances, size=samples)
-    positive = np.concatenate([np.zeros((samples, 1)), np.cumsum(counts * (np.arange(8) >= 5), axis=1)], axis=1)
-    truth = np.concatenate([[0.0], np.cumsum(chances * (np.arange(8) >= 5))])
-    low, missed = np.zeros(samples, int), np.zeros(samples, bool)
-    for step in (4, 2, 1):
-        asked = low + step
-        answer = positive[np.arange(samples), asked] / records
-        answer += rng.laplace(scale=QUERIES / (EPSILON * records), size=samples)
-        missed |= np.abs(answer - truth[asked]) > TOLERANCE
-        low = np.where(answer > TOLERANCE, low, asked)
-    return float(np.mean(np.abs(low - 5) / 8.0 > 2.0 * TOLERANCE)), float(np.mean(missed))
-
-
-def _sample_size() -> Truth:
-    records = sample_size(QUERIES, TOLERANCE, EPSILON, BETA)
-    failed, missed = learner_failures(records, 20_000, seed=0)
-    few, _ = learner_failures(records // 40, 20_000, seed=1)
-    held = failed <= BETA and missed <= BETA
-    return Truth(
-        ("right and loose" if missed < BETA / 2 else "right and tight") if held else "wrong",
-        "With constants: m = max((2K / (epsilon tau)) ln(2K / beta), (2 / tau^2) ln(4K / beta)) suffices. For "
-        f"binary search over 8 thresholds (K = {QUERIES}, tau = {TOLERANCE}, epsilon = {EPSILON:g}, beta = "
-        f"{BETA}) that is m = {records:,}; in 20,000 simulated samples an answer missed its tolerance in "
-        f"{missed:.2%} and the learner its error 2 tau in {failed:.2%} of them. With m = {records // 40} it "
-        f"failed in {few:.0%}.",
-        {"m": records, "missed": missed, "failed": failed, "failed with a fortieth": few},
-    )
-
-
-def _each_or_all() -> Truth:
-    one = math.exp(-math.log(1.0 / BETA))
-    together = 1.0 - (1.0 - one) ** QUERIES
-    repaired = 1.0 - (1.0 - BETA / QUERIES) ** QUERIES
-    ten = 1.0 - (1.0 - BETA) ** 10
-    return Truth(
-        "not provable as argued" if together > BETA >= repaired else "right and tight",
-        f"ln(1/beta) is enough for one query: |Lap(b)| exceeds b ln(1/beta) with probability {one:g} exactly. "
-        f"That one of K independent noises does has probability 1 - (1 - beta)^K: {together:.4f} for K = 3 and "
-        f"{ten:.4f} for K = 10. With ln(K/beta), as the theorem itself states, it is {repaired:.4f}, below beta.",
-        {"one": one, "K = 3": together, "K = 10": ten, "with ln(K/beta)": repaired},
-    )
-
-
-def _off(records: int, queries: int, epsilon: float, distance: float) -> float:
-    """The probability that a query with the true answer 1/2 comes out further off than `distance`: sample and noise."""
-    from scipy.stats import binom
-
-    counts = np.arange(records + 1)
-    shift, scale = counts / records - 0.5, queries / (epsilon * records)
-
-    def tail(gap: Floats) -> Floats:
-        near = np.exp(-np.abs(gap) / scale) / 2.0
-        return np.where(gap > 0.0, near, 1.0 - near)
-
-    outside = tail(distance - shift) + tail(distance + shift)
-    return float(binom.pmf(counts, records, 0.5) @ outside)
-
-
-def _triangle() -> Truth:
-    epsilon = 0.1  # the noise decides the sample, as it does for small epsilon
-    records = math.ceil(
-        max(
-            2.0 * QUERIES / (epsilon * TOLERANCE) * math.log(1.0 / BETA),
-            2.0 / TOLERANCE**2 * math.log(2.0 * QUERIES / BETA),
-        )
-    )
-    half, whole = (_off(records, QUERIES, epsilon, distance) for distance in (TOLERANCE / 2.0, TOLERANCE))
-    return Truth(
-        "wrong" if half > BETA >= whole else "right and tight",
-        f"A slip in the last line: two errors of at most tau/2 make tau, not tau/2. At m = {records:,} (K = "
-        f"{QUERIES}, tau = {TOLERANCE}, epsilon = {epsilon}, beta = {BETA}) one answer is further off than tau/2 with "
-        f"probability {half:.4f}, above beta, and further off than tau with {whole:.4f}. The theorem only needs tau.",
-        {"m": records, "beyond tau/2": half, "beyond tau": whole},
-    )
-
-
-def _query_sensitivity() -> Truth:
-    m = 4
-    found = max(
-        abs(sum(data) - sum([*data[:i], 1 - data[i], *data[i + 1 :]])) / m
-        for data in itertools.product((0, 1), repeat=m)
-        for i in range(m)
-    )
-    signed = 2.0 / m
-    return Truth(
-        "right and tight" if found == 1.0 / m else "wrong",
-        "For queries with values in [0, 1] one replaced record moves the average by at most 1/m, and some do: "
-        f"the largest over all samples of m = {m} is {found:g}. A query with values in [-1, 1] moves by "
-        f"{signed:g}: twice as much.",
-        {"largest": found, "with values in [-1, 1]": signed},
-    )
-
-
-def _query_privacy() -> Truth:
-    entry = find("statistical_queries")
-    loss = entry.true_loss(*entry.default_pair)
-    whole = entry.budget_not_divided.true_loss(*entry.default_pair)
-    assert loss is not None
-    assert whole is not None
-    return Truth(
-        "right and tight" if math.isclose(loss, 1.0) else "right and loose" if loss < 1.0 else "wrong",
-        "K Laplace noises of scale K / (epsilon m) are epsilon together, and a record that counts in every query "
-        f"costs all of it: exactly {loss:.4f} of epsilon = 1 for K = 3. With Lap(1 / (epsilon m)) for each it is "
-        f"{whole:.4f}. (In the notes the scale K / (epsilon m) stands where their own definition has the epsilon.)",
-        {"divided": loss, "not divided": whole},
-    )
-
-
-def _polynomial() -> Truth:
-    sizes = [sample_size(QUERIES, TOLERANCE, EPSILON, beta) for beta in (0.1, 1e-3, 1e-6)]
-    growth = sizes[2] / sizes[0]
-    return Truth(
-        "right and loose" if growth < 10.0 else "right and tight",
-        "It asks for less than the theorem gives: the sample grows with ln(1/beta). For beta = 0.1, 0.001 and "
-        f"0.000001 it is {sizes[0]:,}, {sizes[1]:,} and {sizes[2]:,} records: {growth:.1f} times as many for "
-        "100,000 times less risk.",
-        {"m at 0.1": sizes[0], "m at 1e-6": sizes[2], "growth": growth},
-    )
-
-
-def _finite_universe() -> Truth:
-    """Thresholds on a universe of U points, by the exponential mechanism on the errors of the sample: one record, 1."""
-    alpha, samples = 0.1, 40
-    sizes, failures = {}, {}
-    for size in (2**6, 2**11, 2**16):
-        records = sizes[size] = math.ceil(8.0 / (EPSILON * alpha) * math.log(2.0 * size / BETA))
-        rng, half, missed = np.random.default_rng(size), size // 2, 0.0
-        for _ in range(samples):
-            held = np.bincount(rng.integers(0, size, records), minlength=size)
-            seen = np.concatenate([[0], np.cumsum(held)])
-            errors = np.abs(seen - seen[half])  # of the threshold t: the records between t and the true one
-            weights = np.exp(-EPSILON / 2.0 * errors)
-            missed += float(weights[np.abs(np.arange(size + 1) - half) > alpha * size].sum() / weights.sum())
-        failures[size] = missed / samples
-    worst = max(failures.values())
-    return Truth(
-        ("right and loose" if worst < BETA / 2.0 else "right and tight") if worst <= BETA else "wrong",
-        "By the exponential mechanism over all hypotheses. For thresholds on a universe of U points (epsilon = "
-        f"{EPSILON:g}, error {alpha}, beta = {BETA}) m = (8 / (epsilon alpha)) ln(2 U / beta) samples suffice: "
-        + ", ".join(f"{records:,} for U = {size:,}" for size, records in sizes.items())
-        + f". With them it misses the error with probability {worst:.0e} at most, over {samples} simulated samples of "
-        "each size. For other classes their VC dimension multiplies ln(U). It says nothing of the time it takes.",
-        {f"m at {size}": records for size, records in sizes.items()} | {"largest failure": worst},
-    )
-
+PROOF = f"{HAGHTALAB}, proof of theorem 3.2"
 
 STATEMENTS: tuple[Statement, ...] = (
     Statement(
-        "the sample of the private PAC learner",
+        "a sample polynomial in 1/beta",
+        f"{HAGHTALAB}, definition 3.1",
+        r"a private PAC learner uses at most $\mathrm{poly}(1/\alpha, 1/\beta, 1/\varepsilon)$ samples, and as the "
+        "class is large",
+        "right and loose",
+        ("computed",),
+        learning_queries.check_polynomial,
+        quote=(
+            r"with probability at least $1 - \beta$, $\mathcal{A}$ outputs a hypothesis $h \in \mathcal{H}$ using at "
+            r"most $\operatorname{poly}(\frac{1}{\alpha}, \frac{1}{\beta}, \frac{1}{\epsilon}, \operatorname{rep. of } "
+            r"\mathcal{H})$ samples such that $\operatorname{err}_{\mathcal{D}}(h) \leq \alpha$"
+        ),
+        reading=r"A definition may ask for less than is possible, and most books have $\mathrm{poly}(\log(1/\beta))$.",
+    ),
+    Statement(
+        "what statistical queries cannot learn",
         f"{HAGHTALAB}, theorem 3.2",
-        "m = O((K / (epsilon tau)) ln(K / beta) + (1 / tau^2) ln(K / beta)) samples suffice",
+        "whatever is efficiently learnable by statistical queries is efficiently PAC learnable with privacy",
         "right and loose",
         ("derived", "computed"),
-        _sample_size,
-        ("PAC learner of a threshold",),
+        learning_limits.check_parities,
+        quote=(
+            r"Any $\mathcal{H}$ that is efficiently learnable in the statistical query model is also efficiently *PAC* "
+            r"learnable with $\epsilon$-differentially privacy."
+        ),
+        reading="The theorem says nothing of the converse. Loose is only this: more than these classes can be learned.",
+    ),
+    Statement(
+        "the sample of the private PAC learner",
+        f"{HAGHTALAB}, theorem 3.2",
+        r"with K queries of tolerance $\tau$, $m = O\left(\frac{K}{\varepsilon\tau}\ln\frac{K}{\beta} + "
+        r"\frac{1}{\tau^2}\ln\frac{K}{\beta}\right)$ samples suffice",
+        "right and loose",
+        ("derived", "computed"),
+        learning_classes.check_sample,
+        ("PAC learner of a threshold", "PAC learner of a conjunction", "PAC learner of a decision list"),
+        learning_classes.SAMPLE,
+        quote=(
+            r"if the statistical query model uses K queries of tolerance at least $\tau$ , then m samples suffice to "
+            r"$\epsilon$-privately PAC learn $\mathcal{H}$ , where $m \in \mathcal{O}\left(\frac{K}{\epsilon\tau}"
+            r"\ln\left(\frac{K}{\beta}\right) + \frac{1}{\tau^2}\ln\left(\frac{K}{\beta}\right)\right).$"
+        ),
+        reading="An O(.) with constants of ours: half of the tolerance and of beta for the noise, half for the sample.",
     ),
     Statement(
         "each query is a 1/m-sensitive average",
-        f"{HAGHTALAB}, proof of theorem 3.2",
-        "Delta f_i <= 1/m",
+        f"{PROOF}, equations (3) and (4)",
+        r"$\Delta f_i \leq 1/m$ for the average of a query over m records",
         "right and tight",
         ("derived", "computed"),
-        _query_sensitivity,
+        learning_queries.check_sensitivity,
+        quote=(
+            r"The main idea is that sensitivity of statistical queries is small. ... $\forall i \in [K], \Delta f_i = "
+            r"\max_{\text{adjacent } S_1, S_2} \frac{1}{m} \left| \left(\sum_{x \in S_1} \psi_i \left(x, h^*(x) "
+            r"\right) - \sum_{x \in S_2} \psi_i \left(x, h^*(x) \right) \right) \right| \le \frac{1}{m}$"
+        ),
+        reading="Queries with values in [0, 1], as is usual; sets of one size m, of which one element is another one.",
     ),
     Statement(
         "K answers at epsilon / K each",
-        f"{HAGHTALAB}, proof of theorem 3.2",
-        "Lap(K / (epsilon m)) on each of K queries is epsilon-DP for all of them",
+        PROOF,
+        r"$\mathrm{Lap}(K / (\varepsilon m))$ on each of K queries is $\varepsilon / K$ for each",
         "right and tight",
         ("derived", "audited"),
-        _query_privacy,
+        learning_queries.check_privacy,
         ("three statistical queries", "statistical queries, budget not divided"),
+        quote=(
+            r"We will compute each $f_i$ and given set S, we will release Lap $(S, f_i(\cdot), \frac{K}{\epsilon "
+            r"m})$. By the privacy guarantees on the Laplace mechanism, we know this is $\frac{\epsilon}{K}$"
+            "-differentially private."
+        ),
+        reading="The third argument is the scale of the noise, though definition 2.5 has epsilon in that place.",
+    ),
+    Statement(
+        "whatever the learner does with the answers",
+        f"{PROOF}; theorem 3.3",
+        r"any computation that depends on the K private answers is $\varepsilon$-DP as a whole",
+        "right and tight",
+        ("derived", "audited"),
+        learning_queries.check_any_computation,
+        (
+            "PAC learner of a threshold",
+            "PAC learner of a threshold, half the noise",
+            "PAC learner, asked until clear",
+            "PAC learner, only the last query charged",
+            "PAC learner, training error released",
+            "PAC learner of a conjunction",
+            "PAC learner of a conjunction, half the noise",
+            "PAC learner of a halfspace",
+            "PAC learner of a halfspace, half the noise",
+            "PAC learner of a decision list",
+            "all answers of a PAC learner of conjunctions",
+            "all answers of a PAC learner of conjunctions, half the noise",
+            "all answers of a PAC learner of conjunctions, budget not divided",
+        ),
+        quote=(
+            "By the composition theorem for differential privacy, we know that any computation that depends on these k "
+            r"mechanisms will yield a $\epsilon$-differentially private mechanism overall."
+        ),
+        reading="Composition of queries chosen one after the other, which the sum of the epsilons covers as well.",
+    ),
+    Statement(
+        "the error of one private answer",
+        PROOF,
+        r"with probability $1 - \beta$ the noise on one answer is at most $\frac{K}{\varepsilon m}\ln\frac{1}{\beta}$",
+        "right and tight",
+        ("derived",),
+        learning_queries.check_one_answer,
+        quote=(
+            r"for every $f_i$ and every S, we know that with probability at least $1 - \beta$, the error in "
+            r"approximating $f_i(S)$ is at most $\frac{K}{\epsilon m} \ln \left(\frac{1}{\beta}\right)$."
+        ),
     ),
     Statement(
         "ln(1/beta) for all queries",
-        f"{HAGHTALAB}, proof of theorem 3.2",
-        "m >= (2K / (epsilon tau)) ln(1/beta): each noise is at most tau/2 with probability 1 - beta, and so all are",
+        PROOF,
+        r"with $m \geq \frac{2K}{\varepsilon\tau}\ln\frac{1}{\beta}$ the noise is at most $\tau / 2$ with probability "
+        r"$1 - \beta$",
         "not provable as argued",
         ("derived", "computed"),
-        _each_or_all,
+        learning_queries.check_all_answers,
+        quote=(
+            r"If the number of samples m is at least $O\left(\frac{2K}{\epsilon \tau} \ln \left(\frac{1}{\beta}\right)"
+            r"\right)$, then with probability at least $1 - \beta$, the error is at most $\frac{\tau}{2}$."
+        ),
+        reading=(
+            "Of one query it is right. The learner needs all K answers at once, so the proof lacks a union over them; "
+            "the theorem itself has it, ln(K/beta)."
+        ),
+    ),
+    Statement(
+        "the sample behind the averages",
+        f"{PROOF}, equation (3)",
+        r"with $m = O\left(\frac{1}{\tau^2}\ln\frac{K}{\beta}\right)$ every average is within $\tau / 2$ of its "
+        "expectation",
+        "right and tight",
+        ("derived", "computed"),
+        learning_queries.check_sample,
+        quote=(
+            r"Further, as we have seen last lecture, if the number of samples m is at least $O\left(\frac{1}{\tau^2} "
+            r"\ln \left(\frac{K}{\beta}\right)\right)$, then $|f_i(S) - \mathbb{E}_{x \in \mathcal{D}} \left[\psi_i(x, "
+            r"h^*(x))\right]| \leq \frac{\tau}{2}$."
+        ),
+        context=(
+            r"Assume that we used statistical queries $\psi_1, \ldots, \psi_K$ of tolerance $\tau$ for learning "
+            r"$\mathcal{H}$."
+        ),
+        reading="With probability 1 - beta, constants of ours in the O(.), and queries fixed before the sample.",
     ),
     Statement(
         "tau/2 after the triangle inequality",
-        f"{HAGHTALAB}, proof of theorem 3.2, last line",
-        "with probability 1 - beta the noisy answer is within tau/2 of the true expectation",
-        "wrong",
+        f"{PROOF}, last line",
+        r"with probability $1 - \beta$ the noisy answer is within $\tau / 2$ of the true expectation",
+        "not provable as argued",
         ("derived", "computed"),
-        _triangle,
-    ),
-    Statement(
-        "a sample polynomial in 1/beta",
-        f"{HAGHTALAB}, definition 3.1",
-        "poly(1/alpha, 1/beta, 1/epsilon, size of H) samples",
-        "right and loose",
-        ("computed",),
-        _polynomial,
+        learning_queries.check_triangle,
+        quote=(
+            r"If m is at least both of these amounts, then by triangle inequality we have that with probability at "
+            r"least $1 - \beta$, $|\text{Lap}\left(S, f_i(\cdot), \frac{K}{\epsilon m}\right) - \mathbb{E}_{x \in "
+            r"\mathcal{D}} \left[\psi_i(x, h^*(x))\right]| \leq \frac{\tau}{2}$."
+        ),
+        context=r"If the number of samples m is at least $O\left(\frac{2K}{\epsilon \tau}",
     ),
     Statement(
         "learning on a finite universe",
         "CS 208, notes 002, theorem 4.1",
-        "anything learnable on a finite universe is learnable with DP, with n larger by the log of its size at most",
-        "right and loose",
+        "what is learnable on a finite universe is learnable with DP, with n larger by the log of its size at most",
+        "right and tight",
         ("derived", "computed"),
-        _finite_universe,
+        learning_limits.check_universe,
+        figure=learning_limits.UNIVERSE,
+        quote=(
+            "*Anything learnable non-privately on a finite data universe is also learnable with DP (with larger n , "
+            "which is at most logarithmic in the size of the data universe).*"
+        ),
+        reading="Larger by a factor of the logarithm, up to constants and to the VC dimension of the class.",
     ),
     *REGRESSION,
 )

@@ -124,10 +124,9 @@ def perceptron(rounds: int) -> Asking:
     """
     weights = np.zeros(2)
     for _ in range(rounds):
-        moves = []
-        for coordinate in (0, 1):
-            moves.append(2.0 * (yield partial(_pull, weights, coordinate)) - 1.0)
-        weights = weights + np.array(moves)
+        right = yield partial(_pull, weights, 0)
+        up = yield partial(_pull, weights, 1)
+        weights = weights + np.array([2.0 * right - 1.0, 2.0 * up - 1.0])
     return round(math.atan2(weights[1], weights[0]) / (2.0 * math.pi) * 1e6)
 
 
@@ -190,6 +189,6 @@ def _draw(axes: Axes) -> None:
 
 
 SAMPLE = Figure(
-    f"Error against the sample: below the line {ALPHA} the class is learned. Dotted: the m of theorem 3.2 for each class.",
+    f"Error against the sample: below the line {ALPHA} the class is learned. Dotted: the m of theorem 3.2 for each.",
     _draw,
 )

@@ -37,7 +37,9 @@ def answers(zero: Floats, one: Floats) -> Floats:
 
 
 def queries(bits: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Floats]]:
-    """A family of queries on {0, 1}^bits: random ones, those of the learners of the catalogue, each parity itself."""
+    """A family of queries on {0, 1}^bits: random ones, those of the learners of the catalogue, each parity itself,
+    and one whose answers are spread over as many parities as can be: a bent function of four bits.
+    """
     x, size = np.arange(2**bits), 2**bits
     for _ in range(40):
         yield rng.random(size), rng.random(size)
@@ -51,7 +53,8 @@ def queries(bits: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Float
                 query = asking.send(0.5)
         except StopIteration:
             pass
-    for sign in hadamard(size, dtype=float)[rng.integers(1, size, 8)]:
+    bent = 1.0 - 2.0 * ((x & x >> 1 & 1) ^ (x >> 2 & x >> 3 & 1))
+    for sign in (bent, *hadamard(size, dtype=float)[rng.integers(1, size, 8)]):
         yield (1.0 + sign) / 2.0, (1.0 - sign) / 2.0
 
 
@@ -105,12 +108,17 @@ def check_parities() -> Truth:
     enough = next(m for m in range(8, 400, 8) if by_exponential_mechanism(8, m, 60, seed=m) <= BETA)
     return Truth(
         "right and loose" if held and enough < by_queries else "wrong",
-        "It cannot be turned round: parities of d bits are privately learnable, but not by statistical queries. For "
-        rf"uniform $x$, a query's answers under the $2^d$ parities differ from one common answer by Fourier coefficients; "
-        rf"by Parseval at most $1/(4\tau^2)$, here {limit:.0f}, are off by more than $\tau = {TAU}$. The most that were: "
+        "It cannot be turned round: parities of d bits are privately learnable (KLNRS 2011, even efficiently), but "
+        "not by "
+        "statistical queries. For "
+        rf"uniform $x$, a query's answers under the $2^d$ parities differ from one common answer by Fourier "
+        rf"coefficients; "
+        rf"by Parseval at most $1/(4\tau^2)$, here {limit:.0f}, are off by more than $\tau = {TAU}$. The most that "
+        rf"were: "
         + ", ".join(texts)
         + rf". So K queries with $K < 4\tau^2 (2^d - 1)$ leave it open. Gaussian elimination, no such learner, found "
-        f"the parity of 8 bits from 18 records in {found:.1%} of 400 samples. Privately, the exponential mechanism over "
+        f"the parity of 8 bits from 18 records in {found:.1%} of 400 samples. Privately, the exponential mechanism "
+        f"over "
         f"all 256 needs m = {enough} for epsilon = 1, beta = {BETA}; by asking for all 255 correlations it would be "
         f"{by_queries:,}.",
         numbers | {"elimination": found, "exponential mechanism": enough, "by queries": by_queries},
@@ -141,7 +149,7 @@ def records_needed(size: int) -> int:
 
 
 def general_sample(size: int) -> int:
-    """The m that suffices for any class of `size` hypotheses: (8 / (epsilon alpha)) ln(2 size / beta)."""
+    """The m that suffices for any class of `size` hypotheses: (8 / (epsilon alpha)) ln(2 size / beta), epsilon <= 1."""
     return math.ceil(8.0 / (EPSILON * ALPHA) * math.log(2.0 * size / BETA))
 
 
@@ -157,7 +165,8 @@ def check_universe() -> Truth:
     return Truth(
         ("right and tight" if min(steps) > 0.5 * max(steps) else "right and loose") if within else "wrong",
         r"By the exponential mechanism over all hypotheses, one record moving an error by 1: "
-        r"$m = \frac{8}{\varepsilon\alpha}\ln\frac{2|H|}{\beta}$ suffices for any finite class, and on $|X|$ points one "
+        r"$m = \frac{8}{\varepsilon\alpha}\ln\frac{2|H|}{\beta}$ suffices for any finite class (epsilon at most 1), "
+        r"and on $|X|$ points one "
         r"of VC dimension $v$ has at most $|X|^v$ hypotheses that differ. Point functions show the logarithm: without "
         f"privacy {plain} records are enough for any universe (error {ALPHA}, beta = {BETA}), with epsilon = 1 exactly "
         + ", ".join(f"{m} for {size:,}" for m, size in zip(needed, SIZES, strict=True))
@@ -177,4 +186,6 @@ def _draw(axes: Axes) -> None:
     axes.legend(frameon=False)
 
 
-UNIVERSE = Figure("Point functions learned by the exponential mechanism: the sample grows with the log of the universe.", _draw)
+UNIVERSE = Figure(
+    "Point functions learned by the exponential mechanism: the sample grows with the log of the universe.", _draw
+)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,7 @@ from dpaudit.catalogue.learning.queries import sample_size
 
 Floats = npt.NDArray[np.float64]
 
+SPEC = Path(__file__).parents[1] / "learning_queries.toml"
 QUERIES, TOLERANCE, EPSILON, BETA = 3, 0.1, 1.0, 0.05
 
 
@@ -49,30 +52,24 @@ def check_privacy() -> Truth:
     assert whole is not None
     return Truth(
         "right and tight" if math.isclose(loss, 1.0) else "right and loose" if loss < 1.0 else "wrong",
-        "K Laplace noises of scale $K / (\\varepsilon m)$ are epsilon together, and a record that counts in every query "
-        f"costs all of it: exactly {loss:.4f} of epsilon = 1 for K = 3. With $\\mathrm{{Lap}}(1 / (\\varepsilon m))$ for "
+        "K Laplace noises of scale $K / (\\varepsilon m)$ are epsilon together, and a record that counts in every "
+        "query "
+        f"costs all of it: exactly {loss:.4f} of epsilon = 1 for K = 3. With $\\mathrm{{Lap}}(1 / (\\varepsilon m))$ "
+        f"for "
         f"each it is {whole:.4f}.",
         {"divided": loss, "not divided": whole},
     )
 
 
-# a learner at the parameters and on the pair of its audit: bits, tau, the other records, the one replaced, and by what
-_AUDITED = {
-    "threshold": (3, 0.15, [[1, 0], [2, 0], [3, 0], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0]], [0, 1], [0, 0]),
-    "conjunction": (2, 0.3, [[3, 0], [1, 0], [0, 1], [2, 0], [0, 0], [3, 1], [2, 1], [1, 1], [3, 1]], [0, 1], [3, 1]),
-    "decision list": (1, 0.15, [[0, 1]] * 5 + [[1, 1]] + [[0, 1]] * 3, [1, 1], [0, 0]),
-    "halfspace": (2, 0.4, [[2, 0], [0, 0], [3, 0], [3, 1], [0, 0], [3, 1], [1, 0], [0, 0], [3, 0]], [3, 0], [0, 0]),
-}
-
-
 def learner_losses(name: str) -> dict[str, float]:
-    """The exact loss of each learner on the pair of its audit, for an entry that takes `learner`."""
+    """The exact loss of each learner at the parameters and on the pair of its audit, for an entry with `learner`."""
     found = {}
-    for learner, (bits, tau, others, one, other) in _AUDITED.items():
-        given = {"bits": bits, "tolerance": tau, "learner": learner}
-        loss = find(name).true_loss([*others, one], [*others, other], given)
-        assert loss is not None
-        found[learner] = loss
+    for table in tomllib.loads(SPEC.read_text(encoding="utf-8"))["audit"]:
+        if table["mechanism"].endswith(":sq_learner"):
+            pair, given = table["pair"], table["parameters"]
+            loss = find(name).true_loss(pair["first"], pair["second"], given)
+            assert loss is not None
+            found[str(given["learner"])] = loss
     return found
 
 
@@ -91,7 +88,7 @@ def check_any_computation() -> Truth:
         + ", ".join(f"{loss:.3f}" for loss in answers.values())
         + "; the hypothesis with half the noise "
         + ", ".join(f"{loss:.3f}" for loss in half.values())
-        + ". A decision list loses less: no record counts in more than half of its queries. What does not divide "
+        + ". A decision list loses less: no two records count in more than half of its queries. What does not divide "
         "epsilon over every answer is refuted: answers asked again until they are clear, only the last one charged, or "
         "an error that is released exactly beside the hypothesis.",
         {f"{name}, hypothesis": loss for name, loss in told.items()}
@@ -169,10 +166,13 @@ def check_sample() -> Truth:
     return Truth(
         "right and tight" if least <= hoeffding < 2 * least else "right and loose" if least <= hoeffding else "wrong",
         "By Hoeffding's inequality, with constants: $m = \\frac{2}{\\tau^2} \\ln\\frac{2K}{\\beta}$. For K = "
-        f"{QUERIES}, tau = {TOLERANCE}, beta = {BETA} that is {hoeffding:,}; queries of expectation 1/2 need {least:,}. "
-        "For queries that are chosen by the answers before them it does not follow so: with next to no noise (epsilon = "
+        f"{QUERIES}, tau = {TOLERANCE}, beta = {BETA} that is {hoeffding:,}; queries of expectation 1/2 need "
+        f"{least:,}. "
+        "For queries that are chosen by the answers before them it does not follow so: with next to no noise (epsilon "
+        "= "
         f"100, K = 200) the average of the last one was {loud:.3f} above its expectation, more than tau/2, at the m of "
-        f"the theorem. The noise itself helps: with epsilon = 1 and K = 100 it was {calm:.3f} (notes 001, generalization "
+        f"the theorem. The noise itself helps: with epsilon = 1 and K = 100 it was {calm:.3f} (notes 001, "
+        f"generalization "
         "via differential privacy).",
         {"Hoeffding": hoeffding, "exact": least, "adaptive, epsilon = 100": loud, "adaptive, epsilon = 1": calm},
     )
@@ -205,8 +205,8 @@ def check_triangle() -> Truth:
         "not provable as argued" if half > BETA >= whole else "right and tight",
         f"Two errors of at most tau/2 make tau, not tau/2, and that is all the theorem needs. At m = {records:,} (K = "
         f"{QUERIES}, tau = {TOLERANCE}, epsilon = {epsilon}, beta = {BETA}) one answer is further off than tau/2 with "
-        f"probability {half:.4f}, above beta, and further off than tau with {whole:.4f}. Four times the sample would "
-        "give tau/2 as well: the O(.) takes it up.",
+        f"probability {half:.4f}, above beta, and further off than tau with {whole:.4f}. Four times the sample "
+        "gives tau/2 as well: the O(.) takes it up.",
         {"m": records, "beyond tau/2": half, "beyond tau": whole},
     )
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from scipy import stats
+from scipy.linalg import hadamard
 
-from audits.lectures.claims.learning import STATEMENTS, learner_failures
+from audits.lectures.claims.learning import STATEMENTS
+from audits.lectures.claims.learning_classes import ALPHA, BETA, CLASSES, Class, at_most, errors
+from audits.lectures.claims.learning_limits import answers, eliminated
 from audits.lectures.claims.regressions import excess_risks, largest_move
 from audits.lectures.claims.statement import Statement
-from dpaudit.catalogue.learning.queries import sample_size
 from tests.cases import for_each
 
 
@@ -26,11 +29,30 @@ def test_names_are_unique() -> None:
     assert len({statement.name for statement in STATEMENTS}) == len(STATEMENTS)
 
 
-def test_a_sample_that_is_much_too_small_fails_more_often_than_beta() -> None:
+@for_each("learned_class", CLASSES, ids=lambda each: each.title)
+def test_a_sample_that_is_much_too_small_fails_more_often_than_beta(learned_class: Class) -> None:
     """The converse of theorem 3.2: the simulation can tell. Seeded."""
-    failed, missed = learner_failures(sample_size(3, 0.1, 1.0, 0.05) // 20, 5_000, seed=3)
-    assert stats.binom.sf(int(missed * 5_000) - 1, 5_000, 0.05) < 1e-9
-    assert failed <= missed
+    failed = int(np.sum(errors(learned_class, learned_class.records // 1000 + 1, 200, seed=3) > ALPHA))
+    assert stats.binom.sf(failed - 1, 200, BETA) < 1e-9
+
+
+def test_no_failure_in_200_samples_is_less_than_beta() -> None:
+    assert at_most(0, 200) < BETA < at_most(1, 200)
+
+
+def test_a_parity_is_the_only_one_that_its_own_query_tells() -> None:
+    """psi(x, y) = [y is the parity s of x] is 1 for s and 1/2 for the others; a mean of labels tells none."""
+    sign = hadamard(16, dtype=float)[5]
+    told = answers((1.0 + sign) / 2.0, (1.0 - sign) / 2.0)
+    assert told.tolist() == [1.0 if s == 5 else 0.5 for s in range(16)]
+    assert answers(np.zeros(16), np.ones(16)).tolist() == [0.0, *[0.5] * 15]
+
+
+def test_elimination_needs_as_many_records_as_bits() -> None:
+    """Full rank of m random vectors of n bits: the product of 1 - 2^-(m - i). A chance of 1e-9 to fail."""
+    assert eliminated(6, 5, 50, seed=0) == 0.0
+    exact = math.prod(1.0 - 2.0 ** -(8 - i) for i in range(6))
+    assert abs(eliminated(6, 8, 1_000, seed=1) - exact) < 6.2 * math.sqrt(exact * (1.0 - exact) / 1_000)
 
 
 def test_optima_never_move_further_than_strong_convexity_allows() -> None:

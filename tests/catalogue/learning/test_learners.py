@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.learners import LEARNERS, Asking, learned
+from dpaudit.catalogue.learning.learners import LEARNERS, Asking, Query, learned
 from dpaudit.catalogue.learning.sq_learner import Node, tree
 from dpaudit.errors import InvalidSpec
 from tests.cases import for_each
@@ -54,6 +55,10 @@ def concepts(name: str, bits: int) -> list[int]:
     return sorted(set(leaves(tree(name, bits, 0.1))))
 
 
+def near(weights: Any, x: Any, y: Any, tau: float, rng: np.random.Generator) -> Callable[[Query], float]:
+    return lambda query: float(weights @ query(x, y) + rng.uniform(-tau, tau))
+
+
 @for_each("name", list(LEARNERS))
 @for_each("bits", [1, 2])
 def test_answers_within_tau_leave_the_promised_error(name: str, bits: int) -> None:
@@ -63,9 +68,7 @@ def test_answers_within_tau_leave_the_promised_error(name: str, bits: int) -> No
         y = np.broadcast_to(learner.predict(target, x, bits), x.shape).astype(int)
         for _ in range(5):
             weights = rng.dirichlet(np.full(2**bits, 0.3))
-            found, answers = learned(
-                learner.start(bits, tau), lambda query: weights @ query(x, y) + rng.uniform(-tau, tau), 100
-            )
+            found, answers = learned(learner.start(bits, tau), near(weights, x, y, tau, rng), 100)
             error = weights @ (learner.predict(found, x, bits) != y)
             assert error <= learner.errors(bits) * tau + 1e-12
             assert len(answers) <= learner.queries(bits)

@@ -63,7 +63,7 @@ class Code(NamedTuple):
 
     program: Program = left_out
     sampler: Sampler = left_out
-    loss: Loss | None = None
+    loss: Callable[..., float | None] | None = None
 
     def given(self, **parts: Any) -> Code:
         """The same with parts of all three bound, as where a mistake changes them alike."""
@@ -141,7 +141,7 @@ class Entry:
         return self.code.sampler
 
     @property
-    def loss(self) -> Loss | None:
+    def loss(self) -> Callable[..., float | None] | None:
         """The exact loss of a pair, where it is known."""
         return self.code.loss
 
@@ -185,7 +185,8 @@ class Entry:
         """The exact loss between two datasets, in the claim's own parameter; None where it is not known."""
         if self.loss is None:
             return None
-        return float(self.loss(first, second, **self.with_parameters(parameters or {}).values()))
+        loss = self.loss(first, second, **self.with_parameters(parameters or {}).values())
+        return None if loss is None else float(loss)
 
     def true_epsilon(self, first: Any, second: Any, parameters: Mapping[str, Any] | None = None) -> float | None:
         """The same at the claim's delta, where the claim is one on epsilon; None where it is not, or not known."""

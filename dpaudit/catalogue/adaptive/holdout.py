@@ -1,8 +1,8 @@
 """Thresholdout: a holdout set that is used again and again, and answers for itself only where it must.
 
-A record of the holdout set holds the value of each query on it, a number in [0, 1]. The training set is fixed: all
-that is used of it is its average, one number for all queries. An output holds the answers of the holdout set by the
-place of their query; all other queries are answered with the average of the training set.
+The queries are functions of a record into [0, 1], and an analyst chooses each by the answers so far. The training set
+is fixed: its records, or one number, where every query has the same average on it. An output holds the answers of the
+holdout set by the place of their query; all other queries are answered with the average of the training set.
 """
 
 from __future__ import annotations
@@ -10,37 +10,50 @@ from __future__ import annotations
 from functools import partial
 
 from dpaudit import validate
-from dpaudit.catalogue.adaptive.holdout_runs import Design, Records, loss_of, runs_of
+from dpaudit.catalogue.adaptive.analysts import ANALYST, Readings, Records, average, named
+from dpaudit.catalogue.adaptive.holdout_runs import Design, loss_of, runs_of, training_set
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 THRESHOLD = Parameter("threshold", 0.3, "of the average", "how far holdout and training may differ", validate.real)
-TRAINED = Parameter("trained", 0.2, "of the average", "every query on the training set", validate.probability)
+TRAINED = Parameter("trained", 0.2, "records, or an average", "the training set, or each query on it", training_set)
 BUDGET = Parameter("budget", 2, "answers", "the answers of the holdout set", partial(validate.whole, least=1))
 
 
 def _thresholdout(
-    data: Records, rng: Rng, epsilon: float, threshold: float, trained: float, budget: int, *, design: Design
+    data: Records,
+    rng: Rng,
+    epsilon: float,
+    threshold: float,
+    trained: float | Records,
+    budget: int,
+    analyst: str,
+    *,
+    design: Design,
 ) -> dict[int, float]:
-    n = len(data)
+    asking, readings, output = named(analyst), Readings(), dict[int, float]()
     drift, compared, sigma = design.scales(data, epsilon, budget)
-    shared = rng.laplace(scale=sigma) if design.value == "one draw" else 0.0
-    noisy_threshold = threshold + (rng.laplace(scale=drift) if design.threshold_noise else 0.0)
-    output: dict[int, float] = {}
-    for query in range(len(data[0])):
-        holdout, noise = sum(record[query] for record in data) / n, rng.laplace(scale=compared)
-        if abs(holdout - trained) + noise > noisy_threshold:
-            shown = noise if design.value == "that of the comparison" else shared
-            output[query] = holdout + (rng.laplace(scale=sigma) if design.value == "fresh" else shown)
-            if design.redrawn and design.threshold_noise:
+    shared = rng.laplace(scale=sigma)
+    noisy_threshold = threshold + rng.laplace(scale=drift)
+    for query in range(asking.many(data)):
+        phi = asking.asks(readings)
+        holdout, training = average(phi, data), trained if isinstance(trained, float) else average(phi, trained)
+        answer, noise = training, rng.laplace(scale=compared)
+        is_top = abs(holdout - training) + noise > noisy_threshold
+        if is_top:
+            fresh = rng.laplace(scale=sigma)
+            shown = {"that of the comparison": noise, "one draw": shared}.get(design.value, fresh)
+            answer = output[query] = holdout + shown
+            if design.redrawn:
                 noisy_threshold = threshold + rng.laplace(scale=drift)
+        readings = (*readings, asking.read(is_top, answer))
         if design.counted and len(output) >= budget:
             break
     return output
 
 
-def _ones(*sums: int) -> Records:
+def _ones(*sums: int) -> list[list[float]]:
     """Nine records: query j holds for the first sums[j] of them."""
     return [[float(place < count) for count in sums] for place in range(9)]
 
@@ -73,7 +86,7 @@ thresholdout = Entry(
     ),
     neighbours="holdout sets of n records, one of which is replaced",
     code=_form(Design()),
-    parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET),
+    parameters=(EPSILON, THRESHOLD, TRAINED, BUDGET, ANALYST),
     promise=pure_if_replaced,
     default_pair=_pair((6, 6, 6, 3) * 2, (UP, UP, UP, DOWN) * 2),
 ).with_twins(
@@ -99,6 +112,14 @@ thresholdout = Entry(
         reason="that a query is above the threshold is hidden by noise, but its average is given away as it is",
         formula="as Thresholdout, but the value is released without noise",
         code=_form(Design("none")),
+        default_pair=_pair((5, 5), (UP, UP)),
+    ),
+    Twin(
+        name="exact_comparisons",
+        title="Thresholdout with exact comparisons",
+        reason="where one record moves a query over the threshold, who answers it tells what the record says",
+        formula="as Thresholdout, but threshold and comparisons get no noise: the values alone do",
+        code=_form(Design(compared=0.0, threshold_noise=False)),
         default_pair=_pair((5, 5), (UP, UP)),
     ),
     Twin(

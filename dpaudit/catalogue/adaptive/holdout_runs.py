@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.arrays import Masked, Reals
+from dpaudit import validate
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.adaptive.analysts import ANALYSTS, Query, Records, average, named
+from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, compared_with, interact, shown, worst
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.sparse.runs import Drawn, comparisons
-from dpaudit.losses.comparisons import epochs, halting_ratios
 from dpaudit.losses.one_threshold import one_threshold_loss
 from dpaudit.losses.released import no_top_ratio, released_value_ratio
 
-Records = list[list[float]]
 ROUNDING = 1e-12  # of averages of numbers in [0, 1]
 
 
@@ -24,12 +24,13 @@ ROUNDING = 1e-12  # of averages of numbers in [0, 1]
 class Design:
     """A form of Thresholdout: the noise of what it gives away, of its threshold, and what it counts.
 
-    `share` multiplies all noise. `redrawn` says whether the threshold gets new noise after each answer of the holdout
-    set, `counted` whether those use up the budget.
+    `share` multiplies all noise, and `compared` sigma, for the comparisons. `redrawn` says whether the threshold gets
+    new noise after each answer of the holdout set, `counted` whether those use up the budget.
     """
 
     value: Literal["fresh", "that of the comparison", "one draw", "none"] = "fresh"
     share: float = 1.0
+    compared: float = 4.0
     threshold_noise: bool = True
     redrawn: bool = True
     counted: bool = True
@@ -37,8 +38,8 @@ class Design:
     def scales(self, data: Records, epsilon: float, budget: int) -> tuple[float, float, float]:
         """Of the noise on the threshold, on the comparisons and on the values: 2 sigma, 4 sigma, sigma."""
         sigma = self.share * noise_level(epsilon, budget, len(data))
-        compared = sigma if self.value == "that of the comparison" else 4.0 * sigma
-        return 2.0 * sigma * self.threshold_noise, compared, sigma
+        compared = sigma if self.value == "that of the comparison" else self.compared * sigma
+        return 2.0 * sigma * self.threshold_noise, compared, 0.0 if self.value == "none" else sigma
 
 
 def noise_level(epsilon: float, budget: int, records: int) -> float:
@@ -50,94 +51,80 @@ def noise_level(epsilon: float, budget: int, records: int) -> float:
     return 2.0 * budget / (epsilon * records)
 
 
-def averages(data: Records, trained: float) -> tuple[Reals, Reals]:
-    """Of each query: its average over the holdout set, and how far that is from the training set."""
-    found = np.array([sum(column) / len(data) for column in zip(*data, strict=True)])
-    return found, np.abs(found - trained)
+def training_set(name: str, value: object) -> float | list[list[float]]:
+    """Checks the training set: records, lists of numbers, or one average."""
+    if isinstance(value, list) and value and all(isinstance(record, list) for record in value):
+        return [[validate.real(name, number) for number in record] for record in value]
+    return validate.probability(name, value)
 
 
-def runs_of(
+def _rules(
     data: Records,
-    runs: int,
-    rng: Rng,
     epsilon: float,
     threshold: float,
-    trained: float,
+    trained: float | Records,
     budget: int,
-    *,
+    analyst: str,
     design: Design,
-) -> Masked:
+) -> tuple[Rules, float]:
+    """With the noise of the values."""
+
+    def tell(query: Query, data: Records) -> Posed:
+        holdout = average(query, data)
+        training = trained if isinstance(trained, float) else average(query, trained)
+        return Posed(abs(holdout - training), holdout, training)
+
+    asking, (drift, compared, sigma) = named(analyst), design.scales(data, epsilon, budget)
+    most = budget if design.counted else None
+    return Rules(asking, tell, threshold, (drift, compared), asking.many(data), most, design.redrawn), sigma
+
+
+def runs_of(data: Records, runs: int, rng: Rng, *, design: Design, **given: Any) -> Masked:
     """The answers of the holdout set by query; those of the training set are masked, as is what follows the halt."""
-    means, apart = averages(data, trained)
-    *scales, sigma = design.scales(data, epsilon, budget)
-    drawn: Drawn = "after each top" if design.redrawn else "once"
-    values, hidden = np.zeros((len(means), runs)), np.ones((len(means), runs), np.bool_)
+    rules, sigma = _rules(data, design=design, **given)
     shared = laplace(rng, sigma, runs) if design.value == "one draw" else np.zeros(0)
-    for seen in comparisons(
-        apart.tolist(), runs, rng, threshold, (scales[0], scales[1]), budget, drawn, design.counted
-    ):
-        noise: Reals | float = 0.0
-        if design.value == "fresh":
-            noise = laplace(rng, sigma, len(seen.tops))
-        elif design.value == "that of the comparison":
-            noise = seen.noisy - apart[seen.place]
-        elif design.value == "one draw":
-            noise = shared[seen.tops]
-        values[seen.place, seen.tops] = means[seen.place] + noise
-        hidden[seen.place, seen.tops] = False
-    return np.ma.MaskedArray(values.T, mask=hidden.T)
+
+    def show(place: int, asked: Posed, noisy: Reals, tops: Places) -> Reals:
+        if design.value == "that of the comparison":
+            return asked.value + (noisy - asked.compared)
+        return asked.value + (shared[tops] if design.value == "one draw" else laplace(rng, sigma, len(tops)))
+
+    return interact(rules, data, runs, rng, show)
 
 
-def loss_of(
-    first: Records,
-    second: Records,
-    epsilon: float,
-    threshold: float,
-    trained: float,
-    budget: int,
-    *,
-    design: Design,
-) -> float:
-    """The largest |log ratio| of an output."""
-    *pair, sigma = design.scales(first, epsilon, budget)
-    scales = (threshold, pair[0], pair[1])
-    (p_mean, p), (q_mean, q) = (averages(data, trained) for data in (first, second))
-    shift = q_mean - p_mean
-    moved = np.abs(shift)
-    most = budget if design.counted else len(p)
-    two_shown = design.value == "one draw" and most > 1
-    if design.value == "none" and moved.any() or two_shown and np.ptp(shift) > ROUNDING:
-        return math.inf  # a value, or the difference of two, is not hidden at all
+def loss_of(first: Records, second: Records, *, design: Design, **given: Any) -> float | None:
+    """The largest |log ratio| of a transcript.
+
+    None where an analyst chooses under a kept threshold, or reads numbers that do not have noise of their own.
+    """
+    rules, sigma = _rules(first, design=design, **given)
+    scales = (rules.threshold, *rules.scales)
     if not design.redrawn:
-        return one_threshold_loss(p, q, budget, *scales, moved / sigma)
-    sides = ((p, q, p_mean, q_mean), (q, p, q_mean, p_mean))
-    if design.value == "that of the comparison":
-        return max(_compared(*side, most, scales) for side in sides)
+        if rules.analyst is not ANALYSTS["in order"]:
+            return None
+        asks = [rules.analyst.asks(((0, 0),) * place) for place in range(rules.queries)]
+        p, q = (np.array([rules.tell(query, data)[:2] for query in asks]) for data in (first, second))
+        moved = np.abs(p[:, 1] - q[:, 1]) / sigma
+        return one_threshold_loss(p[:, 0], q[:, 0], rules.most, *scales, moved)
+    if design.value in ("fresh", "none"):
+        return worst(rules, first, second, lambda both, tops: shown(rules, both, sigma))
+    if rules.analyst.cuts:
+        return None
 
-    def step(p: Reals, q: Reals, start: int) -> Reals:
-        ratios = halting_ratios(p[start:], q[start:], *scales)
-        if design.value == "fresh":
-            ratios[:-1] += moved[start:] / sigma
-        elif design.value == "one draw" and start == 0:
-            ratios[:-1] += moved / sigma  # the first answer shows the draw: it is all that hides the others
-        return ratios
+    def one_draw(both: Both, tops: Chain) -> list[tuple[int, float]]:
+        move, *earlier = (asked[1].value - asked[0].value for asked in (both, *tops[:1]))
+        if not earlier:
+            return [(0, abs(move) / sigma)]  # the first answer shows the draw: it is all that hides the others
+        return [(0, math.inf if abs(move - earlier[0]) > ROUNDING else 0.0)]
 
-    def one_way(p: Reals, q: Reals) -> float:
-        return epochs(len(p), most, lambda start: step(p, q, start))
+    if design.value == "one draw":
+        return worst(rules, first, second, one_draw)
 
-    return max(one_way(p, q), one_way(q, p))
-
-
-def _compared(p: Reals, q: Reals, p_mean: Reals, q_mean: Reals, most: int, scales: tuple[float, float, float]) -> float:
     @cache  # most epochs hold the same queries as another
-    def ratio(p: tuple[float, ...], q: tuple[float, ...], values: tuple[float, float]) -> float:
-        return released_value_ratio(np.array(p), np.array(q), values, *scales)
+    def compared(chain: Chain) -> float:
+        return released_value_ratio(*compared_with(chain), (chain[-1][0].value, chain[-1][1].value), *scales)
 
-    def step(start: int) -> Reals:
-        tops = (
-            ratio(tuple(p[start : j + 1]), tuple(q[start : j + 1]), (float(p_mean[j]), float(q_mean[j])))
-            for j in range(start, len(p))
-        )
-        return np.array([*tops, no_top_ratio(p[start:], q[start:], *scales)])
+    def ratios(chain: Chain) -> list[float]:
+        return [*(compared(chain[: j + 1]) for j in range(len(chain))), no_top_ratio(*compared_with(chain), *scales)]
 
-    return epochs(len(p), most, step)
+    return worst(rules, first, second, lambda both, tops: [(0, 0.0)], ratios)

@@ -14,8 +14,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.catalogue import Entry
-from dpaudit.catalogue.adaptive import boosted_vote, select_and_average, select_subsets
-from dpaudit.catalogue.adaptive.features import accuracy, agreements
+from dpaudit.catalogue.adaptive import adaptive_laplace, select_and_average, select_subsets
 from dpaudit.catalogue.adaptive.splitting import price, split
 from dpaudit.claims import Relation
 from tests.cases import for_each
@@ -102,18 +101,12 @@ def test_no_random_neighbours_lose_more_than_the_claim(seed: int) -> None:
     for entry, pair in (
         (select_subsets, (data, other)),
         (select_and_average, (data, other)),
-        (boosted_vote, (records, changed)),
+        (adaptive_laplace, (records, changed)),
     ):
         loss = entry.true_epsilon(*pair)
         assert loss is not None
         assert loss <= entry.claim().promised(0.0) * (1 + 1e-12)
     assert select_subsets.claim().relation is Relation.REPLACE_ONE
-
-
-def test_the_worst_corner_of_the_vote_is_its_claim() -> None:
-    """All features of one record turn from agreeing to disagreeing, below the margin: epsilon exactly."""
-    assert boosted_vote.true_epsilon(*boosted_vote.default_pair) == pytest.approx(2.0, rel=1e-12)
-    assert boosted_vote.columns_as_disjoint.true_epsilon(*boosted_vote.default_pair) == pytest.approx(4.0, rel=1e-12)
 
 
 def test_the_released_value_is_harmless_on_a_grid() -> None:
@@ -179,10 +172,3 @@ def test_the_average_is_over_the_subsets_that_were_chosen() -> None:
     groups = split(data, 2, 3, 3.0)
     for one, two, average in released:
         assert average == pytest.approx((groups[0][int(one)] + groups[1][int(two)]) / 2)
-
-
-def test_agreements_and_accuracy_by_hand() -> None:
-    records = [[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 0]]
-    assert agreements(records).tolist() == pytest.approx([2 / 3, 2 / 3 - 1 / 3, 1 / 3])
-    assert accuracy(records, (1, 1, 1)) == pytest.approx(2 / 3)
-    assert accuracy(records, (0, 0, 0)) == pytest.approx(1 / 3)

@@ -1,0 +1,95 @@
+"""The Laplace mechanism for queries that an analyst chooses one by one, by the noisy answers so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from dpaudit.arrays import Masked, Places, Reals
+from dpaudit.catalogue.adaptive.analysts import ANALYST, Query, Readings, Records, average, named
+from dpaudit.catalogue.adaptive.asked import Both, Chain, Posed, Rules, interact, shown, worst
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+
+Share = Callable[[int, int], float]  # of a query, by its place and the number of all: its noise, over 1 / (n epsilon)
+
+
+def _adaptive_laplace(data: Records, rng: Rng, epsilon: float, analyst: str, *, share: Share) -> tuple[float, ...]:
+    asking, readings = named(analyst), Readings()
+    queries, answers = asking.many(data), list[float]()
+    for place in range(queries):
+        noise = rng.laplace(scale=share(place, queries) / (len(data) * epsilon))
+        answers.append(average(asking.asks(readings), data) + noise)
+        readings = (*readings, asking.read(True, answers[-1]))
+    return tuple(answers)
+
+
+def _told(query: Query, data: Records) -> Posed:
+    return Posed(0.0, average(query, data))
+
+
+def _rules(data: Records, analyst: str) -> Rules:
+    return Rules(named(analyst), _told, -math.inf, (0.0, 0.0), named(analyst).many(data), None)
+
+
+def _runs(data: Records, runs: int, rng: Rng, epsilon: float, analyst: str, *, share: Share) -> Masked:
+    rules = _rules(data, analyst)
+
+    def show(place: int, asked: Posed, noisy: Reals, tops: Places) -> Reals:
+        return asked.value + laplace(rng, share(place, rules.queries) / (len(data) * epsilon), len(tops))
+
+    return interact(rules, data, runs, rng, show)
+
+
+def _loss(first: Records, second: Records, epsilon: float, analyst: str, *, share: Share) -> float:
+    rules = _rules(first, analyst)
+
+    def costs(both: Both, tops: Chain) -> Iterable[tuple[int, float]]:
+        return shown(rules, both, share(len(tops), rules.queries) / (len(first) * epsilon))
+
+    return worst(rules, first, second, costs)
+
+
+_CODE = Code(_adaptive_laplace, _runs, _loss)
+RECORDS = [[0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 1, 0]]
+
+adaptive_laplace = Entry(
+    module="dpaudit.catalogue.adaptive",
+    name="adaptive_laplace",
+    title="Noisy averages of queries chosen by the answers so far",
+    source=Source(
+        "Bassi 2019, notes 001, 'Model description' (each step sees the data and the results before it)",
+        "Dwork, Feldman, Hardt, Pitassi, Reingold & Roth 2015, Preserving statistical validity in adaptive data "
+        "analysis",
+    ),
+    formula="with k queries into [0, 1] and n records: each answer is the query's average + Lap(k / (n epsilon))",
+    neighbours="datasets of the same size that differ in one record",
+    code=_CODE.given(share=lambda place, queries: queries),
+    parameters=(replace(EPSILON, default=2.0), replace(ANALYST, default="follows")),
+    promise=pure_if_replaced,
+    default_pair=([*RECORDS, [1, 1, 1, 1]], [*RECORDS, [0, 0, 0, 1]]),
+).with_twins(
+    Twin(
+        name="columns_as_disjoint",
+        title="Each answer at the noise of a single query",
+        reason="the features are columns, not disjoint records: one record is in all answers, and the losses add up",
+        formula="each answer is the query's average + Lap(1 / (n epsilon))",
+        code=_CODE.given(share=lambda place, queries: 1.0),
+    ),
+    Twin(
+        name="choice_exact",
+        title="All answers but the last without noise",
+        reason="an average over n records, as it is, tells two neighbours apart, and so does what is chosen by it",
+        formula="the last answer is the query's average + Lap(1 / (n epsilon)), the others are the averages themselves",
+        code=_CODE.given(share=lambda place, queries: float(place == queries - 1)),
+    ),
+    Twin(
+        name="last_exact",
+        title="The last answer without noise",
+        reason="the vote's accuracy is a count of records over n: an exact count tells two neighbours apart",
+        formula="with k queries: each answer + Lap((k - 1) / (n epsilon)), the last without noise",
+        code=_CODE.given(share=lambda place, queries: queries - 1.0 if place < queries - 1 else 0.0),
+    ),
+)

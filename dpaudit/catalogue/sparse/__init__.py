@@ -5,6 +5,7 @@ from dpaudit.catalogue.sparse.counts import sparse_monotone
 from dpaudit.catalogue.sparse.first import above_threshold
 from dpaudit.catalogue.sparse.lyu import sparse_lyu_1, sparse_lyu_7
 from dpaudit.catalogue.sparse.restarted import sparse
+from dpaudit.catalogue.sparse.thresholds import sparse_thresholds
 from dpaudit.catalogue.sparse.values import gap_sparse, numeric_sparse, numerical_sparse
 
 ENTRIES = (
@@ -14,6 +15,7 @@ ENTRIES = (
     sparse_lyu_1,
     sparse_lyu_7,
     sparse_monotone,
+    sparse_thresholds,
     gap_sparse,
     numeric_sparse,
     numerical_sparse,

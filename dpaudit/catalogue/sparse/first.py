@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.catalogue.sparse.common import BASSI, BOTTOM, NEIGHBOURS, ROOM, THRESHOLD, TOP
 from dpaudit.catalogue.sparse.losses import by_rule
-from dpaudit.catalogue.sparse.runs import Answers, Rule, bits
-from dpaudit.losses.comparisons import halting
-from dpaudit.losses.discrete import log_ratios
+from dpaudit.catalogue.sparse.runs import Answers, Rule
 from dpaudit.losses.released import announced_threshold_loss
 
 RIGHT = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))
@@ -89,19 +86,6 @@ def _fresh_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) 
     return tuple(output)
 
 
-def _fresh_threshold_loss(first: Answers, second: Answers, epsilon: float, threshold: float) -> float:
-    """Every comparison has noise of its own, so the log ratios of the bottoms before the top add up."""
-
-    def one_way(p: Reals, q: Reals) -> float:
-        ratios = log_ratios(p, q)  # (answer, top or bottom)
-        before = np.concatenate([[0.0], np.cumsum(ratios[:, 1])])
-        return float(max(np.max(before[:-1] + ratios[:, 0]), before[-1]))
-
-    scales = (threshold, *FRESH.noises(epsilon, 1))
-    p, q = (np.array([halting(np.array([float(a)]), *scales) for a in data]) for data in (first, second))
-    return max(one_way(p, q), one_way(q, p))
-
-
 def _threshold_released(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[float, float]:
     noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
     place = 0
@@ -171,7 +155,7 @@ above_threshold = Entry(
         title="AboveThreshold with new threshold noise for each answer",
         reason="no noise is shared, so a move of all answers is not hidden: every bottom costs up to epsilon / 4",
         formula="as AboveThreshold, but the threshold gets a new draw of Lap(2 / epsilon) for each answer",
-        code=Code(_fresh_threshold, partial(bits, rule=FRESH), _fresh_threshold_loss),
+        code=by_rule(FRESH, _fresh_threshold),
         default_pair=([-2] * 12, [-1] * 12),
     ),
     Twin(

@@ -13,7 +13,7 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Program
 from dpaudit.catalogue.sparse.runs import Answers, Rule, bits, one_run
 from dpaudit.losses.comparisons import epochs, halting, halting_ratios
-from dpaudit.losses.discrete import epsilon_of
+from dpaudit.losses.discrete import epsilon_of, log_ratios
 from dpaudit.losses.one_threshold import one_threshold_laws, one_threshold_loss
 from dpaudit.losses.released import no_top_ratio
 
@@ -27,7 +27,17 @@ def bits_loss(first: Answers, second: Answers, threshold: float, c: int = 1, *, 
     if rule.threshold == "once":
         return one_threshold_loss(before, after, c if rule.halts else None, *scales)
     most = c if rule.halts else len(first)
+    if rule.threshold == "each answer":
+        return epochs_loss(before, after, most, lambda p, q: _unshared_ratios(p, q, *scales))
     return epochs_loss(before, after, most, lambda p, q: halting_ratios(p, q, *scales))
+
+
+def _unshared_ratios(p: Reals, q: Reals, *scales: float) -> Reals:
+    """As `halting_ratios`, where every comparison has noise of its own: log ratios of bottoms before a top add up."""
+    one, other = (np.array([halting(np.array([answer]), *scales) for answer in side]) for side in (p, q))
+    ratios = log_ratios(one, other)  # (answer, top or bottom)
+    before = np.concatenate([[0.0], np.cumsum(ratios[:, 1])])
+    return np.append(before[:-1] + ratios[:, 0], before[-1])
 
 
 def by_rule(rule: Rule, program: Program | None = None, loss: Callable[..., float] = bits_loss) -> Code:

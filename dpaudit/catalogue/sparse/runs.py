@@ -62,7 +62,7 @@ def one_run(data: Answers, rng: Rng, threshold: float, c: int = 1, *, rule: Rule
     for answer in data:
         is_top = answer + (rng.laplace(scale=for_answers) if for_answers else 0.0) >= noisy_threshold
         output.append(TOP if is_top else BOTTOM)
-        if is_top and rule.threshold == "after each top":
+        if rule.threshold == "each answer" or (is_top and rule.threshold == "after each top"):
             noisy_threshold = threshold + rng.laplace(scale=for_threshold)
         if rule.halts and output.count(TOP) >= c:
             break

@@ -11,6 +11,7 @@ from scipy import integrate, stats
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.sparse.losses import listed
+from dpaudit.errors import InvalidSpec
 from dpaudit.losses.one_threshold import chances, outputs
 from dpaudit.losses.released import gap_ratio, largest, log_reached
 from tests.cases import for_each
@@ -170,3 +171,19 @@ def test_approximate_sparse_is_below_what_its_epochs_allow() -> None:
     loss = entry.true_epsilon([0.0, -1.0] * 3, [1.0, -2.0] * 3, given)
     assert loss is not None
     assert 0.0 < loss <= compose_optimal(PureDP(each), 3).epsilon_at(1e-3)
+
+
+def test_answers_less_their_thresholds_meet_nought() -> None:
+    entry, thresholds = find("sparse_thresholds"), [0.0, 5.0, -2.0, 1.0]
+    first, second = [1.0, 6.0, -1.0, 0.0], [2.0, 7.0, 0.0, -1.0]
+    less = [1.0, 1.0, 1.0, -1.0], [2.0, 2.0, 2.0, -2.0]
+    for c in (1, 2):
+        loss = entry.true_epsilon(first, second, {"thresholds": thresholds, "c": c})
+        assert loss == find("sparse").true_epsilon(*less, {"c": c})
+    own = entry.noise_of_its_own.true_epsilon(first, second, {"thresholds": thresholds, "c": 4})
+    laws = [np.array([listed(np.array([x]), 1, 0.0, 8.0, 16.0) for x in side]) for side in less]  # top, bottom
+    assert own == pytest.approx(
+        np.abs(np.log(laws[0] / laws[1])).max(axis=1).sum()
+    )  # four tops: no halt before the end
+    with pytest.raises(InvalidSpec, match="one for each answer"):
+        entry.with_parameters({"thresholds": 1.0})

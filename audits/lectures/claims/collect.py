@@ -24,6 +24,8 @@ SCHEMA = "dpaudit.lectures/1"  # of the page's own record, which may lie among t
 SEED = 0  # of the runs that measure an attack
 TOPICS = (
     "definitions",
+    "conversions",
+    "examples",
     "additive",
     "selection",
     "utility",

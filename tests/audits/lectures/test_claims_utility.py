@@ -1,4 +1,4 @@
-"""The statements on utility: each check finds what is known, and the chances are those of the exact laws."""
+"""The statements on utility, conversions and examples: checks find what is known, and chances are exact."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from audits.lectures.claims import utility
+from audits.lectures.claims import conversions, examples, utility
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.losses.comparisons import halting, winning
 from tests.cases import for_each
 
-STATEMENTS = utility.STATEMENTS
+STATEMENTS = (*utility.STATEMENTS, *conversions.STATEMENTS, *examples.STATEMENTS)
 BY_NAME = {statement.name: statement for statement in STATEMENTS}
 
 
@@ -50,6 +50,15 @@ def test_a_figure_has_lines(statement: Statement) -> None:
         ("two-prices", "moved up", 1.0 + math.log(2.5)),
         ("two-prices", "lower price", 1.9676),
         ("scale-and-shift", "loss", 1000.0),
+        ("zcdp-conversions", "rho at 1", math.tanh(0.5)),
+        ("zcdp-conversions", "simple", 5.2985),
+        ("zcdp-decay", "xi of the way back", math.sqrt(math.pi / 2.0)),
+        ("smoker", "most", 0.2 * math.e / (0.2 * math.e + 0.8)),
+        ("mean-on-a-grid", "mean", 400.0 / 108.0),
+        ("mean-on-a-grid", "common", 6.0),
+        ("two-interpretations", "four databases", 4.0),
+        ("side-information", "largest", 1.0),
+        ("groups-preclude-learning", "at least", 1.0 / (1.0 + math.e)),
     ],
 )
 def test_the_numbers(name: str, number: str, value: float, truths: dict[str, Truth]) -> None:
@@ -96,3 +105,14 @@ def test_the_cost_of_moved_noise_is_its_mean() -> None:
     law = np.exp(-np.abs(at - 0.7) / 1.5) / 3.0
     mean = float(np.sum(law * np.where(at > 0.0, at, -4.0 * at)) * (at[1] - at[0]))
     assert utility.laplace_cost(0.7, 1.5, 4.0, 1.0) == pytest.approx(mean, abs=1e-6)
+
+
+# --- conversions ----------------------------------------------------------------------------------------------
+
+
+def test_the_tail_of_normal_noise_and_the_least_rho() -> None:
+    losses = np.random.default_rng(3).normal(0.5, 1.0, 200_000)  # N(rho, 2 rho) at rho = 0.5
+    share = conversions.normal_tail(1.0, 0.5)
+    assert abs(float(np.mean(losses > 1.5)) - share) < 6.0 * math.sqrt(share / len(losses))  # by chance: 2e-9
+    p, q = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+    assert conversions.concentrated(p, q) == pytest.approx(math.log(3.0) / 2.0, rel=1e-3)  # the relative entropy

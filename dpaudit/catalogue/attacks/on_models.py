@@ -46,7 +46,8 @@ def joined_pull(models: Reals, people: int, weight: float, public: Records) -> R
     return np.asarray(people * (after - before) @ curvature + weight * before)
 
 
-_DATA, _OTHER = noisy_models.default_pair
+_DATA, _SOMEBODY = noisy_models.default_pair[0], population(14, 3, 11)[-1]
+_OTHER = [*_DATA[:-1], _SOMEBODY]
 _WEIGHT = float(noisy_models.values()["weight"])
 _PUBLIC = population(500, 3, 12)
 _HERS = signed(_DATA)[-1]

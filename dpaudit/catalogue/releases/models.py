@@ -50,7 +50,7 @@ def _read(reading: Callable[[Reals], Any]) -> Code:
     return exact(lambda data, **given: tuple(np.ravel(reading(_both(data, **given))).tolist()))
 
 
-_PEOPLE = population(14, 3, 11)
+_PEOPLE = population(13, 3, 11)
 _ASKED = np.array(population(21, 3, 13))[:, :-1]
 
 noisy_models = Entry(
@@ -66,7 +66,7 @@ noisy_models = Entry(
     code=centred_each(_both, _scale),
     parameters=(EPSILON, WEIGHT),
     promise=pure_if_replaced,
-    default_pair=(_PEOPLE[:-1], [*_PEOPLE[:-2], _PEOPLE[-1]]),
+    default_pair=(_PEOPLE, [[*_PEOPLE[0][:-1], -_PEOPLE[0][-1]], *_PEOPLE[1:]]),
 ).with_twins(
     Twin(
         name="exact",

@@ -26,6 +26,7 @@ TOPICS = (
     "definitions",
     "conversions",
     "examples",
+    "knowledge",
     "additive",
     "selection",
     "utility",

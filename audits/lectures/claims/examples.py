@@ -1,4 +1,4 @@
-"""Examples of the notes, computed: the smoker, the histogram, and what is promised to whom."""
+"""Examples of the notes, computed: the smoker, the histogram, one person in many databases."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy.typing as npt
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.losses.composing import responses
-from dpaudit.losses.discrete import delta_of, epsilon_of, largest_log_ratio, log_ratios
-from dpaudit.losses.information import mutual_information
+from dpaudit.losses.discrete import epsilon_of, largest_log_ratio
 
 Floats = npt.NDArray[np.float64]
 
 BASSI, CHEEMA = "Bassi 2019, notes 001", "Cheema & Huszár, notes 004"
-FIRST, REFLECTIONS = f"{BASSI}, 'First definitions (cont.)'", f"{CHEEMA}, 'Reflections'"
+FIRST = f"{BASSI}, 'First definitions (cont.)'"
 SEED, CLOSE = 5, 1e-9
 SMOKERS = [10, 2, 4, 13, 44, 35]  # the x of the notes: how many smoke 0, ..., 5 cigarettes a day
 REACH = 40  # of geometric noise with epsilon 1: what lies beyond has e^-40 of the rest
@@ -175,70 +174,6 @@ def check_two_interpretations() -> Truth:
     )
 
 
-# --- what is promised, and what is not ------------------------------------------------------------------------
-
-
-def check_side_information() -> Truth:
-    """The loss of a noisy count, epsilon = 1, for an adversary who does not know n other bits, fair coins."""
-    mean, often, largest, rare = {}, {}, 0.0, 0.0
-    for n in (0, 10, 100, 1_000):
-        p, q = with_and_without(binomial(n, 0.5))
-        losses = log_ratios(p, q)
-        at = np.arange(len(p)) - REACH
-        near = (at >= -REACH // 2) & (at <= n + REACH // 2)  # all but e^-20; beyond, the cut noise would show
-        mean[n], often[n] = float(p[near] @ losses[near]), float(p[near & (losses > 0.5)].sum())
-        if n == 10:
-            largest, rare = float(losses[near].max()), float(p[near & (losses > 0.999)].sum())
-    right = abs(mean[0] - math.tanh(0.5)) < 1e-6 and mean[1_000] < 0.01 * mean[0] and abs(largest - 1.0) < 1e-6
-    return Truth(
-        "right and tight" if right else "wrong",
-        "A noisy count at epsilon = 1, and an adversary who knows all other bits, or takes n of them for fair coins. "
-        f"With all known the loss is {mean[0]:.3f} on average and above 0.5 with probability {often[0]:.2f}; with ten "
-        f"unknown {mean[10]:.3f} and {often[10]:.3f}; with a hundred {mean[100]:.4f} and {often[100]:.0e}; with a "
-        f"thousand {mean[1000]:.5f} on average. The worst case stays: a count above all that there can be has a loss "
-        f"of 1 whatever is unknown ({largest:.3f} with ten unknown, with probability {rare:.0e}). The definition does "
-        "not rely on what an adversary might not know.",
-        {**{f"mean, {n} unknown": value for n, value in mean.items()}, "largest": largest, "rare": rare},
-    )
-
-
-def check_worst_case() -> Truth:
-    """A bit that is given away with probability 1/1000, against randomised response: bits on average, and at worst."""
-    leak = np.array([[0.001, 0.0, 0.999], [0.0, 0.001, 0.999]])
-    kept = np.array([side[2:] for side in responses(1, 0.1)])
-    bits = {name: mutual_information(laws / 2.0) for name, laws in (("leak", leak), ("response", kept))}
-    losses = {name: largest_log_ratio(*laws) for name, laws in (("leak", leak), ("response", kept))}
-    right = bits["leak"] < bits["response"] and losses["leak"] == math.inf and losses["response"] < 0.1 + CLOSE
-    return Truth(
-        "right and tight" if right else "wrong",
-        f"A fair bit that is told in one of a thousand cases, and else not at all: {bits['leak']:.4f} bits of "
-        "information on average, and no epsilon, for some output gives the bit away. Randomised response with epsilon "
-        f"= {losses['response']:.1f}: {bits['response']:.4f} bits, more on average, and no output tells much. One in a "
-        f"thousand is what a delta is for: at delta = {delta_of(*leak, 0.0):.3f} the leak has epsilon = "
-        f"{epsilon_of(*leak, 0.001):.0f}.",
-        {"bits of the leak": bits["leak"], "bits of the response": bits["response"]},
-    )
-
-
-def check_groups() -> Truth:
-    """epsilon for any group of the n people: no output tells none of them from all of them."""
-    epsilon = 1.0
-    best = 1.0 / (1.0 + math.exp(epsilon))
-    missed = {n: math.exp(-n * epsilon / 2.0) / 2.0 for n in (10, 100)}
-    p, q = responses(1, epsilon)
-    bound = min(float(np.minimum(p, q).sum()) / 2.0, best)
-    far = math.exp(-epsilon / 2.0) / 2.0  # Laplace noise of scale n / epsilon, cut at n / 2
-    right = abs(bound - best) < CLOSE and missed[10] < 0.01 < best <= far
-    return Truth(
-        "right and tight" if right else "wrong",
-        "If epsilon = 1 held for groups of any size, then for any two databases; so whoever tells a database where all "
-        f"say yes from one where nobody does is wrong with probability {best:.3f} at the least, for any number of "
-        f"people, and randomised response of that one bit is. A noisy count does it with {far:.3f}. Where epsilon = 1 "
-        f"protects each person, a noisy count of 10 is wrong with {missed[10]:.4f}, one of 100 with {missed[100]:.0e}.",
-        {"at least": best, "count for groups": far, "ten people": missed[10]},
-    )
-
-
 STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="smoker",
@@ -308,33 +243,5 @@ STATEMENTS: tuple[Statement, ...] = (
         quote=r"One user that participates in $k (\varepsilon, \delta)$-DP databases. ... One database that answers "
         r"$k (\varepsilon, \delta)$-DP queries.",
         context=r"The results on the composition of $k (\varepsilon, \delta)$-DP mechanisms has two interpretations:",
-    ),
-    Statement(
-        name="side-information",
-        place=f"{CHEEMA}, 'Privacy loss as a random variable'",
-        says="The privacy loss is a worst case: an adversary may need a lot of side information to gain that much",
-        verdict="right and tight",
-        how=("computed",),
-        check=check_side_information,
-        quote="This is a worst case assessment ... an adversary may need a lot of side information to gain this much "
-        "information.",
-    ),
-    Statement(
-        name="worst-case-not-average",
-        place=REFLECTIONS,
-        says="In contrast with information theory, DP is a worst case analysis and not one of averages",
-        verdict="right and tight",
-        how=("computed",),
-        check=check_worst_case,
-        quote="Contrast with information theory ... worst case analysis rather than averages",
-    ),
-    Statement(
-        name="groups-preclude-learning",
-        place=REFLECTIONS,
-        says="Privacy for arbitrary groups precludes learning",
-        verdict="right and tight",
-        how=("derived", "computed"),
-        check=check_groups,
-        quote="Privacy is guaranteed for *individuals* ... privacy for arbitrary groups precludes learning",
     ),
 )

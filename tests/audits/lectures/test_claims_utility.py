@@ -1,4 +1,4 @@
-"""The statements on utility, conversions and examples: checks find what is known, and chances are exact."""
+"""Utility, conversions, examples and knowledge: checks find what is known, and chances are those of exact laws."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from audits.lectures.claims import conversions, examples, utility
+from audits.lectures.claims import conversions, examples, knowledge, utility
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.losses.comparisons import halting, winning
 from tests.cases import for_each
 
-STATEMENTS = (*utility.STATEMENTS, *conversions.STATEMENTS, *examples.STATEMENTS)
+MODULES = (utility, conversions, examples, knowledge)
+STATEMENTS = tuple(statement for module in MODULES for statement in module.STATEMENTS)
 BY_NAME = {statement.name: statement for statement in STATEMENTS}
 
 
@@ -57,6 +58,8 @@ def test_a_figure_has_lines(statement: Statement) -> None:
         ("mean-on-a-grid", "mean", 400.0 / 108.0),
         ("mean-on-a-grid", "common", 6.0),
         ("two-interpretations", "four databases", 4.0),
+        ("binoculars", "highest", 1.0 / (1.0 + math.exp(-1.0))),
+        ("benign-facts", "one", 0.015 / (0.015 + 0.99)),
         ("side-information", "largest", 1.0),
         ("groups-preclude-learning", "at least", 1.0 / (1.0 + math.e)),
     ],

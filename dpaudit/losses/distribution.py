@@ -231,6 +231,28 @@ def subsampled_gaussian_epsilon(delta: float, noise_multiplier: float, rate: flo
     return repeated_epsilon(delta, step_losses(joined, ALONE, "above"), steps)
 
 
+def fixed_batch_losses(rate: float, shift: float, width: float = WIDTH) -> Losses:
+    """The losses of a step on exactly B of n records, from above and for both orders, where one record is replaced.
+
+    rate is B / n, and the replaced record shifts the sum by at most so many deviations of the noise. Above 0 the
+    losses are those of a Poisson step of that rate and shift, in both orders (Balle, Barthe & Gaboardi 2018,
+    theorem 9); a profile that is its own mirror image has masses m(l) and e^-l m(l) at l and -l.
+
+    >>> step = fixed_batch_losses(0.4, 1.0)
+    >>> round(float(step.masses.sum()) + step.infinite, 9), round(step.epsilon(0.01), 4)
+    (1.0, 1.2005)
+    """
+    joined, ends = poisson(rate, shift), np.array([shift / 2.0, shift + REACH])
+    high = float((joined.log_density(ends) - ALONE.log_density(ends))[1])
+    values = np.arange(math.ceil(high / width) + 1.0) * np.float64(width)
+    edges = np.concatenate([ends[:1], _places(values[1:-1], joined, ALONE, ends), ends[1:]])
+    above, _ = from_cells(values, joined.between(edges), ALONE.between(edges), "above", missing=ROUNDING)
+    gains = above.masses[1:]
+    losing = (gains * np.exp(-values[1:]))[::-1]
+    even = max(0.0, 1.0 - above.infinite - float(gains.sum() + losing.sum()))
+    return Losses(-float(values[-1]), width, np.concatenate([losing, [even], gains]), above.infinite)
+
+
 def mixture_epsilon(delta: float, first: Mixture, second: Mixture = ALONE) -> float:
     """The least epsilon at a delta of one output, the larger of the two orders, rounded up in the sixth digit.
 

@@ -139,8 +139,8 @@ def check_fixed_size() -> Truth:
 
 
 def check_both() -> Truth:
-    sound, full = find("dp_sgd_iterates"), find("dp_gradient_descent")
-    without = {"noise": full.no_noise, "clipping": sound.no_clipping}
+    sound, plain = find("dp_sgd_iterates"), find("gradient_descent")
+    without = {"noise": plain, "clipping": sound.no_clipping}
     losses = {word: twin.true_loss(*twin.default_pair) for word, twin in without.items()}
     kept = sound.true_epsilon(*sound.default_pair)
     claimed = sound.claim().promised(sound.claim().delta)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dpaudit.catalogue.learning.descent.full import dp_gradient_descent, dp_gradient_descent_iterates
+from dpaudit.catalogue.learning.descent.fixed import dp_sgd_fixed_batches
+from dpaudit.catalogue.learning.descent.full import (
+    dp_gradient_descent,
+    dp_gradient_descent_iterates,
+    gradient_descent,
+)
 from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
 from dpaudit.catalogue.learning.grid_fit import exponential_fit
 from dpaudit.catalogue.learning.objective_noise import objective_perturbation
@@ -24,8 +29,10 @@ ENTRIES = (
     exponential_fit,
     regression_from_sums,
     noisy_stats,
+    gradient_descent,
     dp_gradient_descent,
     dp_gradient_descent_iterates,
     dp_sgd,
     dp_sgd_iterates,
+    dp_sgd_fixed_batches,
 )

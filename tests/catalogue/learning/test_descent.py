@@ -14,7 +14,11 @@ from scipy import optimize, stats
 from scipy.special import ndtr
 
 from dpaudit.catalogue.entry import Entry
-from dpaudit.catalogue.learning.descent.full import dp_gradient_descent, dp_gradient_descent_iterates
+from dpaudit.catalogue.learning.descent.full import (
+    dp_gradient_descent,
+    dp_gradient_descent_iterates,
+    gradient_descent,
+)
 from dpaudit.catalogue.learning.descent.losses import canary
 from dpaudit.catalogue.learning.descent.programs import clipped, linear_gradient
 from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
@@ -229,9 +233,10 @@ def test_what_is_told_surely_is_not_told_by_every_record() -> None:
     """A record without features moves no model, and before the second step nothing is told without noise."""
     few, silent = dp_gradient_descent.default_pair[1], [[0.0, 0.0], 100.0]
     canary, iterates = [[1.0, 0.0], 100.0], dp_gradient_descent_iterates
-    for twin in (dp_gradient_descent.no_noise, dp_gradient_descent.no_clipping):
-        assert twin.true_loss([*few, silent], few) == 0.0
-        assert twin.true_loss([*few, canary], few) == math.inf
+    assert dp_gradient_descent.no_clipping.true_loss([*few, silent], few) == 0.0
+    assert dp_gradient_descent.no_clipping.true_loss([*few, canary], few) == math.inf
+    assert gradient_descent.true_loss([*few, [[0.0, 0.0], 1.0]], [*few, silent]) == 0.0
+    assert gradient_descent.true_loss([*few, canary], [*few, silent]) == math.inf
     for twin in (iterates.noise_in_the_first_step, iterates.one_noise):
         assert twin.true_loss([*few, silent], few) == 0.0
         assert twin.true_loss([*few, [[1.0, 0.0], 1.5]], few, {"steps": 1}) == pytest.approx(0.25)
@@ -253,9 +258,10 @@ def test_one_unclipped_step_shifts_the_model_by_the_whole_gradient() -> None:
 
 
 def test_gradient_descent_converges() -> None:
-    """On one record the error shrinks by 1 - learning_rate |x|^2 / size in each step: 7/8, four times."""
-    model = dp_gradient_descent.no_noise.run([[[1.0, 0.0], 1.0]], np.random.default_rng(0))
-    assert model == pytest.approx((1.0 - (7.0 / 8.0) ** 4, 0.0))
+    """On one record the error shrinks by 1 - learning_rate (|x|^2 + penalty) in each step: by half, four times."""
+    for given in ({}, {"penalty": 0.5, "learning_rate": 1.0 / 3.0}):
+        model = gradient_descent.with_parameters(given).run([[[1.0, 0.0], 1.0]], np.random.default_rng(0))
+        assert model == pytest.approx(((1.0 - 0.5**4) / (1.0 + given.get("penalty", 0.0)), 0.0))
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
-from dpaudit.catalogue.learning.descent.sgd import LEARNING_RATE, NOISE, NOTES, ROOM, STEPS
+from dpaudit.catalogue.learning.descent.sgd import LEARNING_RATE, NOISE, NOTES, PENALTY, ROOM, STEPS
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, last, mean, planned, unclipped_total
+from dpaudit.catalogue.learning.output_noise import REPLACED
+from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
 
 CLIP = Parameter("clip", 3.0, "units of a gradient", "the largest l2 norm of a record's gradient", validate.positive)
@@ -46,6 +51,31 @@ def _of_an_update(at: Descent) -> float:
 _descent = partial(coded, programs.descent, many.descent)
 _LAST = (programs.last, last)
 
+
+def _exact_loss(first: Data, second: Data, at: Descent) -> float:
+    """Infinite, unless both datasets lead to the same model."""
+    one, other = (programs.gradient_descent(data, np.random.default_rng(0), at) for data in (first, second))
+    return 0.0 if np.allclose(one, other, rtol=1e-9, atol=0.0) else math.inf
+
+
+gradient_descent = Entry(
+    module=ROOM,
+    name="gradient_descent",
+    title="Gradient descent, as it is without differential privacy",
+    source=Source(f"{NOTES}, 'Non-private Gradient Descent', algorithm 1", "Cauchy 1847, Méthode générale"),
+    formula=(
+        "in each of T steps the average of the records' gradients, and the penalty times the model, is followed "
+        "downhill; the loss is half the squared error"
+    ),
+    neighbours=REPLACED,
+    code=Code(planned(programs.gradient_descent), planned(many.gradient_descent), planned(_exact_loss)),
+    parameters=(EPSILON, LEARNING_RATE, STEPS, PENALTY),
+    promise=pure_if_replaced,
+    default_pair=([*OTHERS, [[1.0, 0.0], 1.0]], [*OTHERS, [[1.0, 0.0], 0.0]]),
+    broken=True,
+    reason="nobody claims an epsilon for it: the model is a function of the data, and one record makes another model",
+)
+
 dp_gradient_descent = Entry(
     module=ROOM,
     name="dp_gradient_descent",
@@ -62,17 +92,6 @@ dp_gradient_descent = Entry(
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
-    Twin(
-        name="no_noise",
-        title="Gradient descent without noise",
-        reason="the model is a function of the data: one record more gives another model, always",
-        formula="the notes' algorithm 1: the gradients are summed, divided by `size` and followed downhill",
-        code=Code(
-            planned(programs.descent, total=programs.unclipped_sum, noise=programs.none, out=programs.last),
-            planned(many.no_noise, total=unclipped_total),
-            planned(losses.no_noise_mu),
-        ),
-    ),
     Twin(
         name="no_clipping",
         title="DP gradient descent without clipping",
@@ -228,7 +247,7 @@ dp_gradient_descent_iterates = Entry(
         reason="the regulariser's gradient is computed from the model, not from the data",
         formula="penalty times the model is added to the noisy gradient",
         code=_descent(losses.regularised_mu, step=(programs.with_penalty, many.with_penalty)),
-        parameters=(Parameter("penalty", 1.0, "1", "the weight of the regulariser |w|^2 / 2", validate.not_negative),),
+        parameters=(replace(PENALTY, default=1.0),),
         broken=False,
     ),
 )

@@ -65,7 +65,7 @@ def need(kept: bool, what: str) -> None:
 # --- a linear model, all records in every step: mu --------------------------------------------------------------
 
 
-def _drift(at: Descent, records: float) -> float:
+def drift(at: Descent, records: float) -> float:
     """How far the model may get before the last step: `records` pull all the way, and the noise helps."""
     past = at.steps - 1
     return at.learning_rate * at.clip / at.size * (records * past + FAR * at.noise_multiplier * math.sqrt(past))
@@ -77,7 +77,7 @@ def gaussian_mu(first: Data, second: Data, at: Descent, *, own: bool = False) ->
     if record is None:
         return 0.0
     rest = others(first, second)
-    reach = length(record) * _drift(at, len(rest) + 1)
+    reach = length(record) * drift(at, len(rest) + 1)
     need(length(record) * (abs(record[1]) - reach) >= at.clip, "the record is clipped in every step")
     need(not own or own_features(record, rest), "the record has features of its own")
     return math.sqrt(at.steps) / at.noise_multiplier
@@ -117,7 +117,7 @@ def after_averaging_mu(first: Data, second: Data, at: Descent) -> float:
         return 0.0
     line = [each[0] for each in (record, *rest)]
     need(all(features == line[0] for features in line), "all records have the same features")
-    reach = length(record) * _drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
+    reach = length(record) * drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
     before = [sum(each[1] for each in data) / len(data) for data in (rest, [*rest, record])]
     need(before[0] * before[1] < 0.0, "the record turns the average gradient round")
     need(length(record) * (min(map(abs, before)) - reach) >= at.clip, "the average is clipped in every step")
@@ -165,12 +165,6 @@ def _unclipped_law(data: Data, step: float, spread: float, steps: int) -> tuple[
 
 def _differ(one: Reals, other: Reals) -> bool:
     return bool(np.abs(one - other).max() > _SAME * max(np.abs(one).max(), np.abs(other).max()))
-
-
-def no_noise_mu(first: Data, second: Data, at: Descent) -> float:
-    """Infinite, unless both datasets lead to the same model."""
-    one, other = (_unclipped_law(data, at.learning_rate / at.size, 0.0, at.steps)[0] for data in (first, second))
-    return math.inf if _differ(one, other) else 0.0
 
 
 def unclipped_mu(first: Data, second: Data, at: Descent) -> float:
@@ -258,13 +252,13 @@ def _is_canary(first: Data, second: Data, at: Descent, *, silent: bool = False) 
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return False
-    need(_clipped_within(record, _drift(at, 1), at.clip), "the record is always clipped")
+    need(clipped_within(record, drift(at, 1), at.clip), "the record is always clipped")
     need(own_features(record, rest), "the record has features of its own")
     need(not silent or not any(any(other[0]) for other in rest), "the other records have no features")
     return True
 
 
-def _clipped_within(record: Record, drift: float, clip: float) -> bool:
+def clipped_within(record: Record, drift: float, clip: float) -> bool:
     """Whether a logistic gradient is at least as long as the clip norm while the weights are at most `drift`."""
     size = length(record)
     return size / (1.0 + math.exp(size * drift)) >= clip
@@ -299,8 +293,8 @@ def per_batch(first: Data, second: Data, at: Descent) -> float:
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return 0.0
-    drift = _drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
-    need(_clipped_within(record, drift, at.clip * at.size), "the average is clipped whenever the record is in it")
+    reach = drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
+    need(clipped_within(record, reach, at.clip * at.size), "the average is clipped whenever the record is in it")
     need(not any(any(other[0]) for other in rest), "the other records have no features")
     step = step_losses(poisson(at.rate, at.size / at.noise_multiplier), ALONE, "above")
     return repeated_epsilon(at.delta, step, at.steps)
@@ -323,8 +317,8 @@ def shuffled(first: Data, second: Data, at: Descent) -> float:
     record, rest = canary(first, second), others(first, second)
     if record is None:
         return 0.0
-    drift = _drift(at, at.size)
-    need(all(_clipped_within(each, drift, at.clip) for each in (record, *rest)), "all records are always clipped")
+    reach = drift(at, at.size)
+    need(all(clipped_within(each, reach, at.clip) for each in (record, *rest)), "all records are always clipped")
     need(all(other[0] == record[0] and other[1] != record[1] for other in rest), "all others pull the other way")
     need(len(rest) == 2 * at.size and at.steps % 2 == 0, "an epoch has two batches, and all epochs are whole")
     used = 2 * at.size / (len(rest) + 1)

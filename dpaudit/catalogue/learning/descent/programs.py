@@ -5,6 +5,7 @@ A mistake is a part of the descent that is another: the sum, its noise, the step
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from dpaudit.catalogue.noise import Rng
 
 Path = tuple[float, ...]
 Step = Callable[[Reals, Reals, Reals], Reals]
+Batches = Callable[[Data, Rng, Descent], Iterator[Data]]
 
 
 def linear_gradient(model: Reals, record: Record) -> Reals:
@@ -86,6 +88,15 @@ def clipped_sum(model: Reals, data: Data, at: Descent) -> Reals:
 def unclipped_sum(model: Reals, data: Data, at: Descent) -> Reals:
     """The sum of the gradients as they are."""
     return np.asarray(sum(linear_gradient(model, record) for record in data))
+
+
+def gradient_descent(data: Data, rng: Rng, at: Descent) -> Path:
+    """Algorithm 1 of the notes: no clipping, no noise."""
+    model = np.zeros(len(data[0][0]))
+    for _ in range(at.steps):
+        gradient = unclipped_sum(model, data, at) / len(data) + at.penalty * model
+        model = model - at.learning_rate * gradient
+    return tuple(model.tolist())
 
 
 def clipped_average(model: Reals, data: Data, at: Descent) -> Reals:
@@ -178,7 +189,7 @@ def _models(
 
 
 def descent(data: Data, rng: Rng, at: Descent, *, out: Callable[[list[Reals]], Path] = flattened, **parts: Any) -> Path:
-    """Algorithm 2 of the notes, with the `parts` that a mistake changes; algorithm 1 has no noise and no clipping."""
+    """Algorithm 2 of the notes, with the `parts` that a mistake changes."""
     return out(list(_models(data, rng, at, **parts)))
 
 
@@ -214,11 +225,21 @@ def poisson(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
         yield [record for record in data if rng.random() < at.rate]
 
 
-def drawn_once(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
-    """The batch is drawn once, before the first step."""
-    batch = next(poisson(data, rng, at))
+def of_exactly(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
+    """A fresh batch of B records in each step, each record at most once."""
     while True:
-        yield batch
+        yield [data[i] for i in rng.choice(len(data), int(at.size), replace=False)]
+
+
+def with_replacement(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
+    """B draws from all records in each step: a record may be drawn again."""
+    while True:
+        yield [data[i] for i in rng.integers(len(data), size=int(at.size))]
+
+
+def once(batches: Batches) -> Batches:
+    """The batch is drawn once, before the first step."""
+    return lambda data, rng, at: itertools.repeat(next(batches(data, rng, at)))
 
 
 def shuffled(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
@@ -251,17 +272,17 @@ def dp_sgd(
     rng: Rng,
     at: Descent,
     *,
-    batches: Callable[[Data, Rng, Descent], Iterator[Data]] = poisson,
+    batches: Batches = poisson,
     clip: Callable[[Reals, float], Reals] = clipped,
     average: Callable[[Reals, Data, Descent], Reals] = expected,
     out: Callable[[list[Reals]], Path] = flattened,
 ) -> Path:
-    """Algorithm 3 of the notes, with Poisson batches."""
+    """Algorithm 3 of the notes, with Poisson batches or others."""
     model, models, drawn = np.zeros(len(data[0][0])), [], batches(data, rng, at)
     for _ in range(at.steps):
         batch = next(drawn)
         total = sum((clip(logistic_gradient(model, record), at.clip) for record in batch), np.zeros(len(model)))
         noise = rng.normal(scale=clip_norms(at), size=len(model)) / at.size
-        model = model - at.learning_rate * (average(total, batch, at) + noise)
+        model = model - at.learning_rate * (average(total, batch, at) + at.penalty * model + noise)
         models.append(model)
     return out(models)

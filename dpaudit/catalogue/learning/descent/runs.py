@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arrays import Bools, Masked, Places, Reals
+from dpaudit.catalogue.learning.descent import programs
 from dpaudit.catalogue.learning.descent.programs import clip_norms
 from dpaudit.catalogue.learning.descent.steps import (
     Data,
@@ -30,6 +31,8 @@ from dpaudit.catalogue.noise import Rng
 
 Noise = Callable[[Rng, int, int, float], Callable[[int], Model]]
 Step = Callable[[Model, Model, Model], Model]
+Joins = Bools | Places  # whether each record is in the batch of each run, or how often
+Batches = Callable[[Rng, int, int, Descent], Callable[[int], Joins]]
 
 
 # --- a linear model, all records in every step --------------------------------------------------------------------
@@ -143,9 +146,9 @@ def noise_at_the_end(data: Data, runs: int, rng: Rng, at: Descent) -> Reals:
     return noisy.T
 
 
-def no_noise(data: Data, runs: int, rng: Rng, at: Descent, *, total: Total) -> Reals:
+def gradient_descent(data: Data, runs: int, rng: Rng, at: Descent) -> Reals:
     """Gradient descent: every run the same."""
-    return np.tile(descent(data, 1, rng, at, total=total, noise=none, out=last), (runs, 1))
+    return np.tile(programs.gradient_descent(data, rng, at), (runs, 1))
 
 
 def seeded(data: Data, runs: int, rng: Rng, at: Descent) -> Reals:
@@ -173,10 +176,29 @@ def poisson(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], B
     return lambda step: rng.random((records, runs), np.float32) < at.rate
 
 
-def drawn_once(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Bools]:
+def of_exactly(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Bools]:
+    """Fresh batches of B records, each record at most once."""
+    return lambda step: np.asarray(rng.random((records, runs), np.float32).argsort(axis=0) < at.size)
+
+
+def with_replacement(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Places]:
+    """How often each record is drawn by B draws from all of them."""
+
+    def joins(step: int) -> Places:
+        drawn = rng.integers(records, size=(int(at.size), 1, runs))
+        return np.asarray((drawn == np.arange(records)[:, None]).sum(axis=0))
+
+    return joins
+
+
+def once(batches: Batches) -> Batches:
     """The batch of the first step is that of all steps."""
-    joins = poisson(rng, records, runs, at)(0)
-    return lambda step: joins
+
+    def drawn(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Joins]:
+        joins = batches(rng, records, runs, at)(0)
+        return lambda step: joins
+
+    return drawn
 
 
 def shuffled(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Bools]:
@@ -204,17 +226,17 @@ def whole_pull(model: Model, record: Record, clip: float) -> Reals:
     return logistic_pull(model, record)
 
 
-def expected(total: Model, joins: Bools, at: Descent) -> Model:
+def expected(total: Model, joins: Joins, at: Descent) -> Model:
     """The sum of a batch, divided by its public size."""
     return [part / at.size for part in total]
 
 
-def expected_clipped(total: Model, joins: Bools, at: Descent) -> Model:
+def expected_clipped(total: Model, joins: Joins, at: Descent) -> Model:
     """The average of a batch, clipped."""
     return shortened(expected(total, joins, at), at.clip)
 
 
-def realised(total: Model, joins: Bools, at: Descent) -> Model:
+def realised(total: Model, joins: Joins, at: Descent) -> Model:
     """The average over the records that are in the batch."""
     members: Any = np.maximum(joins.sum(axis=0), 1)
     return [part / members for part in total]
@@ -226,9 +248,9 @@ def dp_sgd(
     rng: Rng,
     at: Descent,
     *,
-    batches: Callable[[Rng, int, int, Descent], Callable[[int], Bools]] = poisson,
+    batches: Batches = poisson,
     clip: Callable[[Model, Record, float], Reals] = clipped_pull,
-    average: Callable[[Model, Bools, Descent], Model] = expected,
+    average: Callable[[Model, Joins, Descent], Model] = expected,
     out: Callable[[Reals], Reals] = flat,
 ) -> Reals:
     """Many runs of DP-SGD; the twins change the batches, the pull of a record or how a batch is averaged."""
@@ -241,7 +263,10 @@ def dp_sgd(
             joins = joins_of(step)
             total = gathered(model, data, lambda model, i: clip(model, data[i], at.clip) * joins[i])
             shift = average(total, joins, at)
-            return [w + at.learning_rate * (s + z) for w, s, z in zip(model, shift, draw(step), strict=True)]
+            return [
+                w + at.learning_rate * (s - at.penalty * w + z)
+                for w, s, z in zip(model, shift, draw(step), strict=True)
+            ]
 
         return walk
 

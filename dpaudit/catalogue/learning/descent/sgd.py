@@ -24,6 +24,7 @@ NOISE = Parameter(
     "noise_multiplier", 2.0, "clip norms", "the standard deviation of the noise on the sum", validate.positive
 )
 LEARNING_RATE = Parameter("learning_rate", 0.5, "1", "how far a step goes", validate.positive)
+PENALTY = Parameter("penalty", 0.0, "1", "the weight of the regulariser |w|^2 / 2", validate.not_negative)
 STEPS = Parameter("steps", 4, "steps", "T, after which it ends", partial(validate.whole, least=1))
 PARAMETERS = (
     replace(NOISE, default=1.0),
@@ -75,7 +76,7 @@ dp_sgd = Entry(
         title="DP-SGD that draws one batch for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch is drawn once, before the first step",
-        code=_dp_sgd(losses.one_batch, batches=(programs.drawn_once, many.drawn_once), out=_LAST),
+        code=_dp_sgd(losses.one_batch, batches=(programs.once(programs.poisson), many.once(many.poisson)), out=_LAST),
     ),
     Twin(
         name="rate_of_one_record",

@@ -7,6 +7,7 @@ then those of the next one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,17 +29,19 @@ BLOCK = 1 << 14  # runs that are worked on together: their models stay in the ca
 class Descent:
     """The parameters of a descent; `size` is what sums are divided by, and the last ones are those of some twins."""
 
-    noise_multiplier: float
-    clip: float
     learning_rate: float
     steps: int
-    size: float
+    noise_multiplier: float = 0.0
+    clip: float = math.inf
+    size: float = 1.0
     rate: float = 1.0
     delta: float = 0.0
+    records: int = 0
     seeds: int = 1
     tolerance: float = 0.0
     momentum: float = 0.0
     penalty: float = 0.0
+    epsilon: float = math.inf
 
 
 Total = Callable[[Model, Data, Descent], Model]

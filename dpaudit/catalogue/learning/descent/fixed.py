@@ -1,0 +1,210 @@
+"""DP-SGD with a fresh batch of exactly B records in each step, as the notes draw it, and what goes wrong.
+
+With n and B public a record is replaced, not added: a batch is full, so who joins it takes the place of another one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.learning.descent import losses, programs
+from dpaudit.catalogue.learning.descent import runs as many
+from dpaudit.catalogue.learning.descent.sgd import NOTES, PENALTY, ROOM
+from dpaudit.catalogue.learning.descent.sgd import PARAMETERS as POISSON
+from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, last
+from dpaudit.catalogue.learning.output_noise import REPLACED
+from dpaudit.claims import ApproximateDP, Relation
+from dpaudit.losses.distribution import (
+    ALONE,
+    Mixture,
+    fixed_batch_losses,
+    mixture_epsilon,
+    repeated_epsilon,
+    step_losses,
+    subsampled_gaussian_epsilon,
+)
+
+Sums = Counter[int]  # how many batches have a sum, in clip norms
+Batches = Callable[[list[int], int], Sums]
+
+_NOISE, _CLIP, _LEARNING_RATE, _STEPS, _, _BATCH, _DELTA = POISSON
+RECORDS = Parameter("records", 6, "records", "n, which is public", partial(validate.whole, least=1))
+PARAMETERS = (
+    replace(_NOISE, default=2.0),
+    _CLIP,
+    _LEARNING_RATE,
+    _STEPS,
+    RECORDS,
+    replace(_BATCH, default=3),
+    PENALTY,
+    _DELTA,
+)
+OTHERS: Data = [[[1.0, 0.0], 0.0]] * 5
+
+
+def _rate(records: int, batch_size: int) -> float:
+    losses.need(batch_size <= records, "a batch has at most n records")
+    return batch_size / records
+
+
+def _claimed(
+    noise_multiplier: float, steps: int, records: int, batch_size: int, delta: float, **_: Any
+) -> ApproximateDP:
+    step = fixed_batch_losses(_rate(records, batch_size), 2.0 / noise_multiplier)
+    return ApproximateDP(repeated_epsilon(delta, (step, step), steps), delta, Relation.REPLACE_ONE)
+
+
+def _as_poisson(
+    noise_multiplier: float, steps: int, records: int, batch_size: int, delta: float, **_: Any
+) -> ApproximateDP:
+    epsilon = subsampled_gaussian_epsilon(delta, noise_multiplier, _rate(records, batch_size), steps)
+    return ApproximateDP(epsilon, delta, Relation.REPLACE_ONE)
+
+
+# --- exact losses: all records pull along one line, by a clip norm each -----------------------------------------------
+
+
+def of_exactly(pulls: list[int], size: int) -> Sums:
+    """The sums of all batches of `size` records.
+
+    >>> of_exactly([1, -1, -1], 2)
+    Counter({0: 2, -2: 1})
+    """
+    return Counter(sum(batch) for batch in itertools.combinations(pulls, size))
+
+
+def with_replacement(pulls: list[int], size: int) -> Sums:
+    """The sums of all batches of `size` draws from the records."""
+    return Counter(sum(batch) for batch in itertools.product(pulls, repeat=size))
+
+
+def _pulls(data: Data, at: Descent) -> list[int]:
+    (line, *more) = {tuple(features) for features, _ in data}
+    drift = losses.drift(at, at.size)
+    clipped = all(losses.clipped_within(record, drift, at.clip) for record in data)
+    losses.need(not more and clipped and any(line), "all records have the same features and are always clipped")
+    return [1 if label else -1 for _, label in data]
+
+
+def _mixtures(first: Data, second: Data, at: Descent, batches: Batches, steps: int = 1) -> tuple[Mixture, Mixture]:
+    """The sum of a batch, used in so many steps, in deviations of the noise; the higher one first."""
+    low, high = sorted((_pulls(data, at) for data in (first, second)), key=sum)
+    losses.need(len(low) == len(high) == at.records, "both datasets have n records")
+    losses.need(sum(high) - sum(low) <= 2, "one label is replaced")
+    least, unit = min(batches(low, int(at.size))), at.noise_multiplier / math.sqrt(steps)
+
+    def mixture(pulls: list[int]) -> Mixture:
+        sums = batches(pulls, int(at.size))
+        centres = tuple((total - least) / unit for total in sorted(sums))
+        return Mixture(centres, tuple(sums[total] / sums.total() for total in sorted(sums)))
+
+    return mixture(high), mixture(low)
+
+
+def _all_models(first: Data, second: Data, at: Descent, *, batches: Batches = of_exactly) -> float:
+    return repeated_epsilon(at.delta, step_losses(*_mixtures(first, second, at, batches), "above"), at.steps)
+
+
+def _one_batch(first: Data, second: Data, at: Descent) -> float:
+    return mixture_epsilon(at.delta, *_mixtures(first, second, at, of_exactly, at.steps))
+
+
+def _last_model(first: Data, second: Data, at: Descent) -> float:
+    """The noisy sum of each step has its weight in the last model: a mixture of all the ways to join T steps."""
+    joined, alone = _mixtures(first, second, at, of_exactly)
+    if joined == alone:
+        return 0.0
+    losses.need(alone == ALONE, "all other records pull one way")
+    kept = [(1.0 - at.learning_rate * at.penalty) ** step for step in range(at.steps)]
+    ways = list(itertools.product(range(len(joined.centres)), repeat=at.steps))
+    shifts = [sum(w * joined.centres[k] for w, k in zip(kept, way, strict=True)) / math.hypot(*kept) for way in ways]
+    chances = [math.prod(joined.weights[k] for k in way) for way in ways]
+    return mixture_epsilon(at.delta, Mixture(tuple(shifts), tuple(chances)))
+
+
+_fixed = partial(coded, programs.dp_sgd, many.dp_sgd, _all_models, batches=(programs.of_exactly, many.of_exactly))
+
+dp_sgd_fixed_batches = Entry(
+    module=ROOM,
+    name="dp_sgd_fixed_batches",
+    title="DP-SGD with batches of exactly B records, the models of all steps",
+    source=Source(
+        f"{NOTES}, 'DP Stochastic Gradient Descent', algorithm 3",
+        "Balle, Barthe & Gaboardi 2018, Privacy amplification by subsampling, theorem 9; Zhu, Dong & Wang 2022",
+    ),
+    formula=(
+        "in each of T steps a fresh batch of exactly B of the n records, without replacement; the average of its "
+        "gradients, clipped to an l2 norm of C, plus the gradient of the regulariser, plus N(0, sigma^2 I) with "
+        "sigma = noise_multiplier C / B, is followed downhill; the models of all steps are released. "
+        "epsilon holds for all data: T times (1 - B/n) N(0, 1) + (B/n) N(2 / noise_multiplier, 1) against N(0, 1), "
+        "and whichever order tells more at each loss"
+    ),
+    neighbours=REPLACED,
+    code=_fixed(),
+    parameters=PARAMETERS,
+    promise=_claimed,
+    default_pair=([*OTHERS, [[1.0, 0.0], 1.0]], [*OTHERS, [[1.0, 0.0], 0.0]]),
+).with_twins(
+    Twin(
+        name="last",
+        title="DP-SGD with batches of exactly B records, the last model",
+        reason="the last model is one of those that are private together",
+        formula="as DP-SGD with batches of exactly B records; only the last model is released",
+        code=coded(
+            programs.dp_sgd,
+            many.dp_sgd,
+            _last_model,
+            batches=(programs.of_exactly, many.of_exactly),
+            out=(programs.last, last),
+        ),
+        broken=False,
+    ),
+    Twin(
+        name="usual_sigma",
+        title="DP-SGD with batches of exactly B records, claimed as Poisson batches",
+        reason="a Poisson batch changes by a record's pull, up to C; in a full batch another pull goes for it: 2 C",
+        formula="as DP-SGD with batches of exactly B records; epsilon is that of Poisson batches of the rate B / n",
+        promise=_as_poisson,
+    ),
+    Twin(
+        name="noise_over_n",
+        title="DP-SGD with the noise of an average over all n records",
+        reason="a record's share in the average of a batch is 1 / B, not 1 / n: the noise is n / B times too small",
+        formula="as DP-SGD with batches of exactly B records, with sigma = noise_multiplier C / n",
+        at=lambda data, noise_multiplier, records, batch_size, **_: {
+            "noise_multiplier": noise_multiplier * batch_size / records
+        },
+    ),
+    Twin(
+        name="one_batch",
+        title="DP-SGD that draws one batch of exactly B records for all its steps",
+        reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
+        formula="the batch of B records is drawn once, before the first step",
+        code=coded(
+            programs.dp_sgd,
+            many.dp_sgd,
+            _one_batch,
+            batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)),
+        ),
+    ),
+    Twin(
+        name="with_replacement",
+        title="DP-SGD whose batches are drawn with replacement, claimed as drawn without",
+        reason="a record can be in a batch twice, and then the sum moves by 4 C",
+        formula="a batch is B draws from all n records, each of which may be drawn again",
+        code=coded(
+            programs.dp_sgd,
+            many.dp_sgd,
+            partial(_all_models, batches=with_replacement),
+            batches=(programs.with_replacement, many.with_replacement),
+        ),
+    ),
+)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,9 +30,6 @@ from dpaudit.losses.distribution import (
     step_losses,
     subsampled_gaussian_epsilon,
 )
-
-Sums = Counter[int]  # how many batches have a sum, in clip norms
-Batches = Callable[[list[int], int], Sums]
 
 _NOISE, _CLIP, _LEARNING_RATE, _STEPS, _, _BATCH, _DELTA = POISSON
 RECORDS = Parameter("records", 6, "records", "n, which is public", partial(validate.whole, least=1))
@@ -72,20 +68,6 @@ def _as_poisson(
 # --- exact losses: all records pull along one line, by a clip norm each -----------------------------------------------
 
 
-def of_exactly(pulls: list[int], size: int) -> Sums:
-    """The sums of all batches of `size` records.
-
-    >>> of_exactly([1, -1, -1], 2)
-    Counter({0: 2, -2: 1})
-    """
-    return Counter(sum(batch) for batch in itertools.combinations(pulls, size))
-
-
-def with_replacement(pulls: list[int], size: int) -> Sums:
-    """The sums of all batches of `size` draws from the records."""
-    return Counter(sum(batch) for batch in itertools.product(pulls, repeat=size))
-
-
 def _pulls(data: Data, at: Descent) -> list[int]:
     (line, *more) = {tuple(features) for features, _ in data}
     drift = losses.drift(at, at.size)
@@ -94,32 +76,32 @@ def _pulls(data: Data, at: Descent) -> list[int]:
     return [1 if label else -1 for _, label in data]
 
 
-def _mixtures(first: Data, second: Data, at: Descent, batches: Batches, steps: int = 1) -> tuple[Mixture, Mixture]:
+def _mixtures(first: Data, second: Data, at: Descent, steps: int = 1) -> tuple[Mixture, Mixture]:
     """The sum of a batch, used in so many steps, in deviations of the noise; the higher one first."""
     low, high = sorted((_pulls(data, at) for data in (first, second)), key=sum)
     losses.need(len(low) == len(high) == at.records, "both datasets have n records")
     losses.need(sum(high) - sum(low) <= 2, "one label is replaced")
-    least, unit = min(batches(low, int(at.size))), at.noise_multiplier / math.sqrt(steps)
+    least, unit = sum(sorted(low)[: int(at.size)]), at.noise_multiplier / math.sqrt(steps)
 
     def mixture(pulls: list[int]) -> Mixture:
-        sums = batches(pulls, int(at.size))
+        sums = Counter(map(sum, itertools.combinations(pulls, int(at.size))))
         centres = tuple((total - least) / unit for total in sorted(sums))
         return Mixture(centres, tuple(sums[total] / sums.total() for total in sorted(sums)))
 
     return mixture(high), mixture(low)
 
 
-def _all_models(first: Data, second: Data, at: Descent, *, batches: Batches = of_exactly) -> float:
-    return repeated_epsilon(at.delta, step_losses(*_mixtures(first, second, at, batches), "above"), at.steps)
+def _all_models(first: Data, second: Data, at: Descent) -> float:
+    return repeated_epsilon(at.delta, step_losses(*_mixtures(first, second, at), "above"), at.steps)
 
 
 def _one_batch(first: Data, second: Data, at: Descent) -> float:
-    return mixture_epsilon(at.delta, *_mixtures(first, second, at, of_exactly, at.steps))
+    return mixture_epsilon(at.delta, *_mixtures(first, second, at, at.steps))
 
 
 def _last_model(first: Data, second: Data, at: Descent) -> float:
     """The noisy sum of each step has its weight in the last model: a mixture of all the ways to join T steps."""
-    joined, alone = _mixtures(first, second, at, of_exactly)
+    joined, alone = _mixtures(first, second, at)
     if joined == alone:
         return 0.0
     losses.need(alone == ALONE, "all other records pull one way")
@@ -193,18 +175,6 @@ dp_sgd_fixed_batches = Entry(
             many.dp_sgd,
             _one_batch,
             batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)),
-        ),
-    ),
-    Twin(
-        name="with_replacement",
-        title="DP-SGD whose batches are drawn with replacement, claimed as drawn without",
-        reason="a record can be in a batch twice, and then the sum moves by 4 C",
-        formula="a batch is B draws from all n records, each of which may be drawn again",
-        code=coded(
-            programs.dp_sgd,
-            many.dp_sgd,
-            partial(_all_models, batches=with_replacement),
-            batches=(programs.with_replacement, many.with_replacement),
         ),
     ),
 )

@@ -231,12 +231,6 @@ def of_exactly(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
         yield [data[i] for i in rng.choice(len(data), int(at.size), replace=False)]
 
 
-def with_replacement(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
-    """B draws from all records in each step: a record may be drawn again."""
-    while True:
-        yield [data[i] for i in rng.integers(len(data), size=int(at.size))]
-
-
 def once(batches: Batches) -> Batches:
     """The batch is drawn once, before the first step."""
     return lambda data, rng, at: itertools.repeat(next(batches(data, rng, at)))

@@ -31,8 +31,7 @@ from dpaudit.catalogue.noise import Rng
 
 Noise = Callable[[Rng, int, int, float], Callable[[int], Model]]
 Step = Callable[[Model, Model, Model], Model]
-Joins = Bools | Places  # whether each record is in the batch of each run, or how often
-Batches = Callable[[Rng, int, int, Descent], Callable[[int], Joins]]
+Batches = Callable[[Rng, int, int, Descent], Callable[[int], Bools]]
 
 
 # --- a linear model, all records in every step --------------------------------------------------------------------
@@ -181,20 +180,10 @@ def of_exactly(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int]
     return lambda step: np.asarray(rng.random((records, runs), np.float32).argsort(axis=0) < at.size)
 
 
-def with_replacement(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Places]:
-    """How often each record is drawn by B draws from all of them."""
-
-    def joins(step: int) -> Places:
-        drawn = rng.integers(records, size=(int(at.size), 1, runs))
-        return np.asarray((drawn == np.arange(records)[:, None]).sum(axis=0))
-
-    return joins
-
-
 def once(batches: Batches) -> Batches:
     """The batch of the first step is that of all steps."""
 
-    def drawn(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Joins]:
+    def drawn(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Bools]:
         joins = batches(rng, records, runs, at)(0)
         return lambda step: joins
 
@@ -226,17 +215,17 @@ def whole_pull(model: Model, record: Record, clip: float) -> Reals:
     return logistic_pull(model, record)
 
 
-def expected(total: Model, joins: Joins, at: Descent) -> Model:
+def expected(total: Model, joins: Bools, at: Descent) -> Model:
     """The sum of a batch, divided by its public size."""
     return [part / at.size for part in total]
 
 
-def expected_clipped(total: Model, joins: Joins, at: Descent) -> Model:
+def expected_clipped(total: Model, joins: Bools, at: Descent) -> Model:
     """The average of a batch, clipped."""
     return shortened(expected(total, joins, at), at.clip)
 
 
-def realised(total: Model, joins: Joins, at: Descent) -> Model:
+def realised(total: Model, joins: Bools, at: Descent) -> Model:
     """The average over the records that are in the batch."""
     members: Any = np.maximum(joins.sum(axis=0), 1)
     return [part / members for part in total]
@@ -250,7 +239,7 @@ def dp_sgd(
     *,
     batches: Batches = poisson,
     clip: Callable[[Model, Record, float], Reals] = clipped_pull,
-    average: Callable[[Model, Joins, Descent], Model] = expected,
+    average: Callable[[Model, Bools, Descent], Model] = expected,
     out: Callable[[Reals], Reals] = flat,
 ) -> Reals:
     """Many runs of DP-SGD; the twins change the batches, the pull of a record or how a batch is averaged."""

@@ -178,14 +178,15 @@ def check_sample() -> Truth:
 
 
 def _draw(axes: Axes) -> None:
-    for color, each in zip(("#1a6b3c", "#2b5d8a", "#8a5a00", "#a3262a"), CLASSES, strict=True):
+    for place, each in enumerate(CLASSES):
+        color = f"C{place}"
         sizes = [each.records // 2**step for step in range(11) if each.records >> step >= 10]
-        worst = [float(np.quantile(errors(each, size, 60, seed=size), 0.95)) for size in sizes]
+        worst = [float(np.quantile(errors(each, size, 100, seed=size), 0.95)) for size in sizes]
         axes.plot(sizes, worst, color=color, marker=".", label=each.title)
         axes.axvline(each.records, color=color, linestyle=":")
-    axes.axhline(ALPHA, color="#5b6168", linewidth=0.8)
+    axes.axhline(ALPHA, color="C5", linewidth=0.8)
     axes.set(xscale="log", xlabel="records m", ylabel="error of the learner, 95 % of samples", ylim=(0.0, 1.0))
-    axes.legend(frameon=False)
+    axes.legend(framealpha=1.0)
 
 
 SAMPLE = Figure(

@@ -103,7 +103,6 @@ STATEMENTS: tuple[Statement, ...] = (
             "PAC learner of a halfspace, half the noise",
             "PAC learner of a decision list",
             "all answers of a PAC learner of conjunctions",
-            "all answers of a PAC learner of conjunctions, half the noise",
             "all answers of a PAC learner of conjunctions, budget not divided",
         ),
         quote=(

@@ -61,38 +61,41 @@ def check_privacy() -> Truth:
     )
 
 
-def learner_losses(name: str) -> dict[str, float]:
-    """The exact loss of each learner at the parameters and on the pair of its audit, for an entry with `learner`."""
+def learner_losses(twin: str = "") -> dict[str, tuple[float, float]]:
+    """The exact loss of each learner where it was audited: of the hypothesis, of a twin's too, and of all answers."""
     found = {}
     for table in tomllib.loads(SPEC.read_text(encoding="utf-8"))["audit"]:
         if table["mechanism"].endswith(":sq_learner"):
-            pair, given = table["pair"], table["parameters"]
-            loss = find(name).true_loss(pair["first"], pair["second"], given)
-            assert loss is not None
-            found[str(given["learner"])] = loss
+            given, pair = table["parameters"], (table["pair"]["first"], table["pair"]["second"])
+            name = str(given["learner"])
+            analyst = f"dpaudit.catalogue.learning.learners:{name.upper().replace(' ', '_')}"
+            asked = {"epsilon": given["epsilon"], "analyst": analyst}
+            told = find("sq_learner" + twin).true_loss(*pair, given), find("adaptive_laplace").true_loss(*pair, asked)
+            assert told[0] is not None
+            assert told[1] is not None
+            found[name] = told[0], told[1]
     return found
 
 
 def check_any_computation() -> Truth:
     """The learners whole: the hypothesis alone, all answers, and the same with half the noise."""
-    told, half = learner_losses("sq_learner"), learner_losses("sq_learner.half_noise")
-    answers = learner_losses("sq_transcript")
-    largest = max(*told.values(), *answers.values())
-    kept = all(told[name] <= answers[name] + 1e-12 for name in told)
+    losses, half = learner_losses(), learner_losses(".half_noise")
+    largest = max(max(both) for both in losses.values())
+    kept = all(told <= answers + 1e-12 for told, answers in losses.values())
     return Truth(
         ("right and tight" if largest > 0.99 else "right and loose") if kept and largest <= 1.0 + 1e-9 else "wrong",
         "Queries may be chosen by the answers so far, and the hypothesis is one more function of them. On the audited "
         "pairs the hypothesis alone loses, of epsilon = 1, exactly "
-        + ", ".join(f"{loss:.3f} ({name})" for name, loss in told.items())
+        + ", ".join(f"{told:.3f} ({name})" for name, (told, _) in losses.items())
         + "; all answers lose "
-        + ", ".join(f"{loss:.3f}" for loss in answers.values())
+        + ", ".join(f"{answers:.3f}" for _, answers in losses.values())
         + "; the hypothesis with half the noise "
-        + ", ".join(f"{loss:.3f}" for loss in half.values())
+        + ", ".join(f"{told:.3f}" for told, _ in half.values())
         + ". A decision list loses less: no two records count in more than half of its queries. What does not divide "
         "epsilon over every answer is refuted: answers asked again until they are clear, only the last one charged, or "
         "an error that is released exactly beside the hypothesis.",
-        {f"{name}, hypothesis": loss for name, loss in told.items()}
-        | {f"{name}, answers": loss for name, loss in answers.items()},
+        {f"{name}, hypothesis": told for name, (told, _) in losses.items()}
+        | {f"{name}, answers": answers for name, (_, answers) in losses.items()},
     )
 
 

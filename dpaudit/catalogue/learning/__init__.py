@@ -15,13 +15,12 @@ from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation
 from dpaudit.catalogue.learning.queries import statistical_queries
 from dpaudit.catalogue.learning.ridge import ridge_output_perturbation
 from dpaudit.catalogue.learning.slopes import noisy_stats
-from dpaudit.catalogue.learning.sq_learner import sq_learner, sq_transcript
+from dpaudit.catalogue.learning.sq_learner import sq_learner
 from dpaudit.catalogue.learning.sums import regression_from_sums
 
 ENTRIES = (
     statistical_queries,
     sq_learner,
-    sq_transcript,
     output_perturbation,
     gaussian_output_perturbation,
     ridge_output_perturbation,

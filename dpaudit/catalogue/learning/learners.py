@@ -18,7 +18,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dpaudit.catalogue.adaptive.analysts import Analyst, Readings
+from dpaudit.catalogue.adaptive.analysts import Query as Asked
+from dpaudit.catalogue.entry import Parameter
 from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms.importing import import_reference
 
 Query = Callable[[Any, Any], Any]
 Asking = Generator[Query, float, int]
@@ -189,3 +193,44 @@ LEARNERS = {
     ),
     "halfspace": SQLearner(_halfspace, _directions, lambda bits: 2.0, _ahead),
 }
+
+
+def named(learner: str) -> SQLearner:
+    """The learner of this name, one of `LEARNERS` or `module:name`; raises `InvalidSpec`."""
+    found = LEARNERS.get(learner) or (import_reference(learner) if ":" in learner else None)
+    if not isinstance(found, SQLearner):
+        raise InvalidSpec(f"there is no learner {learner!r}; name one of {', '.join(LEARNERS)}, or `module:name`")
+    return found
+
+
+def _name(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidSpec(f"{name} must be the name of a learner, got {value!r}")
+    named(value)
+    return value
+
+
+LEARNER = Parameter("learner", "threshold", "name", "who asks the queries", _name)
+
+
+def as_analyst(learner: str, bits: int, tau: float) -> Analyst:
+    """A learner as an analyst of records (x, y), whose answers can be told and audited as those of any other.
+
+    One that has its hypothesis before all K queries are asked goes on with a query that is 0 everywhere.
+    """
+
+    def asks(readings: Readings) -> Asked:
+        asking = named(learner).start(bits, tau)
+        try:
+            query = next(asking)
+            for _, above in readings:
+                query = asking.send(math.inf if above else -math.inf)
+        except StopIteration:
+            return lambda record: 0.0
+        return lambda record: float(query(*record))
+
+    return Analyst(asks, named(learner).queries(bits), (tau,))
+
+
+THRESHOLD, CONJUNCTION = as_analyst("threshold", 3, 0.15), as_analyst("conjunction", 2, 0.3)
+DECISION_LIST, HALFSPACE = as_analyst("decision list", 1, 0.15), as_analyst("halfspace", 2, 0.4)

@@ -10,37 +10,33 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Integers, Masked, Places, Reals
+from dpaudit.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.learners import LEARNERS, Query, learned
+from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Query, learned, named
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
 from dpaudit.catalogue.learning.queries import BITS, BLUM, HAGHTALAB, TOLERANCE, Data
-from dpaudit.catalogue.noise import Rng, around
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_replaced
 from dpaudit.losses.discrete import largest_log_ratio
 
 Means = Callable[[Query], float]
 
-LEARNER = Parameter("learner", "threshold", "class", "what is learned", partial(validate.one_of, known=tuple(LEARNERS)))
 _OTHERS: Data = [[1, 0], [2, 0], [3, 0], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0], [1, 0]] + [[7, 1]] * 9
 _MIXED: Data = [[0, 1], [0, 1], [0, 1], [4, 0], [5, 1], [6, 1], [7, 1], [6, 1], [3, 0], [1, 0]] + [[7, 1]] * 9
-_BOOLEANS: Data = [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1], [3, 1], [3, 0], [0, 0]]
 
 
 # --- one run ----------------------------------------------------------------------------------------------------
 
 
-def _asked(
+def _hypothesis(
     data: Data, rng: Rng, epsilon: float, bits: int, tolerance: float, learner: str, margin: float = 0.0
-) -> tuple[int, tuple[float, ...]]:
-    chosen = LEARNERS[learner]
-    most = chosen.queries(bits)
+) -> int:
+    most = named(learner).queries(bits)
 
     def answer(query: Query) -> float:
         share, noisy = sum(query(x, y) for x, y in data) / len(data), math.nan
@@ -48,19 +44,11 @@ def _asked(
             noisy = share + rng.laplace(scale=most / (epsilon * len(data)))
         return float(noisy)
 
-    return learned(chosen.start(bits, tolerance), answer, most)
-
-
-def _hypothesis(data: Data, rng: Rng, **given: Any) -> int:
-    return _asked(data, rng, **given)[0]
-
-
-def _transcript(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
-    return _asked(data, rng, **given)[1]
+    return learned(named(learner).start(bits, tolerance), answer, most)[0]
 
 
 def _error_released(data: Data, rng: Rng, bits: int, learner: str, **given: Any) -> tuple[float, float]:
-    hypothesis, _ = _asked(data, rng, bits=bits, learner=learner, **given)
+    hypothesis = _hypothesis(data, rng, bits=bits, learner=learner, **given)
     return float(hypothesis), training_error(data, hypothesis, bits, learner)
 
 
@@ -70,7 +58,7 @@ def training_error(data: Data, hypothesis: int, bits: int, learner: str = "thres
     >>> training_error([[1, 0], [2, 1]], 1, 2)
     0.5
     """
-    predict = LEARNERS[learner].predict
+    predict = named(learner).predict
     return sum(bool(predict(hypothesis, x, bits)) != (y == 1) for x, y in data) / len(data)
 
 
@@ -91,7 +79,7 @@ def tree(learner: str, bits: int, tolerance: float) -> Node | int:
     """Everything that a learner can ask and return; it is begun anew for each way through its questions."""
 
     def grown(*answers: float) -> Node | int:
-        asking = LEARNERS[learner].start(bits, tolerance)
+        asking = named(learner).start(bits, tolerance)
         try:
             query = next(asking)
             for answer in answers:
@@ -130,7 +118,7 @@ def learner_law(
     >>> [each.round(4).tolist() for each in learner_law([[0, 0]], 1.0, 1, 0.5)]
     [[0, 1], [0.3033, 0.6967]]
     """
-    mean, scale = _means(data), LEARNERS[learner].queries(bits) / (epsilon * len(data))
+    mean, scale = _means(data), named(learner).queries(bits) / (epsilon * len(data))
 
     def above(query: Query) -> float:
         gap = tolerance - mean(query)
@@ -159,24 +147,6 @@ def _error_runs(data: Data, runs: int, rng: Rng, bits: int, learner: str, **give
     return np.stack([drawn, errors[places]], axis=1)
 
 
-def _transcript_runs(
-    data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float, learner: str
-) -> Masked:
-    mean, most = _means(data), LEARNERS[learner].queries(bits)
-    answers, gone = np.zeros((most, runs)), np.ones((most, runs), bool)
-
-    def follow(node: Node | int, rows: Places, place: int) -> None:
-        if isinstance(node, int) or not len(rows):
-            return
-        found = around(mean(node.query), most / (epsilon * len(data)), len(rows), rng)
-        answers[place, rows], gone[place, rows] = found, False
-        follow(node.above, rows[found > tolerance], place + 1)
-        follow(node.below, rows[found <= tolerance], place + 1)
-
-    follow(tree(learner, bits, tolerance), np.arange(runs), 0)
-    return np.ma.MaskedArray(answers.T, mask=gone.T)
-
-
 # --- exact losses -----------------------------------------------------------------------------------------------
 
 
@@ -190,41 +160,13 @@ def _error_loss(first: Data, second: Data, bits: int, learner: str, **given: Any
     return _hypothesis_loss(first, second, bits=bits, learner=learner, **given) if errors[0] == errors[1] else math.inf
 
 
-def _transcript_loss(first: Data, second: Data, epsilon: float, bits: int, tolerance: float, learner: str) -> float:
-    """The way through the tree that tells most; on each side of tau an answer tells most far out or at tau itself."""
-    scale = LEARNERS[learner].queries(bits) / (epsilon * len(first))
-
-    def most(node: Node | int, one: Means, other: Means) -> float:
-        if isinstance(node, int):
-            return 0.0
-        here, there = one(node.query), other(node.query)
-        at = abs(tolerance - there) - abs(tolerance - here)
-        above, below = max(at, here - there) / scale, max(at, there - here) / scale
-        return max(above + most(node.above, one, other), below + most(node.below, one, other))
-
-    start, means = tree(learner, bits, tolerance), (_means(first), _means(second))
-    return max(most(start, *means), most(start, *means[::-1]))
-
-
 # --- the entries ------------------------------------------------------------------------------------------------
-
-
-def _not_divided(data: Data, epsilon: float, bits: int, learner: str, **_: float) -> dict[str, float]:
-    return {"epsilon": epsilon * LEARNERS[learner].queries(bits)}
 
 
 def _in_turn(data: Data, epsilon: float, bits: int, **_: float | str) -> dict[str, float | str]:
     """Thresholds one after the other, each with all of epsilon."""
     return {"epsilon": epsilon * LEARNERS["scan"].queries(bits), "learner": "scan"}
 
-
-HALF_NOISE = Twin(
-    name="half_noise",
-    title="Private PAC learner, half the noise",
-    reason="noise of half the scale costs twice epsilon, whatever the learner does with the answers",
-    formula="as the learner, each answer with Lap(K / (2 epsilon m))",
-    at=doubled,
-)
 
 sq_learner = Entry(
     module=ROOM,
@@ -242,7 +184,13 @@ sq_learner = Entry(
     promise=pure_if_replaced,
     default_pair=([*_OTHERS, [0, 1]], [*_OTHERS, [0, 0]]),
 ).with_twins(
-    HALF_NOISE,
+    Twin(
+        name="half_noise",
+        title="Private PAC learner, half the noise",
+        reason="noise of half the scale costs twice epsilon, whatever the learner does with the answers",
+        formula="as the learner, each answer with Lap(K / (2 epsilon m))",
+        at=doubled,
+    ),
     Twin(
         name="asked_until_clear",
         title="PAC learner that asks again where the answer is close",
@@ -268,31 +216,4 @@ sq_learner = Entry(
     ),
 )
 
-sq_transcript = Entry(
-    module=ROOM,
-    name="sq_transcript",
-    title="Private PAC learner that tells all its answers",
-    source=Source(HAGHTALAB, BLUM),
-    formula="as the private PAC learner, but the output is every answer, Lap(K / (epsilon m)) and all, in order",
-    neighbours=REPLACED,
-    code=Code(_transcript, _transcript_runs, _transcript_loss),
-    parameters=(
-        EPSILON,
-        replace(BITS, default=2),
-        replace(TOLERANCE, default=0.15),
-        replace(LEARNER, default="conjunction"),
-    ),
-    promise=pure_if_replaced,
-    default_pair=([*_BOOLEANS, [0, 1]], [*_BOOLEANS, [3, 1]]),
-).with_twins(
-    replace(HALF_NOISE, title="PAC learner that tells all its answers, half the noise"),
-    Twin(
-        name="budget_not_divided",
-        title="PAC learner that tells all its answers, each at epsilon",
-        reason="K adaptive answers at epsilon each are K epsilon together",
-        formula="as the learner, each answer with Lap(1 / (epsilon m))",
-        at=_not_divided,
-    ),
-)
-
-ENTRIES = (sq_learner, sq_transcript)
+ENTRIES = (sq_learner,)

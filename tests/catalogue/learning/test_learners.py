@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,12 +10,22 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.learners import LEARNERS, Asking, Query, learned
-from dpaudit.catalogue.learning.sq_learner import Node, tree
+from dpaudit.catalogue.learning.learners import LEARNERS, Asking, Query, SQLearner, learned
+from dpaudit.catalogue.learning.sq_learner import Node, learner_law, tree
 from dpaudit.errors import InvalidSpec
 from tests.cases import for_each
 
 SIZES = {"threshold": 3, "scan": 2, "conjunction": 2, "decision list": 1, "halfspace": 4}
+
+
+AUDITED = {"THRESHOLD": (3, 0.15), "CONJUNCTION": (2, 0.3), "DECISION_LIST": (1, 0.15), "HALFSPACE": (2, 0.4)}
+
+
+def _constant(bits: int, tau: float) -> Asking:
+    return int((yield lambda x, y: y == 1) > tau)
+
+
+CONSTANT = SQLearner(_constant, lambda bits: 1, lambda bits: 2.0, lambda hypothesis, x, bits: x * 0 + hypothesis > 0)
 
 
 def depths(node: Node | int) -> Iterator[int]:
@@ -74,31 +83,54 @@ def test_answers_within_tau_leave_the_promised_error(name: str, bits: int) -> No
             assert len(answers) <= learner.queries(bits)
 
 
-@for_each(("name", "bits"), list(SIZES.items()))
-def test_no_pair_costs_a_learner_more_than_its_answers_nor_these_more_than_the_claim(name: str, bits: int) -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(12):
+@for_each("name", ["THRESHOLD", "CONJUNCTION", "DECISION_LIST", "HALFSPACE"])
+def test_no_pair_costs_a_learner_more_than_its_answers_nor_these_more_than_the_claim(name: str) -> None:
+    """The answers are those of the adaptive room, where the learner is an analyst: another computation."""
+    rng, bits, tau = np.random.default_rng(1), *AUDITED[name]
+    learner = name.lower().replace("_", " ")
+    asked = {"epsilon": 1.0, "analyst": f"dpaudit.catalogue.learning.learners:{name}"}
+    for _ in range(5):
         first = np.column_stack([rng.integers(0, 2**bits, 9), rng.integers(0, 2, 9)]).tolist()
         second = [*first[:-1], [int(rng.integers(2**bits)), int(rng.integers(2))]]
-        given = {"bits": bits, "learner": name, "tolerance": 0.3}
-        told, answers = (find(entry).true_loss(first, second, given) for entry in ("sq_learner", "sq_transcript"))
+        told = find("sq_learner").true_loss(first, second, {"bits": bits, "learner": learner, "tolerance": tau})
+        answers = find("adaptive_laplace").true_loss(first, second, asked)
         assert told <= answers + 1e-9  # type: ignore[operator]
         assert answers <= 1.0 + 1e-9  # type: ignore[operator]
-        assert find("sq_transcript.half_noise").true_loss(first, second, given) == pytest.approx(2.0 * answers)  # type: ignore[operator]
 
 
-@for_each(("name", "bits"), list(SIZES.items()))
-def test_the_answers_are_those_that_the_program_gives(name: str, bits: int) -> None:
-    """How many there are and how many are above tau, program against sampler; each fails by chance with 1e-9."""
-    rng = np.random.default_rng(2)
+def in_order(answers: list[float]) -> Callable[[Query], float]:
+    left = iter(answers)
+    return lambda query: next(left)
+
+
+@for_each("name", ["THRESHOLD", "CONJUNCTION", "DECISION_LIST", "HALFSPACE"])
+def test_the_hypothesis_is_what_the_answers_lead_to(name: str) -> None:
+    """The law of the hypothesis against answers drawn as an analyst's; each fails by chance with 1e-9."""
+    rng, bits, tau = np.random.default_rng(2), *AUDITED[name]
+    learner = LEARNERS[name.lower().replace("_", " ")]
     data = np.column_stack([rng.integers(0, 2**bits, 9), rng.integers(0, 2, 9)]).tolist()
-    entry = find("sq_transcript").with_parameters({"bits": bits, "learner": name, "tolerance": 0.3})
-    runs = [entry.run(data, rng) for _ in range(500)]
-    sampled = entry.open().call(data, 20_000, rng)
-    counts = [[10 * len(run) + sum(answer > 0.3 for answer in run) for run in runs]]
-    counts.append((10 * sampled.count(axis=1) + (sampled.filled(-math.inf) > 0.3).sum(axis=1)).tolist())
-    table = np.array([np.bincount(each, minlength=200) for each in counts])
-    table = table[:, table.sum(axis=0) > 30]
-    assert stats.chi2_contingency(table).pvalue > 1e-9
-    told = [find("sq_learner").with_parameters(dict(entry.bound)).run(data, rng) for _ in range(50)]
-    assert set(told) <= set(concepts(name, bits))
+    entry = find("adaptive_laplace").with_parameters(
+        {"epsilon": 1.0, "analyst": f"dpaudit.catalogue.learning.learners:{name}"}
+    )
+    rows = entry.open().call(data, 2_000, rng).tolist()
+    seen = [learned(learner.start(bits, tau), in_order(row), len(row))[0] for row in rows]
+    hypotheses, law = learner_law(data, 1.0, bits, tau, name.lower().replace("_", " "))
+    counts = [seen.count(int(hypothesis)) for hypothesis in hypotheses]
+    assert sum(counts) == len(rows)
+    assert all(stats.binomtest(k, len(rows), p).pvalue > 1e-11 for k, p in zip(counts, law, strict=True))
+
+
+@pytest.mark.parametrize("name", ["thresholds", "dpaudit.catalogue.learning.learners:learned"])
+def test_a_name_that_is_no_learner_is_refused(name: str) -> None:
+    with pytest.raises(InvalidSpec, match=f"there is no learner '{name}'; name one of threshold, scan"):
+        find("sq_learner").with_parameters({"learner": name})
+
+
+def test_a_learner_of_ones_own_is_named_by_its_module() -> None:
+    """A class of constants, learned by one query: the entry has its exact law and its runs as for any other."""
+    entry = find("sq_learner").with_parameters({"learner": f"{__name__}:CONSTANT", "bits": 1})
+    data = [[0, 1], [1, 1], [0, 0]]
+    hypotheses, law = learner_law(data, 1.0, 1, 0.15, f"{__name__}:CONSTANT")
+    assert hypotheses.tolist() == [0, 1]
+    assert entry.open().call(data, 2_000, np.random.default_rng(3)).mean() == pytest.approx(law[1], abs=0.07)
+    assert entry.true_loss(data, [[0, 0], [1, 1], [0, 0]]) == pytest.approx(1.0, abs=0.3)

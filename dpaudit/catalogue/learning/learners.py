@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -56,6 +56,17 @@ def learned(asking: Asking, answer: Callable[[Query], float], most: int) -> tupl
     except StopIteration as end:
         return end.value, tuple(answers)
     raise InvalidSpec(f"the learner asks query {most + 1}; the budget is divided among {most}")
+
+
+def following(asking: Asking, answers: Iterable[float]) -> Query | int:
+    """What a learner asks after these answers, or the hypothesis that it has returned by then."""
+    try:
+        query = next(asking)
+        for answer in answers:
+            query = asking.send(answer)
+    except StopIteration as end:
+        return int(end.value)
+    return query
 
 
 # --- thresholds: h_t(x) = [x >= t] ------------------------------------------------------------------------------
@@ -220,14 +231,8 @@ def as_analyst(learner: str, bits: int, tau: float) -> Analyst:
     """
 
     def asks(readings: Readings) -> Asked:
-        asking = named(learner).start(bits, tau)
-        try:
-            query = next(asking)
-            for _, above in readings:
-                query = asking.send(math.inf if above else -math.inf)
-        except StopIteration:
-            return lambda record: 0.0
-        return lambda record: float(query(*record))
+        found = following(named(learner).start(bits, tau), [math.inf if above else -math.inf for _, above in readings])
+        return (lambda record: 0.0) if isinstance(found, int) else lambda record: float(found(*record))
 
     return Analyst(asks, named(learner).queries(bits), (tau,))
 

@@ -1,15 +1,15 @@
 """The private PAC learner of theorem 3.2: any learner from statistical queries, answered with Laplace noise.
 
 The learners are those of `learners`; a record is (x, y), and a query costs epsilon / K of the K that its learner may
-ask. The loss and many runs at once rest on the tree of a learner: all it can ask, by the sides of tau answers lie on.
+ask. The loss and many runs at once rest on its exact law; all its answers, told, are an analyst's of the adaptive room.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Query, learned, named
+from dpaudit.catalogue.learning.learners import LEARNER, LEARNERS, Asking, Query, following, learned, named
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM
 from dpaudit.catalogue.learning.queries import BITS, BLUM, HAGHTALAB, TOLERANCE, Data
 from dpaudit.catalogue.noise import Rng
@@ -62,33 +62,7 @@ def training_error(data: Data, hypothesis: int, bits: int, learner: str = "thres
     return sum(bool(predict(hypothesis, x, bits)) != (y == 1) for x, y in data) / len(data)
 
 
-# --- all that a learner can ask ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A query, and what follows where its answer is above tau and where it is not: another one, or the hypothesis."""
-
-    query: Query
-    above: Node | int
-    below: Node | int
-
-
-@functools.lru_cache(maxsize=16)
-def tree(learner: str, bits: int, tolerance: float) -> Node | int:
-    """Everything that a learner can ask and return; it is begun anew for each way through its questions."""
-
-    def grown(*answers: float) -> Node | int:
-        asking = named(learner).start(bits, tolerance)
-        try:
-            query = next(asking)
-            for answer in answers:
-                query = asking.send(answer)
-        except StopIteration as end:
-            return int(end.value)
-        return Node(query, grown(*answers, math.inf), grown(*answers, -math.inf))
-
-    return grown()
+# --- the law: all that a learner can ask, by the sides of tau that answers lie on ----------------------------------
 
 
 def _means(data: Data) -> Means:
@@ -101,13 +75,16 @@ def _tail(gap: float, scale: float) -> float:
     return 0.5 * math.exp(-gap / scale) if gap > 0.0 else 1.0 - 0.5 * math.exp(gap / scale)
 
 
-def _leaves(node: Node | int, above: Means, chance: float = 1.0) -> Iterator[tuple[int, float]]:
-    if isinstance(node, int):
-        yield node, chance
+def _leaves(
+    start: Callable[[], Asking], above: Means, answers: tuple[float, ...] = (), chance: float = 1.0
+) -> Iterator[tuple[int, float]]:
+    found = following(start(), answers)
+    if isinstance(found, int):
+        yield found, chance
         return
-    up = above(node.query)
-    yield from _leaves(node.above, above, chance * up)
-    yield from _leaves(node.below, above, chance * (1.0 - up))
+    up = above(found)
+    yield from _leaves(start, above, (*answers, math.inf), chance * up)
+    yield from _leaves(start, above, (*answers, -math.inf), chance * (1.0 - up))
 
 
 def learner_law(
@@ -125,7 +102,7 @@ def learner_law(
         up, down = _tail(gap + margin, scale), _tail(margin - gap, scale)
         return up / (up + down)
 
-    found, chances = zip(*_leaves(tree(learner, bits, tolerance), above), strict=True)
+    found, chances = zip(*_leaves(partial(named(learner).start, bits, tolerance), above), strict=True)
     hypotheses, places = np.unique(np.array(found, np.int64), return_inverse=True)
     return hypotheses, np.bincount(places, np.array(chances, float)).astype(np.float64)
 

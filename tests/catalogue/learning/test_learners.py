@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.learners import LEARNERS, Asking, Query, SQLearner, learned
-from dpaudit.catalogue.learning.sq_learner import Node, learner_law, tree
+from dpaudit.catalogue.learning.learners import LEARNERS, Asking, Query, SQLearner, following, learned
+from dpaudit.catalogue.learning.sq_learner import learner_law
 from dpaudit.errors import InvalidSpec
 from tests.cases import for_each
 
@@ -28,11 +28,13 @@ def _constant(bits: int, tau: float) -> Asking:
 CONSTANT = SQLearner(_constant, lambda bits: 1, lambda bits: 2.0, lambda hypothesis, x, bits: x * 0 + hypothesis > 0)
 
 
-def depths(node: Node | int) -> Iterator[int]:
-    if isinstance(node, int):
-        yield 0
+def leaves(name: str, bits: int, *answers: float) -> Iterator[tuple[int, int]]:
+    """Every hypothesis that a learner can return, and after how many queries."""
+    found = following(LEARNERS[name].start(bits, 0.1), answers)
+    if isinstance(found, int):
+        yield found, len(answers)
     else:
-        yield from (1 + depth for side in (node.above, node.below) for depth in depths(side))
+        yield from (leaf for answer in (0.0, 1.0) for leaf in leaves(name, bits, *answers, answer))
 
 
 def endless() -> Asking:
@@ -49,19 +51,12 @@ def test_one_query_more_than_the_budget_is_refused_and_not_answered() -> None:
 
 @for_each(("name", "bits"), [*SIZES.items(), ("decision list", 2), ("conjunction", 3)])
 def test_a_learner_asks_as_many_queries_as_it_says_and_no_more(name: str, bits: int) -> None:
-    assert max(depths(tree(name, bits, 0.1))) == LEARNERS[name].queries(bits)
+    assert max(asked for _, asked in leaves(name, bits)) == LEARNERS[name].queries(bits)
 
 
 def concepts(name: str, bits: int) -> list[int]:
-    """Hypotheses of a class: all that its learner can return, but contradictions."""
-
-    def leaves(node: Node | int) -> Iterator[int]:
-        if isinstance(node, int):
-            yield node
-        else:
-            yield from (leaf for side in (node.above, node.below) for leaf in leaves(side))
-
-    return sorted(set(leaves(tree(name, bits, 0.1))))
+    """Hypotheses of a class: all that its learner can return."""
+    return sorted({hypothesis for hypothesis, _ in leaves(name, bits)})
 
 
 def near(weights: Any, x: Any, y: Any, tau: float, rng: np.random.Generator) -> Callable[[Query], float]:

@@ -23,7 +23,7 @@ STATEMENTS: tuple[Statement, ...] = (
             r"most $\operatorname{poly}(\frac{1}{\alpha}, \frac{1}{\beta}, \frac{1}{\epsilon}, \operatorname{rep. of } "
             r"\mathcal{H})$ samples such that $\operatorname{err}_{\mathcal{D}}(h) \leq \alpha$"
         ),
-        reading="A polynomial in 1/beta is usual, and a definition may ask for less than can be had: loose is only this.",
+        reading="A polynomial in 1/beta is usual: a definition may ask for less than can be had, and this one does.",
     ),
     Statement(
         "what statistical queries cannot learn",

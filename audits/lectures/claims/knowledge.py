@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from audits.lectures.claims.examples import REACH, binomial, with_and_without
-from audits.lectures.claims.statement import Statement, Truth
+from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.losses.composing import responses
 from dpaudit.losses.discrete import log_ratios
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,17 +136,20 @@ def check_authorised() -> Truth:
 # --- what is promised, and what is not ------------------------------------------------------------------------
 
 
+def losses(n: int) -> tuple[Floats, Floats]:
+    """The losses of a noisy count, epsilon = 1, and their chances, where n other bits are unknown, fair coins."""
+    p, q = with_and_without(binomial(n, 0.5))
+    at = np.arange(len(p)) - REACH
+    near = (at >= -REACH // 2) & (at <= n + REACH // 2)  # all but e^-20; beyond, the cut noise would show
+    return log_ratios(p[near], q[near]), p[near]
+
+
 def check_side_information() -> Truth:
-    """The loss of a noisy count, epsilon = 1, for an adversary who does not know n other bits, fair coins."""
-    mean, often, largest, rare = {}, {}, 0.0, 0.0
-    for n in (0, 10, 100, 1_000):
-        p, q = with_and_without(binomial(n, 0.5))
-        losses = log_ratios(p, q)
-        at = np.arange(len(p)) - REACH
-        near = (at >= -REACH // 2) & (at <= n + REACH // 2)  # all but e^-20; beyond, the cut noise would show
-        mean[n], often[n] = float(p[near] @ losses[near]), float(p[near & (losses > 0.5)].sum())
-        if n == 10:
-            largest, rare = float(losses[near].max()), float(p[near & (losses > 0.999)].sum())
+    found = {n: losses(n) for n in (0, 10, 100, 1_000)}
+    mean = {n: float(chances @ ratios) for n, (ratios, chances) in found.items()}
+    often = {n: float(chances[ratios > 0.5].sum()) for n, (ratios, chances) in found.items()}
+    ratios, chances = found[10]
+    largest, rare = float(ratios.max()), float(chances[ratios > 0.999].sum())
     right = abs(mean[0] - math.tanh(0.5)) < 1e-6 and mean[1_000] < 0.01 * mean[0] and abs(largest - 1.0) < 1e-6
     return Truth(
         "right and tight" if right else "wrong",
@@ -154,6 +161,16 @@ def check_side_information() -> Truth:
         "not rely on what an adversary might not know.",
         {**{f"mean, {n} unknown": value for n, value in mean.items()}, "largest": largest, "rare": rare},
     )
+
+
+def draw_side_information(axes: Axes) -> None:
+    sizes = np.unique(np.geomspace(1, 1_000, 25).astype(int))
+    found = [losses(int(n)) for n in sizes]
+    axes.loglog(sizes, np.ones(len(sizes)), "k--", label="largest loss")  # the ratio of the tails, whatever is unknown
+    axes.loglog(sizes, [float(c @ r) for r, c in found], "-", color="#2b5d8a", label="mean loss")
+    axes.set_xlabel("records that the adversary does not know")
+    axes.set_ylabel("privacy loss")
+    axes.legend(frameon=False)
 
 
 def check_groups() -> Truth:
@@ -237,6 +254,11 @@ STATEMENTS: tuple[Statement, ...] = (
         verdict="right and tight",
         how=("computed",),
         check=check_side_information,
+        figure=Figure(
+            "The privacy loss of one person in a noisy count with epsilon = 1, for an adversary who does not know so "
+            "many of the other bits: its mean falls, the worst case stays.",
+            draw_side_information,
+        ),
         quote="This is a worst case assessment ... an adversary may need a lot of side information to gain this much "
         "information.",
     ),

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from audits.lectures.claims.statement import Figure, Statement, Truth
+from audits.lectures.claims.utility_queries import QUERIES
 from dpaudit.catalogue import find
-from dpaudit.losses.comparisons import below, density, panels
 from dpaudit.losses.selecting import exponential, permute_and_flip
 
 if TYPE_CHECKING:
@@ -19,19 +19,10 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-BASSI, SARKAR, CHEEMA = "Bassi 2019, notes 001", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
+SARKAR, CHEEMA = "Sarkar, notes 003", "Cheema & Huszár, notes 004"
 NOISE = f"{CHEEMA}, 'Just add noise'"
-SEED, CLOSE, BETA = 7, 1e-9, 0.05
+SEED, CLOSE = 7, 1e-9
 BLUE = "#2b5d8a"
-
-
-def least(chance: Callable[[float], float], beta: float, most: float) -> float:
-    """The least gap at which a falling chance of failure is at most beta; at most `most`."""
-    low, high = 0.0, most
-    for _ in range(40):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if chance(middle) > beta else (low, middle)
-    return high
 
 
 # --- the exponential mechanism --------------------------------------------------------------------------------
@@ -149,121 +140,6 @@ def check_concentration() -> Truth:
     )
 
 
-# --- selection and thresholds ---------------------------------------------------------------------------------
-
-
-def leads(counts: int, gap: float, scale: float) -> float:
-    """The chance that a count which leads all others by the gap comes out on top, with Lap(scale) on each."""
-    _, level, mass = panels([0.0, gap], scale, 1.0 / scale)
-    return float(np.sum(mass * density(level - gap, scale) * below(level, scale) ** (counts - 1)))
-
-
-def lead(counts: int, scale: float = 1.0, beta: float = BETA) -> float:
-    """The lead that a count needs to come out on top with probability 1 - beta."""
-    return least(lambda gap: 1.0 - leads(counts, gap, scale), beta, 2.0 * scale * math.log(counts / beta))
-
-
-def check_noisy_max() -> Truth:
-    """The exact lead against the union bound 2 ln(m / beta) / epsilon; all counts released need m times the noise."""
-    sizes = (10, 100, 1_000, 100_000)
-    need = {m: lead(m) for m in sizes}
-    union = {m: 2.0 * math.log(m / BETA) for m in sizes}
-    kept = all(1.0 - leads(m, union[m], 1.0) <= BETA for m in sizes)
-    all_counts = lead(1_000, 1_000.0)
-    right = kept and all_counts > 100.0 * need[1_000]
-    return Truth(
-        "right and tight" if right else "wrong",
-        "How far the best count must lead to be named with probability 0.95, at epsilon = 1 and with all others tied: "
-        f"{need[10]:.1f} among 10, {need[1000]:.1f} among 1,000 and {need[100000]:.1f} among 100,000 counts, exactly. "
-        f"A union bound over the noises gives 2 ln(m / 0.05) / epsilon, {union[1000]:.1f} among 1,000. To release all "
-        f"counts with the noise for their l1 sensitivity takes m times the lead, {all_counts:,.0f} among 1,000.",
-        {**{f"lead among {m}": gap for m, gap in need.items()}, "all of 1,000": all_counts, "union": union[1_000]},
-    )
-
-
-def first_top(bottoms: int, gap: float, scale: float) -> float:
-    """The chance that AboveThreshold is right: answers a gap below the threshold, and then one a gap above it.
-
-    The threshold has Lap(scale), each answer Lap(2 scale).
-    """
-    _, level, mass = panels([0.0, -gap, gap], scale, 1.0 / scale)
-    said = below(level + gap, 2.0 * scale) ** bottoms * below(gap - level, 2.0 * scale)
-    return float(np.sum(mass * density(level, scale) * said))
-
-
-def sparse_right(queries: int, tops: int, gap: float, epsilon: float) -> float:
-    """The same for Sparse with its noise 2 c / epsilon, with as many bottoms before each top: the worst order.
-
-    The chance of an epoch is a moment of its bottoms, so it is log-convex in their number, and the product is least
-    where they are shared out evenly.
-    """
-    scale, (each, more) = 2.0 * tops / epsilon, divmod(queries - tops, tops)
-    return first_top(each, gap, scale) ** (tops - more) * (first_top(each + 1, gap, scale) ** more if more else 1.0)
-
-
-def promised(queries: int, tops: int, epsilon: float, beta: float = BETA) -> float:
-    """The gap of the theorem: 8 c (ln k + ln(2 c / beta)) / epsilon."""
-    return 8.0 * tops * (math.log(queries) + math.log(2.0 * tops / beta)) / epsilon
-
-
-def gap_of(queries: int, tops: int, epsilon: float = 1.0, beta: float = BETA) -> float:
-    """The least gap at which Sparse makes no mistake with probability 1 - beta."""
-    most = promised(queries, tops, epsilon, beta)
-    return least(lambda gap: 1.0 - sparse_right(queries, tops, gap, epsilon), beta, most)
-
-
-def check_above_threshold() -> Truth:
-    sizes = (10, 1_000, 100_000, 10_000_000)
-    need = {k: gap_of(k, 1) for k in sizes}
-    told = {k: promised(k, 1, 1.0) for k in sizes}
-    kept = {k: 1.0 - sparse_right(k, 1, told[k], 1.0) for k in sizes}
-    decade = (need[10_000_000] - need[1_000]) / 4.0
-    right = max(kept.values()) <= BETA and decade < 4.5 * math.log(10.0)
-    return Truth(
-        "right and tight" if right else "wrong",
-        "AboveThreshold says top and bottom without a mistake, with probability 0.95 at epsilon = 1, if the answers "
-        f"are {need[10]:.1f} away from the threshold for 10 queries, {need[1000]:.1f} for 1,000 and "
-        f"{need[10000000]:.1f} for ten million (exact, in the worst order): {decade:.2f} for each factor of 10, which "
-        "is (4 / epsilon) ln(10). Theorem 3.24 of Dwork & Roth 2014 promises it at 8 (ln k + ln(2 / beta)) / epsilon, "
-        f"{told[1000]:.1f} for 1,000 queries; there a mistake has probability {kept[1000]:.0e}, not 0.05.",
-        {**{f"gap for {k}": gap for k, gap in need.items()}, "theorem for 1,000": told[1_000], "a decade": decade},
-    )
-
-
-def gap_of_all(queries: int, epsilon: float = 1.0, beta: float = BETA) -> float:
-    """The same with Lap(m / epsilon) on each of the m answers, which are then compared with the threshold."""
-    return -queries / epsilon * math.log(-2.0 * math.expm1(math.log1p(-beta) / queries))
-
-
-def check_savings() -> Truth:
-    many = 10_000
-    plain, need = gap_of_all(many), {c: gap_of(many, c) for c in (1, 10, 100)}
-    kept = all(1.0 - sparse_right(many, c, promised(many, c, 1.0), 1.0) <= BETA for c in need)
-    pays = {c: next(m for m in range(c, many) if gap_of(m, c) < gap_of_all(m)) for c in (1, 10)}
-    right = kept and need[1] < 0.01 * plain and pays[1] < 100
-    return Truth(
-        "right and tight" if right else "wrong",
-        f"For {many:,} queries at epsilon = 1 and a mistake with probability 0.05, how far the answers must be from "
-        f"the threshold: {plain:,.0f} where every answer gets Laplace noise and is then compared, and with Sparse "
-        f"{need[1]:.0f} if one of them is above, {need[10]:,.0f} if ten are and {need[100]:,.0f} if a hundred are "
-        "(all exact, Sparse in the worst order). It pays where few of many are above, as the notes say: from "
-        f"{pays[1]} queries on for one, from {pays[10]} on for ten. It says which ones they are and no values, and the "
-        "c must be known beforehand.",
-        {"all answers": plain, **{f"c = {c}": gap for c, gap in need.items()}, "pays for one from": pays[1]},
-    )
-
-
-def draw_savings(axes: Axes) -> None:
-    sizes = np.unique(np.geomspace(10, 1e6, 30).astype(int))
-    axes.loglog(sizes, [gap_of_all(int(m)) for m in sizes], "k--", label="Laplace noise on all answers")
-    for tops, style in ((1, "-"), (10, "-.")):
-        need = [gap_of(int(m), tops) for m in sizes if m > tops]
-        axes.loglog(sizes[sizes > tops], need, style, color=BLUE, label=f"Sparse, {tops} above the threshold")
-    axes.set_xlabel("queries")
-    axes.set_ylabel("distance from the threshold")
-    axes.legend(frameon=False)
-
-
 # --- a few issues with noise ----------------------------------------------------------------------------------
 
 
@@ -301,6 +177,18 @@ def check_two_prices() -> Truth:
 
 
 LOSSES = ("two_prices", "lower_price")
+
+
+def draw_two_prices(axes: Axes) -> None:
+    shifts = np.linspace(0.0, 4.0, 80)
+    for too_low, style in ((1.0, ":"), (4.0, "-"), (16.0, "--")):
+        costs = [laplace_cost(float(shift), 1.0, too_low, 1.0) for shift in shifts]
+        axes.plot(shifts, costs, style, color=BLUE, label=f"a unit too low costs {too_low:g}")
+        best = max(0.0, math.log((too_low + 1.0) / 2.0))
+        axes.plot([best], [laplace_cost(best, 1.0, too_low, 1.0)], "o", color=BLUE)
+    axes.set_xlabel("noise moved up by")
+    axes.set_ylabel("mean cost")
+    axes.legend(frameon=False)
 
 
 def check_thousand() -> Truth:
@@ -359,45 +247,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "is?",
         reading="It is needed for the use of the answer: privacy does not ask for it.",
     ),
-    Statement(
-        name="noisy-max-accuracy",
-        place=f"{BASSI}, 'Report Noisy Max'",
-        says="To add noise to each count and to return the index of the largest is better than to release all counts",
-        verdict="right and tight",
-        how=("derived", "computed"),
-        check=check_noisy_max,
-        quote=r"A better approach is to (internally) add independently generated Laplace noise $Lap(1/\varepsilon)$ to "
-        "each count and return the index of the largest noisy count.",
-        context="Releasing all the counts and letting the data analyst find the maximum is suboptimal.",
-    ),
-    Statement(
-        name="above-threshold-accuracy",
-        place=f"{BASSI}, 'Sparse vector mechanism'",
-        says="A very large number of queries can be answered with reasonable accuracy where only those above a "
-        "threshold matter",
-        verdict="right and tight",
-        how=("derived", "computed"),
-        check=check_above_threshold,
-        quote="What do we do if we want to answer a very large number of queries with reasonable accuracy? ... In some "
-        "situations, we may only care on identifying the queries that lie above a certain threshold.",
-        reading="Reasonable is read as: the error grows with the logarithm of the number of queries.",
-    ),
-    Statement(
-        name="sparse-savings",
-        place=f"{BASSI}, 'Sparse vector mechanism'",
-        says="Where few of the queries lie above the threshold, to report only those is a huge savings",
-        verdict="right and tight",
-        how=("derived", "computed"),
-        check=check_savings,
-        figure=Figure(
-            "How far answers must be from the threshold for all to be told right with probability 0.95 at epsilon = 1: "
-            "with Laplace noise on each of them, and with Sparse. Both exact.",
-            draw_savings,
-        ),
-        quote="This can be a huge savings if we know that the set of queries that lie above the threshold is much "
-        "smaller than the total number of queries",
-        context="that is, if the answer vector is sparse.",
-    ),
+    *QUERIES,
     Statement(
         name="two-prices",
         place=NOISE,
@@ -410,6 +260,11 @@ STATEMENTS: tuple[Statement, ...] = (
             "a count, too low worse than too high, scaled to the lower price",
             "noisy count, moved up",
             "noisy count, never too low",
+        ),
+        figure=Figure(
+            "The mean cost of Laplace noise with epsilon = 1 that is moved up, where a unit too high costs 1: a matter "
+            "of use alone, for all have the same epsilon. Dots: the best shift.",
+            draw_two_prices,
         ),
         quote="What if underestimates are much worse than overestimates?",
         context="A few issues...",

@@ -160,7 +160,7 @@ def check_learning_as_printed() -> Truth:
         "A slip of the display: it has lost the 1 / n of the average, which the line above it has. As printed, n "
         f"times the sum of losses moves by n Delta, so the true loss is up to n epsilon ({worst[2]:.4f} for two "
         f"records and {worst[5]:.4f} for five, at epsilon = 1). The same happens when Delta is read as the "
-        "sensitivity of the average, which is n times smaller. The sign of R(theta) is wrong too: it favours large "
+        "sensitivity of the average, which is n times smaller. The sign of R(theta) is turned too: it favours large "
         "penalties, a matter of usefulness only.",
         {"two records": worst[2], "five records": worst[5]},
     )
@@ -282,8 +282,8 @@ STATEMENTS: tuple[Statement, ...] = (
         r"$\ell$.",
         context=r"$u((\vec{x}, \vec{y}), \theta) = -L(\theta | \vec{x}, \vec{y}) = -\frac{1}{n} \sum_{i=1}^n "
         r"\ell(\theta | x_i, y_i) - R(\theta).$",
-        reading=r"$\Delta$ is the sensitivity of one record's loss, as the words say. Were it that of the sum, the "
-        r"factor $n$ would only cost accuracy; the words leave no room for that.",
+        reading=r"$\Delta$ is the sensitivity of one record's loss, as the words say. That of the sum is the same, so "
+        r"neither makes up for the factor $n$.",
     ),
     Statement(
         name="exponential-mechanism-grid",

@@ -92,8 +92,8 @@ def check_decay() -> Truth:
         "right and tight" if right else "wrong",
         r"$(\xi, \rho)$-zCDP means $\Pr[\lambda > \xi + \rho + t] \leq e^{-t^2 / (4 \rho)}$ (Bun & Steinke 2016): 60 "
         f"random pairs keep it (at most {worst:.2f} of the bound), and normal noise has this rate: at rho = 0.5 its "
-        f"exact tail is the bound to the power {powers[2.0]:.2f}, {powers[5.0]:.2f} and {powers[20.0]:.2f} at t = 2, 5 and "
-        r"20. And back: a loss with just such a tail is $(\sqrt{\pi \rho}, \rho)$-zCDP, with a $\xi$ of "
+        f"exact tail is the bound to the power {powers[2.0]:.2f}, {powers[5.0]:.2f} and {powers[20.0]:.2f} at t = 2, 5 "
+        r"and 20. And back: a loss with just such a tail is $(\sqrt{\pi \rho}, \rho)$-zCDP, with a $\xi$ of "
         f"{back:.2f} at rho = 0.5. So the two say the same up to this constant.",
         {"random": worst, **{f"power at {t:g}": power for t, power in powers.items()}, "xi of the way back": back},
     )

@@ -168,8 +168,8 @@ def check_two_interpretations() -> Truth:
         f"other people in them: one who is counted in all loses {profiles['one'][0]:.2f} epsilon at delta = 0, "
         f"{profiles['one'][1]:.2f} at 0.01 and {profiles['one'][2]:.2f} at 0.1, the same both ways (difference "
         f"{off:.0e}, by all transcripts). What differs is who can share the budget out: a database that knows its k "
-        "queries gives each epsilon / k; k databases that do not know of each other keep their own, and Bob, who is in four, loses "
-        f"{whole:.0f} epsilon.",
+        "queries gives each epsilon / k; k databases that do not know of each other keep their own, and Bob, who is "
+        f"in four, loses {whole:.0f} epsilon.",
         {"at 0": profiles["one"][0], "at 0.1": profiles["one"][2], "four databases": whole or 0.0},
     )
 

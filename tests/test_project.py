@@ -57,6 +57,26 @@ def test_every_goal_and_file_that_a_contributor_is_told_of_is_there() -> None:
     assert not [path for path in paths if not (ROOT / path).exists()]
 
 
+def test_workflows_name_actions_by_commit_and_goals_that_are_there() -> None:
+    goals = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        yaml.safe_load(text)
+        assert all(re.fullmatch(r"\S+@[0-9a-f]{40} # v\S+", each) for each in re.findall(r"uses: (.*)", text)), (
+            path.name
+        )
+        made = [each for line in re.findall(r"run: make (.*)", text) for each in line.split() if "=" not in each]
+        assert made
+        assert set(made) <= goals, path.name
+
+
+def test_the_lectures_are_audited_at_eleven_seeds() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (seeds,) = re.findall(r"^SEEDS := (.*)$", makefile, re.MULTILINE)
+    assert seeds.split() == [str(seed) for seed in range(11)]
+    assert re.findall(r"run audits/lectures --confidence (\S+)", makefile) == ["0.9999"]
+
+
 def test_the_core_that_is_checked_quickly_is_there() -> None:
     (core,) = re.findall(r"^CORE := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert not [part for part in core.split() for top in ("dpaudit", "tests") if not (ROOT / top / part).is_dir()]

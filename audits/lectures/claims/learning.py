@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audits.lectures.claims import learning_classes, learning_limits, learning_queries
+from audits.lectures.claims import learning_classes, learning_parities, learning_queries, learning_universe
 from audits.lectures.claims.regressions import REGRESSION
 from audits.lectures.claims.statement import Statement
 
@@ -31,7 +31,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "whatever is efficiently learnable by statistical queries is efficiently PAC learnable with privacy",
         "right and loose",
         ("derived", "computed"),
-        learning_limits.check_parities,
+        learning_parities.check_parities,
         quote=(
             r"Any $\mathcal{H}$ that is efficiently learnable in the statistical query model is also efficiently *PAC* "
             r"learnable with $\epsilon$-differentially privacy."
@@ -154,7 +154,7 @@ STATEMENTS: tuple[Statement, ...] = (
             r"h^*(x))\right]| \leq \frac{\tau}{2}$."
         ),
         context=(
-            r"Assume that we used statistical queries $\psi_1, \ldots, \psi_K$ of tolerance $\tau$ for learning "
+            r"Assume that we used statistical queries $ψ_1, \ldots, ψ_K$ of tolerance $\tau$ for learning "
             r"$\mathcal{H}$."
         ),
         reading="With probability 1 - beta, constants of ours in the O(.), and queries fixed before the sample.",
@@ -179,8 +179,8 @@ STATEMENTS: tuple[Statement, ...] = (
         "what is learnable on a finite universe is learnable with DP, with n larger by the log of its size at most",
         "right and tight",
         ("derived", "computed"),
-        learning_limits.check_universe,
-        figure=learning_limits.UNIVERSE,
+        learning_universe.check_universe,
+        figure=learning_universe.UNIVERSE,
         quote=(
             "*Anything learnable non-privately on a finite data universe is also learnable with DP (with larger n , "
             "which is at most logarithmic in the size of the data universe).*"

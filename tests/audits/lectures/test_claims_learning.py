@@ -10,7 +10,7 @@ from scipy.linalg import hadamard
 
 from audits.lectures.claims.learning import STATEMENTS
 from audits.lectures.claims.learning_classes import ALPHA, BETA, CLASSES, Class, at_most, errors
-from audits.lectures.claims.learning_limits import answers, eliminated
+from audits.lectures.claims.learning_parities import answers, drawn, eliminated, elimination_law, reduced
 from audits.lectures.claims.regressions import excess_risks, largest_move
 from audits.lectures.claims.statement import Statement
 from tests.cases import for_each
@@ -53,6 +53,22 @@ def test_elimination_needs_as_many_records_as_bits() -> None:
     assert eliminated(6, 5, 50, seed=0) == 0.0
     exact = math.prod(1.0 - 2.0 ** -(8 - i) for i in range(6))
     assert abs(eliminated(6, 8, 1_000, seed=1) - exact) < 6.2 * math.sqrt(exact * (1.0 - exact) / 1_000)
+
+
+def test_elimination_solves_what_can_be_solved() -> None:
+    """Every solution that is drawn fits the equations, all of them are drawn, and a contradiction is seen."""
+    rows, rng = [0b1_0110, 0b0_0011, 0b1_0101], np.random.default_rng(2)  # the last is the sum of the others
+    basis = reduced(rows, 4)
+    assert basis is not None
+    assert len(basis) == 2
+    fits = {s for s in range(16) if all(((row & s & 15).bit_count() & 1) == row >> 4 for row in rows)}
+    assert {drawn(basis, 4, rng) for _ in range(400)} == fits  # one of the four is missed with 4 (3/4)^400
+    assert reduced([*rows, 0b0_0101], 4) is None
+
+
+def test_the_law_of_private_elimination_is_one() -> None:
+    """One record x = 1, y = 1 of one bit: nothing with 1/2; s = 1 with (p + (1 - p) / 2) / 2, p = epsilon / 4."""
+    assert np.allclose(elimination_law([0b11], 1), [0.75 / 4.0, (0.25 + 0.75 / 2.0) / 2.0, 0.5])
 
 
 def test_optima_never_move_further_than_strong_convexity_allows() -> None:

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
+from audits.lectures.claims.attacking import BASSI, SARKAR, certain, measured
 from audits.lectures.claims.attacks_inference import INFERENCE
 from audits.lectures.claims.attacks_models import ON_MODELS
-from audits.lectures.claims.releases import BASSI, SARKAR, certain, measured
 from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
 from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
@@ -147,15 +147,21 @@ STATEMENTS = (
         ("derived", "computed", "audited"),
         check_differencing,
         ("smokers, exact count and exact average", "smokers, noisy count and noisy average"),
+        quote='The innocent-looking queries "total number of participants" and "average cigarette consumption", '
+        "when performed on both databases, allow for perfectly characterizing Bob's daily cigarette consumption.",
+        context="Assume you have two identical databases except for Bob's data, which it only appears in the first "
+        "one.",
     ),
     Statement(
         "collusion",
         f"{HAGHTALAB}, 'Motivating Example'",
-        "n - 1 students who collude find the grade of the one who is left from the average",
+        "$n - 1$ students who collude find the grade of the one who is left from the average",
         "right and tight",
         ("derived", "computed", "audited"),
         check_collusion,
         ("average grade, exact", "average grade, with noise"),
+        quote="If there are n students in the class, n-1 students could collude to figure out a single student's "
+        "grade.",
     ),
     Statement(
         "drop-out",
@@ -165,6 +171,10 @@ STATEMENTS = (
         ("computed", "audited"),
         check_drop_out,
         ("smokers, exact average alone", "average grade, rounded to one decimal"),
+        quote="If a student(s) drop the course and the mean is updated, the differential in the average could be "
+        "exploited to reveal the grade(s) of the student(s) who dropped the course.",
+        reading="Of several who drop the course at once, 'reveal the grades' is read with what the attacker may know "
+        "besides, as of the class mates who know their own.",
     ),
     Statement(
         "averaging",
@@ -174,6 +184,7 @@ STATEMENTS = (
         ("derived", "computed", "audited"),
         check_averaging,
         ("sum of salaries with noise, asked four times",),
+        quote="If the analyst performs multiple identical queries, the effect of the noise can be averaged out.",
     ),
     *INFERENCE,
     *ON_MODELS,
@@ -185,5 +196,9 @@ STATEMENTS = (
         ("derived", "computed", "audited"),
         check_allowed,
         ("a table of conditions, noise in every cell", "counts by area, noise in every cell"),
+        quote="Even if adversary knows everything, DP is a probability guarantee that they cannot be sure if the data "
+        "point was used in the computation! ... Since the output is equally likely in the two cases",
+        context="The idea is that results are almost the same for D and D', which ensures privacy",
+        reading="'Equally likely' is read with the line after it: almost the same.",
     ),
 )

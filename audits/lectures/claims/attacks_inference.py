@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from audits.lectures.claims.releases import SARKAR
+from audits.lectures.claims.attacking import SARKAR
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue.attacks import allowed
 from dpaudit.catalogue.attacks.membership import homer_advantage, member_score, people
@@ -160,6 +160,7 @@ INFERENCE = (
             "product test and of the best test, with normal noise calibrated to epsilon, below what epsilon allows.",
             draw_membership,
         ),
+        quote="Membership inference attacks ... Find if a known person was present in the dataset",
     ),
     Statement(
         "reconstruction",
@@ -178,5 +179,6 @@ INFERENCE = (
             "against the epsilon of all counts together. Epsilon bounds what anybody can find, whatever they compute.",
             draw_reconstruction,
         ),
+        quote="Data reconstruction attack ... Deduce part of the dataset from aggregate",
     ),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from audits.lectures.claims.releases import CHEEMA, SARKAR, certain, measured
+from audits.lectures.claims.attacking import CHEEMA, SARKAR, certain, measured
 from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.catalogue.attacks import allowed, identified

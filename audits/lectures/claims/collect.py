@@ -27,6 +27,7 @@ TOPICS = (
     "conversions",
     "examples",
     "knowledge",
+    "adversary",
     "additive",
     "selection",
     "utility",

@@ -14,16 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from audits.lectures.claims.attacking import BASSI, CHEEMA, SARKAR, certain, measured
+from audits.lectures.claims.releases_linkage import LINKAGE
 from audits.lectures.claims.statement import Statement, Truth, Verdict
 from dpaudit.catalogue import find
-from dpaudit.catalogue.attacks import achieves, allowed
-from dpaudit.catalogue.attacks import find as find_attack
 from dpaudit.catalogue.releases.hospital import HOSPITAL_A, HOSPITAL_B, decade, half, k_anonymous
 from dpaudit.losses.comparisons import density
 from dpaudit.losses.discrete import delta_of
-
-SARKAR, BASSI, CHEEMA = "Sarkar, notes 003", "Bassi 2019, notes 001", "Cheema & Huszár, notes 004"
-SEED, RUNS = 1, 20_000
 
 
 def groups(table: Sequence[str]) -> dict[str, Counter[str]]:
@@ -51,47 +48,7 @@ YOUNG, THIRTIES, OLD = (f"130** | {age} | *" for age in ("<30", "3*", "≥40"))
 BELOW_35, FROM_35 = (f"130** | {age} | *" for age in ("<35", "≥35"))
 
 
-def measured(name: str) -> str:
-    """What an attack achieves on the release with DP, against what that allows, in words."""
-    attack = find_attack(name)
-    claim = attack.private.claim()
-    epsilon, delta = claim.epsilon, claim.delta  # type: ignore[attr-defined]
-    left = achieves(attack, attack.private, min(RUNS, attack.runs), SEED).advantage
-    return (
-        f"against the same release with epsilon = {epsilon:g} the attack has an advantage of {left:.2f}, where "
-        f"{allowed(epsilon, delta):.2f} is allowed"
-    )
-
-
-def certain(name: str) -> bool:
-    """Whether an attack is always right on the release without DP."""
-    attack = find_attack(name)
-    return achieves(attack, attack.without, 1_000, SEED).advantage == 1.0
-
-
 # --- the checks -----------------------------------------------------------------------------------------------
-
-
-def check_linkage() -> Truth:
-    known = {
-        "zip code, age and nationality": [record[:3] for record in HOSPITAL_A],
-        "zip code and age": [record[:2] for record in HOSPITAL_A],
-        "age and nationality": [record[1:3] for record in HOSPITAL_A],
-        "zip code alone": [record[0] for record in HOSPITAL_A],
-    }
-    alone = {name: sum(count == 1 for count in Counter(keys).values()) for name, keys in known.items()}
-    coarse = groups(find("noisy_table.generalised").run(HOSPITAL_A, None))
-    left_alone = sum(sum(conditions.values()) == 1 for conditions in coarse.values())
-    right = certain("linkage") and alone["zip code, age and nationality"] > 0
-    words = ", ".join(f"{count} of {len(HOSPITAL_A)} by {name}" for name, count in alone.items())
-    return Truth(
-        "right and tight" if right else "wrong",
-        f"In records behind the notes' first table (made up to fit it), with random numbers for names, what is known "
-        f"of a person leads to one row: {words}. Made coarse (three digits of the zip code, decade of the age) the "
-        f"nationality still leaves {left_alone} of {len(HOSPITAL_A)} alone. Told to find the condition from the row, "
-        f"{measured('linkage')}.",
-        {**{f"alone by {name}": count for name, count in alone.items()}, "alone when coarse": left_alone},
-    )
 
 
 def check_groups() -> Truth:
@@ -232,24 +189,47 @@ def check_query_auditing() -> Truth:
     )
 
 
+def check_k_anonymous() -> Truth:
+    least = {k: min(sum(held.values()) for held in table.values()) for k, table in ((4, FOUR), (6, SIX))}
+    sizes = {k: len(table) for k, table in ((4, FOUR), (6, SIX))}
+    right = all(size >= k for k, size in least.items())
+    return Truth(
+        "right and tight" if right and all(size == k for k, size in least.items()) else "right and loose",
+        f"In the first table the {sizes[4]} groups have {least[4]} rows each and in the second the {sizes[6]} groups "
+        f"{least[6]}: 4-anonymous and 6-anonymous, and no more. What is counted are the zip code, the age and the "
+        "nationality; the condition is left as it is, and that is where the next slides find the gap.",
+        {"smallest group of the first": least[4], "smallest group of the second": least[6]},
+    )
+
+
 STATEMENTS = (
+    *LINKAGE,
     Statement(
-        "linkage",
-        f"{SARKAR}, 'Often used techniques'; {CHEEMA}, 'Why bother?'",
-        "A little side information, such as age and postcode, finds a person in a table without names",
+        "k-anonymous-tables",
+        f"{SARKAR}, 'K-anonymity'",
+        "In the two printed tables everybody shares the pseudo-identifiers with at least $k - 1$ others, $k = 4$ and "
+        "$6$",
         "right and tight",
         ("computed", "audited"),
-        check_linkage,
-        ("a table of conditions, pseudonymised", "a table of conditions, made coarse"),
+        check_k_anonymous,
+        ("the 4-anonymous table of the notes", "the 6-anonymous table of the notes"),
+        quote="Such that for any one person, there are at least k-1 others with identical psudo-identifiers",
+        context="Example: 4 and 6 anonymized tables",
+        reading="Where one group is printed with '>' in some rows and with '≥' in others, '≥' is meant in all of them.",
     ),
     Statement(
         "groups-of-k",
         f"{SARKAR}, 'K-anonymity'",
-        "Being in a group of k gives better protection: the adversary may be less certain of your condition",
+        "Being in a group of $k$ gives better protection: the adversary may be less certain of your condition",
         "right and tight",
         ("computed", "audited"),
         check_groups,
         ("the 4-anonymous table of the notes", "the 6-anonymous table of the notes"),
+        quote="Being in a group gives you better protection: ... Adversary may be less certain which health condition "
+        "applies to you.",
+        context="Still sensitive to linkage type attacks ... E.g. if everyone in a group has the same condition, then "
+        "there is no hiding",
+        reading="'May be' is taken at its word: sometimes, not always.",
     ),
     Statement(
         "homogeneity",
@@ -259,15 +239,18 @@ STATEMENTS = (
         ("computed", "audited"),
         check_homogeneity,
         ("the 4-anonymous table of the notes", "a table of conditions, noise in every cell"),
+        quote="if everyone in a group has the same condition, then there is no hiding",
     ),
     Statement(
         "background-knowledge",
-        f"{SARKAR}, 'Knowledge'",
+        f"{SARKAR}, 'Observations'",
         "What an adversary can learn depends on what is known beforehand",
         "right and tight",
         ("computed", "audited"),
         check_background,
         ("the 4-anonymous table of the notes",),
+        quote="What the adversary can learn may depend on what the adversary knows beforehand or outside this system",
+        context="E.g. linking other datasets",
     ),
     Statement(
         "two-tables",
@@ -280,6 +263,9 @@ STATEMENTS = (
             "two hospitals, the 4-anonymous and the 6-anonymous table",
             "two hospitals, noise in every cell of both tables",
         ),
+        quote="Example: 4 and 6 anonymized tables ... Still sensitive to linkage type attacks",
+        reading="The notes show the two tables beside each other; that they are linked to each other is our example, "
+        "after the paper that the tables come from.",
     ),
     Statement(
         "all-attended",
@@ -289,6 +275,8 @@ STATEMENTS = (
         ("computed", "audited"),
         check_all_attended,
         ("counts by area, exact", "counts by area, noise in every cell"),
+        quote="if all people in an office attended the meeting, then publishing the exact count reveals that all "
+        "people attended the meeting",
     ),
     Statement(
         "zero-mean-noise",
@@ -302,6 +290,10 @@ STATEMENTS = (
             "counts by area, rounded at random to multiples of 3",
             "counts over six subsets, each off by at most 1",
         ),
+        quote="Adding zero-mean independent random noise to the queries' answers helps us protect the participants "
+        "but degrades the quality of the statistical analysis.",
+        context="There is a trade-off.",
+        reading="'Helps' is read as 'tells less than the exact answers', and not as 'gives an epsilon'.",
     ),
     Statement(
         "query-auditing",
@@ -315,5 +307,6 @@ STATEMENTS = (
             "sum of salaries, refused for fewer than 5 people",
             "sum of salaries with noise, refused for fewer than 5 people",
         ),
+        quote="**Query auditing** is hard, and non-answers are informative",
     ),
 )

@@ -12,14 +12,14 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from audits.lectures.claims import attacks, attacks_inference, releases
+from audits.lectures.claims import adversary, attacks, attacks_inference, attacks_models, releases, releases_linkage
 from audits.lectures.claims.statement import Statement
 from dpaudit.catalogue.attacks.reconstruction import least_squares
 from dpaudit.spec_file.files import find_specs
 from tests.cases import for_each
 
 AUDITS = Path(__file__).parents[3] / "audits"
-ALL = (*releases.STATEMENTS, *attacks.STATEMENTS)
+ALL = (*releases.STATEMENTS, *attacks.STATEMENTS, *adversary.STATEMENTS)
 BY_NAME = {statement.name: statement for statement in ALL}
 
 
@@ -30,11 +30,13 @@ def test_the_check_of_a_release_finds_what_is_known(statement: Statement) -> Non
     assert truth.text.endswith(".")
     assert "nan" not in truth.text
     assert all(math.isfinite(value) for value in truth.numbers.values())
+    assert len(statement.says) <= 240
+    assert 0 < len(statement.quote) <= 400
     assert statement.place.split(", ")[1].startswith("notes 00")
 
 
 def test_statements_on_releases_have_names_of_their_own_and_audits_that_are_there() -> None:
-    assert len(BY_NAME) == len(ALL) >= 20
+    assert len(BY_NAME) == len(ALL) >= 30
     written = {
         table["name"] for path in find_specs([AUDITS]) for table in tomllib.loads(path.read_text("utf-8"))["audit"]
     }
@@ -114,3 +116,25 @@ def test_no_release_gives_more_bits_than_epsilon_allows() -> None:
         assert found < attacks_inference.most_bits(epsilon)
     assert attacks_inference.most_bits(0.0) == 0.5
     assert attacks_inference.most_bits(1.0) == pytest.approx(stats.logistic.cdf(1.0))
+
+
+def test_how_many_are_alone_in_a_town() -> None:
+    """With c equally likely combinations a person is alone with (1 - 1/c)^(n - 1); the shares deviate by 0.01."""
+    expected = {"date of birth": 60 * 365, "date of birth and sex": 2 * 60 * 365, "all three": 14 * 60 * 365}
+    for name, combinations in expected.items():
+        alone = releases_linkage.alone(releases_linkage.KNOWN[name])
+        assert alone == pytest.approx((1 - 1 / combinations) ** (releases_linkage.TOWN - 1), abs=0.025)
+
+
+def test_one_of_ten_candidates_is_named_no_more_often_than_epsilon_allows() -> None:
+    """400 runs in each of ten worlds: six deviations."""
+    for attack, epsilon in (("last", 3.0), ("joined", 3.0), ("last", 100.0)):
+        found = attacks_models.found_out(attack, epsilon)
+        assert found <= math.exp(epsilon) / (math.exp(epsilon) + 9) + 6 * 0.5 / math.sqrt(4_000)
+    assert found > 0.5, "with little noise most are named"
+
+
+def test_what_no_change_of_a_record_shows() -> None:
+    assert adversary.unchanged_functions(2) == (64, 2, 2)
+    numbers = adversary.check_concentration().numbers
+    assert numbers["error, peak at 0"] == pytest.approx(1 / math.sinh(1.0)), "the mean of the geometric noise"

@@ -3,50 +3,26 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from audits.lectures.claims.statement import Figure, Statement, Truth
+from audits.lectures.claims.batches import (
+    BATCHES,
+    CLOSE,
+    DELTA,
+    EPSILON,
+    RECORDS,
+    STEPS,
+    advanced,
+    epsilon_of_steps,
+    noise_for,
+)
+from audits.lectures.claims.convexity import CONVEXITY
+from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
-from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
 from dpaudit.losses.normal import gaussian_epsilon
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-GD, SGD = "CS 208, notes 002, 'DP Gradient Descent'", "CS 208, notes 002, 'DP Stochastic Gradient Descent'"
-EPSILON, DELTA, STEPS, RECORDS, BATCH = 1.0, 1e-5, 100, 1000, 10
-WIDTH, NARROW = 0.003, 0.001  # of the grid of losses, for rare and for frequent steps: three digits and more
-CLOSE = 1e-4
-
-
-@lru_cache(maxsize=256)
-def epsilon_of_steps(noise: float, rate: float, steps: int, shift: float = 1.0) -> float:
-    """The exact epsilon at DELTA of T steps; a record that is drawn moves the sum by `shift` clip norms."""
-    if rate == 1.0:
-        return gaussian_epsilon(DELTA, shift * math.sqrt(steps) / noise)
-    return repeated_epsilon(
-        DELTA, step_losses(poisson(rate, shift / noise), ALONE, "above", WIDTH if rate < 0.05 else NARROW), steps
-    )
-
-
-@lru_cache(maxsize=256)
-def noise_for(epsilon: float, rate: float, steps: int, shift: float = 1.0) -> float:
-    """The least noise, in clip norms, at which T steps keep epsilon at DELTA."""
-    from scipy.optimize import brentq
-
-    def excess(log_noise: float) -> float:
-        return math.log(epsilon_of_steps(math.exp(log_noise), rate, steps, shift) / epsilon)
-
-    return math.exp(brentq(excess, math.log(0.75 * shift), math.log(50.0 * shift), xtol=CLOSE)) * (1.0 + CLOSE)
-
+GD = "CS 208, notes 002, 'DP Gradient Descent'"
 
 # --- advanced composition -----------------------------------------------------------------------------------------
-
-
-def advanced(epsilon: float, steps: int) -> float:
-    """Advanced composition of T steps of `epsilon`, half of DELTA for it."""
-    return epsilon * math.sqrt(2.0 * steps * math.log(2.0 / DELTA)) + steps * epsilon * math.expm1(epsilon)
 
 
 def step_noise() -> float:
@@ -80,7 +56,7 @@ def check_average() -> Truth:
     verdict = "right and tight" if abs(kept / EPSILON - 1.0) <= CLOSE else "right and loose"
     return Truth(
         verdict if kept <= EPSILON else "wrong",
-        f"The noise is added to the average, which a record moves by Delta / n, not by Delta: n belongs in the list. "
+        f"The noise is added to the average, which a record moves by Delta / n: n has its part in sigma too. "
         f"For n = {RECORDS:,}, T = {STEPS}, epsilon = {EPSILON:g} and delta = {DELTA:g} a sigma of "
         f"{for_sum / RECORDS:.4f} Delta is enough for a record that is added or removed, n being public, and "
         f"{2.0 * for_sum / RECORDS:.4f} Delta for one that is replaced, which can turn its clipped gradient round. A "
@@ -91,47 +67,6 @@ def check_average() -> Truth:
             "sigma / Delta without n": for_sum,
             "true epsilon without n": kept,
         },
-    )
-
-
-# --- batches ------------------------------------------------------------------------------------------------------
-
-
-def check_batch() -> Truth:
-    sizes = (BATCH, 10 * BATCH, RECORDS)
-    noise = {size: noise_for(EPSILON, size / RECORDS, STEPS) for size in sizes}
-    sigma = {size: noise[size] / size for size in sizes}
-    moves = all(abs(sigma[a] / sigma[b] - 1.0) > CLOSE for a, b in ((sizes[0], sizes[1]), (sizes[1], sizes[2])))
-    listed = ", ".join(f"{sigma[size]:.4f} Delta for B = {size:,}" for size in sizes)
-    return Truth(
-        "right and tight" if moves else "wrong",
-        f"In two ways: a record moves the average of a batch by Delta / B, and it is in the batch with probability "
-        f"B / n only. For n = {RECORDS:,}, T = {STEPS}, epsilon = {EPSILON:g}, delta = {DELTA:g} and Poisson batches "
-        f"the exact sigma is {listed}. The sum of a batch needs {noise[sizes[0]]:.2f}, {noise[sizes[1]]:.2f} and "
-        f"{noise[sizes[2]]:.2f} clip norms: subsampling saves a factor {noise[sizes[2]] / noise[sizes[0]]:.1f} "
-        f"at B = {sizes[0]}.",
-        {f"sigma / Delta, B = {size}": sigma[size] for size in sizes},
-    )
-
-
-def check_fixed_size() -> Truth:
-    rate = BATCH / RECORDS
-    noise = noise_for(EPSILON, rate, STEPS)
-    fixed = epsilon_of_steps(noise, BATCH / (RECORDS + 1), STEPS, shift=2.0)
-    small, twin = find("dp_sgd_iterates"), find("dp_sgd_iterates").shuffled_batches
-    shuffled, claimed = twin.true_epsilon(*twin.default_pair), small.true_epsilon(*small.default_pair)
-    assert shuffled is not None
-    assert claimed is not None
-    broken = fixed > EPSILON * (1.0 + CLOSE) and shuffled > claimed
-    return Truth(
-        "not provable as argued" if broken else "right and loose",
-        "It is private with a sigma of its own, but not by the analysis of Poisson batches, which lets each record "
-        "join by itself: a batch of exactly B is full, so a record that joins pushes another out, and if that one "
-        f"pulls the other way the sum moves by 2 Delta. For n = {RECORDS:,}, B = {BATCH} and T = {STEPS}, noise of "
-        f"{noise:.3f} clip norms keeps epsilon = {EPSILON:g} at delta = {DELTA:g} with Poisson batches; with batches "
-        f"of exactly B the true epsilon of such data is {fixed:.3f}. Dealt out from a shuffled deck, in a small case, "
-        f"it is {shuffled:.3f} where {claimed:.3f} is claimed.",
-        {"noise": noise, "true epsilon, batches of B": fixed, "shuffled": shuffled, "claimed": claimed},
     )
 
 
@@ -158,82 +93,46 @@ def check_both() -> Truth:
     )
 
 
-# --- figure -------------------------------------------------------------------------------------------------------
-
-DRAWN = (1, 2, 4, 8, 16, 32, 64, 128)
-RATE = 0.05
-
-
-def advanced_epsilon(steps: int) -> float:
-    """Advanced, or basic, composition of T subsampled Gaussian steps with noise of 1 clip norm."""
-    whole = gaussian_epsilon(DELTA / (2.0 * steps * RATE), 1.0)
-    each = math.log1p(RATE * math.expm1(whole))
-    return min(steps * each, advanced(each, steps))
-
-
-def draw_steps(axes: Axes) -> None:
-    """Epsilon against steps."""
-    axes.plot(DRAWN, [advanced_epsilon(steps) for steps in DRAWN], "o--", label="advanced composition")
-    axes.plot(DRAWN, [epsilon_of_steps(1.0, 1.0, steps) for steps in DRAWN], "^:", label="exact, full batches")
-    axes.plot(DRAWN, [epsilon_of_steps(1.0, RATE, steps) for steps in DRAWN], "s-", label="exact, Poisson batches")
-    axes.set_xscale("log")
-    axes.set_xticks(DRAWN, [str(steps) for steps in DRAWN])
-    axes.minorticks_off()
-    axes.set_yscale("log")
-    axes.set_xlabel("steps")
-    axes.set_ylabel(f"epsilon at delta = {DELTA:g}")
-    axes.legend()
-
-
 STATEMENTS: tuple[Statement, ...] = (
+    *CONVEXITY,
     Statement(
         name="dp-gd-advanced-composition",
         place=f"{GD}, below algorithm 2",
-        says="sigma^2 can be set by advanced composition for adaptive queries",
+        says=r"The variance $\sigma^2$ of the noise can be set by advanced composition for adaptive queries.",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_advanced,
         audits=("DP-GD, all models", "DP-GD, claimed as one step"),
+        quote=r"Note that the variance $\sigma^2$ of the noise we need to add to the gradient at every iteration can "
+        r"be set using advanced composition for adaptive queries",
+        reading="Advanced composition with both of its terms.",
     ),
     Statement(
         name="dp-gd-noise-on-the-average",
         place=f"{GD}, algorithm 2",
-        says="N(0, sigma^2 I) is added to the average, and sigma depends on T, epsilon, delta and Delta",
+        says=r"$\mathcal{N}(0, \sigma^2 I)$ is added to the average of the clipped gradients, and $\sigma$ depends on "
+        r"$T$, $\varepsilon$, $\delta$ and $\Delta$.",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_average,
         audits=("DP-GD, the last model", "DP-GD, claimed for a record replaced", "DP-GD, noise averaged twice"),
+        quote=r"$\hat{g}_t = \frac{1}{n} \sum_i [\nabla l(\hat{\theta}_{t-1} | x_i, y_i)]_{\nabla} + "
+        r"\nabla R(\hat{\theta}_{t-1}) + \mathcal{N}(0, \sigma^2 I)$ ... and will depend on T, $\epsilon$, $\delta$, "
+        r"and $\Delta$.",
+        context="Estimate gradient as noisy average of clipped gradients",
+        reading="A list of what sigma depends on, which need not be whole: it is not read as saying that n has no part "
+        "in it.",
     ),
     Statement(
         name="dp-gd-clipping-and-noise",
         place=f"{GD}, algorithm 2",
-        says="clipped gradients and noise are what is added for privacy",
+        says="Clipped gradients and noise are what is added for privacy.",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_both,
         audits=("Gradient descent without noise", "DP-SGD without clipping", "DP-SGD, all models"),
+        quote="The items in red are what are added for privacy. ... "
+        "Estimate gradient as noisy average of clipped gradients",
     ),
-    Statement(
-        name="dp-sgd-batch-size",
-        place=f"{SGD}, below algorithm 3",
-        says="for batches of size B << n, sigma^2 depends on B too",
-        verdict="right and tight",
-        how=("computed",),
-        check=check_batch,
-        audits=("DP-SGD, all models", "DP-SGD, accounted at the rate of one record"),
-        figure=Figure(
-            f"Epsilon of DP-SGD with noise of one clip norm and batches of {RATE:.0%} of the records, all models seen. "
-            "What is drawn at random protects; advanced composition shows less and less of it.",
-            draw_steps,
-        ),
-    ),
-    Statement(
-        name="dp-sgd-fixed-size-batches",
-        place=f"{SGD}, algorithm 3, read with the usual sigma, which the notes leave open",
-        says="S_t is a random batch of size B << n; sigma from the analysis of subsampled steps",
-        verdict="not provable as argued",
-        how=("derived", "computed", "audited"),
-        check=check_fixed_size,
-        audits=("DP-SGD, shuffled batches claimed as Poisson", "DP-SGD, divided by the batch that was drawn"),
-    ),
+    *BATCHES,
 )

@@ -9,16 +9,20 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from audits.lectures.claims.descent import (
+from audits.lectures.claims.batches import (
     DELTA,
     DRAWN,
     EPSILON,
-    STATEMENTS,
     STEPS,
     advanced_epsilon,
     epsilon_of_steps,
+    fixed_epsilon,
     noise_for,
+    reached_epsilon,
+    replaced_epsilon,
 )
+from audits.lectures.claims.convexity import distances, largest_excess, predicted
+from audits.lectures.claims.descent import STATEMENTS
 from audits.lectures.claims.statement import Statement
 from dpaudit.claims import GaussianDP, PureDP, compose_optimal
 from tests.catalogue.between import between_epsilons
@@ -70,3 +74,17 @@ def test_the_figure_keeps_its_order() -> None:
     figure.draw(axes)
     assert len(axes.lines) == 3
     assert axes.get_xlabel() == "steps"
+
+
+def test_the_kinds_of_batches_keep_their_order() -> None:
+    """Replaced is at most twice as far as added or removed; a full batch tells more than a Poisson one does."""
+    for steps in (1, 4):
+        one, two = epsilon_of_steps(8.0, 0.5, steps), replaced_epsilon(8.0, 0.5, steps)
+        assert one < two < reached_epsilon(8.0, 0.5, steps) <= fixed_epsilon(8.0, 0.5, steps) * (1.0 + 1e-5)
+    assert reached_epsilon(8.0, 1.0, 4) == pytest.approx(GaussianDP(0.5).epsilon_at(DELTA), rel=1e-4)
+
+
+def test_gradient_descent_is_as_far_as_its_eigenvalues_say() -> None:
+    for rate in (0.5, 1.0, 1.9):
+        assert predicted(5.0, rate, 20) == pytest.approx(distances(5.0, rate, 20), rel=1e-9, abs=1e-12)
+    assert largest_excess(lambda x: x**2, (-1.0, 1.0)) <= 1e-12 < largest_excess(lambda x: -(x**2), (-1.0, 1.0))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
-from scipy.integrate import trapezoid
 
+from audits.lectures.claims.private_erm import ERM
+from audits.lectures.claims.risk import RISK
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
-
-Floats = npt.NDArray[np.float64]
 
 CS208 = "CS 208, notes 002"
 
@@ -53,21 +51,6 @@ def _lasso() -> Truth:
         f"{squared:.3f}, the absolute one puts it at {absolute:.3f}, as LASSO does. For privacy the squared one is "
         "the right choice: it is strongly convex.",
         {"plain": plain, "ridge": squared, "LASSO": absolute},
-    )
-
-
-def _source_of_noise() -> Truth:
-    from dpaudit.catalogue.learning.optimum import HUBER_HINGE, classifier
-
-    first, second = find("output_perturbation").default_pair
-    again = float(np.abs(classifier(first, 0.4, HUBER_HINGE) - classifier(first, 0.4, HUBER_HINGE)).max())
-    moved = float(np.linalg.norm(classifier(first, 0.4, HUBER_HINGE) - classifier(second, 0.4, HUBER_HINGE)))
-    return Truth(
-        "wrong" if again == 0.0 < moved else "right and tight",
-        "A way of speaking that should not be taken at its word: a regulariser draws nothing. Two fits of the same "
-        f"data differ by {again:g}. Neighbouring data give optima {moved:.3f} apart, told apart with certainty, so "
-        "without noise there is no epsilon. What it does is keep that distance small, at most 2 / (n lambda).",
-        {"two fits": again, "neighbours": moved},
     )
 
 
@@ -120,45 +103,6 @@ def _second_derivative() -> Truth:
     )
 
 
-def excess_risks(records: int, weight: float, epsilon: float) -> tuple[float, float]:
-    """How far above its minimum the objective lies on average, by output and by objective perturbation: quadrature."""
-    from dpaudit.catalogue.learning.objective_noise import CURVATURE, corrected
-
-    x = np.linspace(-1.0, 1.0, records)
-    signed = x * np.where(x + 0.3 * np.sin(7.0 * np.arange(records)) > 0.0, 1.0, -1.0)
-    assert CURVATURE == 0.25
-
-    def objective(w: Floats) -> Floats:
-        return np.logaddexp(0.0, -np.outer(w, signed)).mean(axis=1) + weight / 2.0 * w * w
-
-    left, added = corrected(epsilon, records, weight)
-    w = np.sinh(np.linspace(-9.0, 9.0, 6_001))
-    tails = 1.0 / (1.0 + np.exp(np.minimum(700.0, np.outer(w, signed))))
-    noise = tails @ signed - records * (weight + added) * w
-    bend = records * (weight + added) + (tails * (1.0 - tails)) @ signed**2
-    density = left / 4.0 * np.exp(-left / 2.0 * np.abs(noise)) * bend
-    values = objective(w)
-    best = values.argmin()
-    scale = 2.0 / (records * weight * epsilon)
-    z = np.linspace(-30.0, 30.0, 3_001) * scale
-    laplace = np.exp(-np.abs(z) / scale) / (2.0 * scale)
-    output = trapezoid(laplace * (objective(w[best] + z) - values[best]), z)
-    return float(output), float(trapezoid(density * (values - values[best]), w))
-
-
-def _better_performance() -> Truth:
-    output, perturbed = excess_risks(100, 0.05, 1.0)
-    poor_output, poor_perturbed = excess_risks(50, 0.01, 1.0)
-    return Truth(
-        "right and loose" if perturbed < output and poor_perturbed > poor_output else "right and tight",
-        f"Even with one feature: logistic regression on 100 records, lambda = 0.05, epsilon = 1, ends {output:.4f} "
-        f"above the least objective with output and {perturbed:.4f} with objective perturbation, "
-        f"{output / perturbed:.1f} times closer. Not always: with 50 records and lambda = 0.01 the correction eats up "
-        f"epsilon, and it is {poor_output:.2f} against {poor_perturbed:.2f}. High dimensions are not computed here.",
-        {"output": output, "objective": perturbed, "output, n = 50": poor_output, "objective, n = 50": poor_perturbed},
-    )
-
-
 def _noisy_statistics() -> Truth:
     entry = find("regression_from_sums")
     loss, whole = (each.true_loss(*entry.default_pair) for each in (entry, entry.budget_not_split))
@@ -174,68 +118,70 @@ def _noisy_statistics() -> Truth:
 
 
 REGRESSION: tuple[Statement, ...] = (
+    *RISK,
     Statement(
-        "a regulariser as a source of noise",
-        f"{CS208}, 'Goals'",
-        "prevent overfitting by adding another source of noise: a regularisation term R(theta)",
-        "wrong",
-        ("computed",),
-        _source_of_noise,
+        name="the name of the squared penalty",
+        place=f"{CS208}, exercise 3.1",
+        says=r"$\frac{1}{n} \|Y - X\theta\|_2^2 + \lambda \|\theta\|_2^2$ is called LASSO.",
+        verdict="wrong",
+        how=("computed",),
+        check=_lasso,
+        quote=r"With regularization, the regularized OLS loss will be $L(\theta | X, Y) = \frac{1}{n} "
+        r"\|Y - X\theta\|_2^2 + \lambda \|\theta\|_2^2.$ ... (This is called LASSO.)",
     ),
     Statement(
-        "the name of the squared penalty",
-        f"{CS208}, exercise 3.1",
-        "(1/n) ||Y - X theta||^2 + lambda ||theta||_2^2 is called LASSO",
-        "wrong",
-        ("computed",),
-        _lasso,
+        name="the global sensitivity of a slope",
+        place=f"{CS208}, 'Output Perturbation'",
+        says="In linear regression the global sensitivity of slope and intercept is infinite.",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=_infinite_sensitivity,
+        audits=("ridge regression, labels not clipped", "NoisyStats, exact variance"),
+        quote="In the case of linear regression, we saw that the global sensitivity of the function that computes the "
+        "slope/intercept is infinite!",
+        context="Second, the global sensitivity of the optimal parameter might be very high.",
     ),
     Statement(
-        "the global sensitivity of a slope",
-        f"{CS208}, 'Output Perturbation'",
-        "the global sensitivity of slope and intercept is infinite",
-        "right and tight",
-        ("derived", "computed"),
-        _infinite_sensitivity,
-        ("ridge regression, labels not clipped", "NoisyStats, exact variance"),
-    ),
-    Statement(
-        "when the optimum has a bounded sensitivity",
-        f"{CS208}, 'Output Perturbation'",
-        "bounded where the loss is strictly convex with bounded gradient and R is strongly convex",
-        "right and loose",
-        ("derived", "computed", "audited"),
-        _strong_convexity,
-        (
+        name="when the optimum has a bounded sensitivity",
+        place=f"{CS208}, 'Output Perturbation'",
+        says=r"The sensitivity of the optimum is bounded where the loss is strictly convex with bounded gradient and "
+        r"$R$ is strongly convex.",
+        verdict="right and loose",
+        how=("derived", "computed", "audited"),
+        check=_strong_convexity,
+        audits=(
             "output perturbation of a support vector machine",
             "output perturbation, half the sensitivity",
             "output perturbation, the regulariser left out",
         ),
+        quote="There are cases in which we can reason about the global sensitivity; in particular, when the loss "
+        r"function l is strictly convex, has bounded gradient as a function of $\theta$, and R is strongly convex.",
+        reading="Conditions that are enough, as 'in particular' says; not read as necessary ones.",
     ),
     Statement(
-        "second derivatives in objective perturbation",
-        f"{CS208}, 'Objective Perturbation'",
-        "its proof needs extra assumptions on the second derivative of the loss",
-        "right and tight",
-        ("computed", "audited"),
-        _second_derivative,
-        ("objective perturbation of logistic regression", "objective perturbation, no correction for the curvature"),
+        name="second derivatives in objective perturbation",
+        place=f"{CS208}, 'Objective Perturbation'",
+        says="The proof for objective perturbation needs extra assumptions on the second derivative of the loss.",
+        verdict="right and tight",
+        how=("computed", "audited"),
+        check=_second_derivative,
+        audits=(
+            "objective perturbation of logistic regression",
+            "objective perturbation, no correction for the curvature",
+        ),
+        quote="Proving privacy for objective perturbation requires similar conditions to those of output conditions, "
+        "plus some extra second derivative assumptions about the loss function.",
     ),
+    *ERM,
     Statement(
-        "objective against output perturbation",
-        f"{CS208}, 'Objective Perturbation'",
-        "it might have better statistical performance, especially in high dimensions",
-        "right and loose",
-        ("computed",),
-        _better_performance,
-    ),
-    Statement(
-        "noise on the sufficient statistics",
-        f"{CS208}, 'Modifying ML Algorithms'",
-        "for linear regression, add Laplace noise to the sufficient statistics",
-        "right and tight",
-        ("derived", "audited"),
-        _noisy_statistics,
-        ("regression from five noisy sums", "regression from sums, budget not split"),
+        name="noise on the sufficient statistics",
+        place=f"{CS208}, 'Modifying ML Algorithms'",
+        says="For linear regression, add Laplace noise to the sufficient statistics.",
+        verdict="right and tight",
+        how=("derived", "audited"),
+        check=_noisy_statistics,
+        audits=("regression from five noisy sums", "regression from sums, budget not split"),
+        quote="For example, in the case of linear regression, we will add Laplace noise to the sufficient statistics.",
+        context="These steps will often be statistical queries, such as estimating the mean of bounded values.",
     ),
 )

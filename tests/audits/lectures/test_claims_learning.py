@@ -11,7 +11,8 @@ from scipy.linalg import hadamard
 from audits.lectures.claims.learning import STATEMENTS
 from audits.lectures.claims.learning_classes import ALPHA, BETA, CLASSES, Class, at_most, errors
 from audits.lectures.claims.learning_parities import answers, drawn, eliminated, elimination_law, reduced
-from audits.lectures.claims.regressions import excess_risks, largest_move
+from audits.lectures.claims.private_erm import excess_risks
+from audits.lectures.claims.regressions import largest_move
 from audits.lectures.claims.statement import Statement
 from tests.cases import for_each
 

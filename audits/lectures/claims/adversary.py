@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import stats
 
-from audits.lectures.claims.attacking import CHEEMA, SARKAR
+from audits.lectures.claims.attacking import CHEEMA, HAGHTALAB, SARKAR
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue.attacks import allowed
 from dpaudit.losses.composing import responses
@@ -143,38 +143,6 @@ def check_smaller_epsilon() -> Truth:
     )
 
 
-def check_concentration() -> Truth:
-    """Noise on a count: no value of it is likelier than tanh(epsilon / 2), and the geometric one has that at zero."""
-    epsilon, rng, most, reach = 1.0, np.random.default_rng(SEED), 0.0, 80
-    bound = math.tanh(epsilon / 2.0)
-    whole = np.arange(-reach, reach + 1)
-    for _ in range(300):  # any ratios of neighbours within e^epsilon, ends that fall as fast as they may
-        steps = rng.uniform(-epsilon, epsilon, 2 * reach)
-        steps[:30], steps[-30:] = epsilon, -epsilon
-        law = np.exp(np.concatenate([[0.0], np.cumsum(steps)]) - np.max(np.cumsum(steps)))
-        most = max(most, float(law.max() / law.sum()))
-    geometric = np.exp(-epsilon * np.abs(whole))
-    geometric /= geometric.sum()
-    errors = {centre: float(np.abs(whole + centre) @ geometric) for centre in (0, 1, 3)}
-    reached = float(geometric.max())
-    assert most <= bound + 1e-9, "a noise that keeps epsilon is more concentrated than it can be"
-    return Truth(
-        "question or trap",
-        "Because the published count is then most often nearly right, and not wrong to one side. The ratio of "
-        "neighbours "
-        f"bounds how high the peak can be: no value of the noise has a probability above tanh(epsilon / 2) = "
-        f"{bound:.3f} "
-        f"at epsilon = 1 (300 random noises, at most {most:.3f}), and the two-sided geometric reaches it "
-        f"({reached:.3f}). "
-        f"At zero that peak is the chance that the count is exact, and the mean error is {errors[0]:.2f}; with the "
-        "peak "
-        f"at 1 it is {errors[1]:.2f}, at 3 {errors[3]:.2f}. For epsilon alone the place of the peak is all the same, "
-        "and "
-        "so is any flatter noise: concentration is asked for by use, not by privacy.",
-        {"bound": bound, "reached": reached, **{f"error, peak at {centre}": value for centre, value in errors.items()}},
-    )
-
-
 # --- aggregates -----------------------------------------------------------------------------------------------
 
 
@@ -229,7 +197,34 @@ def check_aggregates() -> Truth:
     )
 
 
+def check_population_scale() -> Truth:
+    """An average of n grades beside all but one of them, for classes of any size."""
+    found = []
+    for size in (10, 100, 1_000, 10_000):
+        grades = np.random.default_rng([SEED, size]).integers(0, 11, size)
+        average = float(np.mean(grades))
+        found.append(round(size * average) - int(grades[1:].sum()) == grades[0])
+    return Truth(
+        "right and tight" if all(found) else "wrong",
+        f"However large the population: in classes of 10 to 10,000 the average gives the grade of one to who knows the "
+        f"others ({sum(found)} of {len(found)}), for it moves by a whole 1 / n for each point. What must grow is not "
+        "the "
+        "number of people but the noise against what one of them can move.",
+        {"found": float(sum(found))},
+    )
+
+
 STATEMENTS: tuple[Statement, ...] = (
+    Statement(
+        "population-scale-statistics",
+        f"{HAGHTALAB}, section 1.1",
+        "Reporting statistics at population scale is not sufficient for the privacy of individuals",
+        "right and tight",
+        ("derived", "computed", "audited"),
+        check_population_scale,
+        ("average grade, exact",),
+        quote="reporting of statistics at population-scale is not sufficient to ensure the privacy of individuals.",
+    ),
     Statement(
         "same-output",
         f"{SARKAR}, 'Privacy Idea'",
@@ -294,16 +289,6 @@ STATEMENTS: tuple[Statement, ...] = (
         ("derived", "computed"),
         check_smaller_epsilon,
         quote=r"Smaller $\epsilon$ implies greater privacy",
-    ),
-    Statement(
-        "concentration-at-zero",
-        f"{SARKAR}, 'Observations'",
-        "The noise needs high concentration somewhere, and at zero it is useful: why?",
-        "question or trap",
-        ("derived", "computed"),
-        check_concentration,
-        quote="Needs high concentration somewhere ... Concentration at zero is and useful. ... Why do you think that "
-        "is?",
     ),
     Statement(
         "aggregates-protect",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpaudit.catalogue.attacks import achieves, allowed, find
 
+HAGHTALAB = "Haghtalab 2020, notes 000"
 SARKAR, BASSI, CHEEMA = "Sarkar, notes 003", "Bassi 2019, notes 001", "Cheema & Huszár, notes 004"
 SEED, RUNS = 1, 20_000
 

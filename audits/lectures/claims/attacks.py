@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from audits.lectures.claims.attacking import BASSI, SARKAR, certain, measured
+from audits.lectures.claims.attacking import BASSI, HAGHTALAB, SARKAR, certain, measured
 from audits.lectures.claims.attacks_inference import INFERENCE
 from audits.lectures.claims.attacks_models import ON_MODELS
 from audits.lectures.claims.statement import Statement, Truth, Verdict
@@ -19,7 +19,6 @@ from dpaudit.catalogue import find
 from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
 from dpaudit.catalogue.attacks.on_aggregates import bobs_number, the_last_grade
 
-HAGHTALAB = "Haghtalab 2020, notes 000"
 SEED = 1
 
 

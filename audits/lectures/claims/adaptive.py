@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from audits.lectures.claims import bounds
+from audits.lectures.claims.adaptive_analyst import ANALYST
+from audits.lectures.claims.adaptive_appendix import APPENDIX
 from audits.lectures.claims.adaptive_example import EXAMPLE, place
 from audits.lectures.claims.adaptive_information import INFORMATION
 from audits.lectures.claims.adaptive_private import PRIVATE
@@ -204,10 +206,15 @@ def draw_holdout(axes: Axes) -> None:
 
 STATEMENTS = (
     *EXAMPLE,
+    *APPENDIX,
     Statement(
         name="generalisation-hoeffding",
         place=place("'Generalization via differential privacy (cont.)'"),
-        says="a query fixed in advance: Pr(|P[phi] - E_S[phi]| > tau) <= 2 exp(-2 n tau^2)",
+        says=r"a query fixed before: $\Pr\{|\mathcal{P}[\phi] - \mathcal{E}_S[\phi]| > \tau\} \leq 2\exp(-2n\tau^2)$",
+        quote=(
+            r"By Hoeffding's inequality, a fixed query function verifies that ... $\Pr\{\left|\mathcal{P}[\phi] - "
+            r"\mathcal{E}_{\boldsymbol{S}}[\phi]\right| > \tau\} \le 2\exp(-2n\tau^2).$"
+        ),
         verdict="right and loose",
         how=("computed",),
         check=check_hoeffding,
@@ -215,7 +222,16 @@ STATEMENTS = (
     Statement(
         name="generalisation-by-privacy",
         place=place("'Generalization via differential privacy'"),
-        says="epsilon <= sqrt(ln(1 / beta) / (2 n)): an output bad with beta is bad with 3 sqrt(beta) for its data",
+        says=(
+            r"$\varepsilon \leq \sqrt{\ln(1/\beta)/(2n)}$: an output that is bad with $\beta$ if fixed is bad with at "
+            r"most $3\sqrt{\beta}$ for its own data"
+        ),
+        quote=(
+            r"Assume that for each element $y \in \mathcal{Y}$ there is a subset $R(y) \subseteq \mathcal{X}^n$ such "
+            r"that $\max_{y \in \mathcal{Y}} \Pr\{\mathbf{S} \in R(y)\} \leq \beta$. Then, for $\varepsilon \leq "
+            r"\sqrt{\frac{\ln(1/\beta)}{2n}}$ we have $\Pr\{\mathbf{S} \in R(\mathbf{Y})\} \leq 3\sqrt{\beta}$."
+        ),
+        context="Generalization via DP for i.i.d. datasets",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_theorem,
@@ -223,7 +239,18 @@ STATEMENTS = (
     Statement(
         name="generalisation-statistical-queries",
         place=place("'Generalization via differential privacy (cont.)'"),
-        says="epsilon <= sqrt(tau^2 - ln(2) / (2 n)): Pr(|P[phi] - E_S[phi]| > tau) <= 3 sqrt(2) exp(-n tau^2)",
+        says=(
+            r"$\varepsilon \leq \sqrt{\tau^2 - \ln(2)/(2n)}$: a chosen query is more than $\tau$ off with at most "
+            r"$3\sqrt{2}\exp(-n\tau^2)$"
+        ),
+        quote=(
+            r"$\varepsilon \leq \sqrt{\frac{\ln(1/\beta)}{2n}} = \sqrt{\tau^2 - \frac{\ln(2)}{2n}}$ ... ensures that "
+            r"... $\mathsf{Pr}\big\{\big|\mathcal{P}[\phi] - \mathcal{E}_{\boldsymbol{S}}[\phi]\big| > \tau\big\} \le "
+            r"3\sqrt{2}\exp\big(-n\tau^2\big).$"
+        ),
+        context=(
+            r"Let $\mathcal{A}$ be an $\varepsilon$-DP algorithm that outputs a function from $\mathcal{X}$ to [0,1]."
+        ),
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_statistical_queries,
@@ -241,7 +268,11 @@ STATEMENTS = (
     Statement(
         name="holdout-reused",
         place=place("'Take-away messages'"),
-        says="Thresholdout lets a holdout be used again, with rigorous generalisation guarantees",
+        says="Thresholdout lets a holdout set be used again, with rigorous generalisation guarantees",
+        quote=(
+            "Thresholdout is a specific DP mechanism that allows the reuse of a holdout dataset with rigorous "
+            "generalization guarantees."
+        ),
         verdict="right and loose",
         how=("computed",),
         check=check_holdout,
@@ -251,6 +282,7 @@ STATEMENTS = (
             draw_holdout,
         ),
     ),
+    *ANALYST,
     *INFORMATION,
     *PRIVATE,
 )

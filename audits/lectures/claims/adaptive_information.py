@@ -60,10 +60,30 @@ def judged(holds: bool, tight: bool) -> Verdict:
 
 
 def stated(
-    name: str, slide: str, quote: str, verdict: Verdict, check: Callable[[], Truth], figure: Figure | None = None
+    name: str,
+    slide: str,
+    says: str,
+    verdict: Verdict,
+    check: Callable[[], Truth],
+    figure: Figure | None = None,
+    *,
+    quote: str,
+    context: str = "",
+    reading: str = "",
 ) -> Statement:
     """A statement of the slides on generalisation: derived and computed, no audit bears on it."""
-    return Statement(name, place(f"'{slide}'"), quote, verdict, ("derived", "computed"), check, figure=figure)
+    return Statement(
+        name,
+        place(f"'{slide}'"),
+        says,
+        verdict,
+        ("derived", "computed"),
+        check,
+        figure=figure,
+        quote=quote,
+        context=context,
+        reading=reading,
+    )
 
 
 # --- definitions and properties -------------------------------------------------------------------------------
@@ -163,7 +183,10 @@ def check_processing() -> Truth:
 
 
 def check_composition() -> Truth:
-    """16 equally likely datasets: A tells the half, then B singles out one dataset of the first half."""
+    """As read; and 16 equally likely datasets: A tells the half, then B singles out one dataset of the first half."""
+    worst = max(_composed_excess(table) for table in random_tables(40, 4, 3))
+    bit, epsilon = randomised_response(1, 1.0), bounds.BITS
+    reached = max(max_divergence(a, b) for a, b in itertools.permutations(np.kron(bit, bit), 2)) / (2.0 * epsilon)
     m, half = 16, 8
     s = np.arange(m)
     first = (s[:, None] < half) == np.array([True, False])
@@ -175,16 +198,14 @@ def check_composition() -> Truth:
     k1 = max_information(first / m)
     k2 = max(max_information(one_in / m), max_information(never / m))
     whole = max_information(both / m)
-    worst = max(_composed_excess(table) for table in random_tables(40, 4, 3))
-    verdict: Verdict = "not provable as argued" if whole > k1 + k2 and worst <= 1e-9 else judged(worst <= 1e-9, True)
     return Truth(
-        verdict,
-        "True if the condition on B is meant for every distribution of S (with beta = 0: no excess in 40 random "
-        "compositions). For the one S at hand, as it is printed, it is not enough: with 16 equally likely datasets an "
-        f"A of {k1:.2f} bits and a B of {k2:.2f} bits for every y can give {whole:.2f} bits together, since given "
-        "A(S) the data are no longer distributed as S. So a bound for i.i.d. data, as that of the approximate "
-        "max-information, does not compose in this way.",
-        {"A": k1, "B": k2, "together": whole, "largest excess, every distribution": worst},
+        judged(worst <= 1e-9 and whole > k1 + k2, math.isclose(reached, 1.0)),
+        "No excess in 40 random compositions (beta = 0), and two bits told by randomised response, one by A and one by "
+        f"B, which hands on what A said, reach {reached:.4f} of k1 + k2. For one fixed distribution of S it would not "
+        f"be enough: with 16 equally likely datasets an A of {k1:.2f} bits and a B of {k2:.2f} bits for every y can "
+        f"give {whole:.2f} bits together, since given A(S) the data are no longer distributed as S. So a bound for "
+        "i.i.d. data, as the next slide's approximate one, does not compose in this way.",
+        {"A": k1, "B": k2, "together": whole, "largest excess, every distribution": worst, "reached": reached},
     )
 
 
@@ -222,57 +243,109 @@ INFORMATION = (
     stated(
         "max-divergence",
         "Max-divergence",
-        "(epsilon, delta)-DP: the delta-approximate max-divergence of neighbours is at most log2(e) epsilon",
+        r"$(\varepsilon, \delta)$-DP says that $D_\infty^\delta(\mathcal{A}(S) \| \mathcal{A}(S')) \leq (\log e)\,"
+        r"\varepsilon$ for neighbours",
         "right and tight",
         check_divergence,
+        quote=(
+            r"$D^{\delta}_{\infty}(\boldsymbol{X} \| \boldsymbol{Y}) = \log \max_{\mathcal{O} \subseteq \mathcal{X}, "
+            r"\Pr\{\boldsymbol{X} \in \mathcal{O}\} \geq \delta} \frac{\Pr\{\boldsymbol{X} \in \mathcal{O}\} - \delta}"
+            r"{\Pr\{\boldsymbol{Y} \in \mathcal{O}\}}$ ... A randomized algorithm $\mathcal{A}$ with domain "
+            r"$\mathcal{X}^n$ is $(\varepsilon, \delta)$-DP if for all pairs of datasets that differ in a single "
+            r"element $S, S' \in \mathcal{X}^n$:"
+        ),
+        context="denote the logarithm on base 2 and *e*, respectively.",
     ),
     stated(
         "max-information-conditional",
         "Max-information",
-        "max-information k: Pr(X = x | Y = y) <= 2^k Pr(X = x)",
+        r"max-information $k$: $\Pr\{X = x \mid Y = y\} \leq 2^k \Pr\{X = x\}$",
         "right and tight",
         check_conditional,
+        quote=(
+            r"If $I_{\infty}(\boldsymbol{X}; \boldsymbol{Y}) = k$, then $\Pr{\{\boldsymbol{X} = x \mid "
+            r"\boldsymbol{Y} = y\}} \le 2^k \Pr{\{\boldsymbol{X} = x\}}$."
+        ),
     ),
     stated(
         "max-information-mutual",
         "Max-information",
-        "the max-information is an upper bound of the mutual information",
+        r"the max-information bounds the mutual information: $I(X; Y) \leq I_\infty(X; Y)$",
         "right and tight",
         check_mutual,
+        quote="The max-information is an upper bound of the mutual information",
     ),
     stated(
         "max-information-symmetric",
         "Max-information",
-        "the beta-approximate max-information of X and Y is that of Y and X",
+        r"$I_\infty^\beta(X; Y) = I_\infty^\beta(Y; X)$",
         "right and tight",
         check_symmetry,
+        quote=(
+            r"For $\beta \geq 0$, $I_{\infty}^{\beta}(\boldsymbol{X}; \boldsymbol{Y}) = I_{\infty}^{\beta}"
+            r"(\boldsymbol{Y}; \boldsymbol{X}).$"
+        ),
     ),
     stated(
         "max-information-over-datasets",
         "The max-information of an algorithm",
-        "the pure max-information of A is the largest max-divergence of A(S) from A(S') over all two datasets",
+        r"the pure max-information of $\mathcal{A}$ is the largest $D_\infty(\mathcal{A}(S) \| \mathcal{A}(S'))$ over "
+        "any two datasets",
         "right and tight",
         check_over_datasets,
+        quote=(
+            r"For the particular case of $\beta = 0$, we can alternatively define the (pure) max-information of "
+            r"algorithm A as ... $I_{\infty}(\mathcal{A}, n) = \max_{S, S' \in \mathcal{X}^n} "
+            r"D_{\infty}(\mathcal{A}(S) \| \mathcal{A}(S')),$"
+        ),
+        context="where $S$ and $S'$ are any two datasets.",
     ),
     stated(
         "max-information-post-processing",
         ALGORITHM,
-        "the approximate max-information of B after A is at most that of A",
+        r"$I_\infty^\beta(S; \mathcal{B} \circ \mathcal{A}(S)) \leq I_\infty^\beta(S; \mathcal{A}(S))$",
         "right and tight",
         check_processing,
+        quote=(
+            r"for every random variable $\boldsymbol{S}$ over $\mathcal{X}^n$ and every $\beta \geq 0$, "
+            r"$I_{\infty}^{\beta}(\boldsymbol{S}; \mathcal{B} \circ \mathcal{A}(\boldsymbol{S})) \leq "
+            r"I_{\infty}^{\beta}(\boldsymbol{S}; \mathcal{A}(\boldsymbol{S})).$"
+        ),
     ),
     stated(
         "max-information-composition",
         ALGORITHM,
-        "I(A, n) <= k1, and I(S; B(S, y)) <= k2 for every y: B after A has at most k1 + k2",
-        "not provable as argued",
+        r"$I_\infty^{\beta_1}(\mathcal{A}, n) \leq k_1$ and, for every $y$, $I_\infty^{\beta_2}(S; \mathcal{B}(S, y)) "
+        r"\leq k_2$: $\mathcal{B}$ after $\mathcal{A}$ has at most $k_1 + k_2$ at $\beta_1 + \beta_2$",
+        "right and tight",
         check_composition,
+        quote=(
+            r"Let $\mathcal{A} : \mathcal{X}^n \to \mathcal{Y}$ be an algorithm such that "
+            r"$I_{\infty}^{\beta_1}(\mathcal{A}, n) \leq k_1$, and let $\mathcal{B}$ ... be an algorithm such that, "
+            r"for every $y \in \mathcal{Y}$, $I_{\infty}^{\beta_2}(\boldsymbol{S}; "
+            r"\mathcal{B}(\boldsymbol{S}, y)) \leq k_2$. ... Then, $I_{\infty}^{\beta_1 + \beta_2}(\mathcal{C}, n) "
+            r"\leq k_1 + k_2$."
+        ),
+        context=(
+            r"i.e., $I_{\infty}^{\beta}(\boldsymbol{S}; \mathcal{A}(\boldsymbol{S})) = I_{\infty}^{\beta}(\mathcal{A}, "
+            "n)$"
+        ),
+        reading=(
+            r"The condition on $\mathcal{B}$ is read for every distribution of $S$, the kinder way: the notes use both "
+            "notations for one thing, as the words from the slide after next show."
+        ),
     ),
     stated(
         "max-information-usefulness",
         ALGORITHM,
-        "Pr((S, A(S)) in O) <= 2^k Pr(S x A(S) in O) + beta",
+        r"$\Pr\{(S, \mathcal{A}(S)) \in \mathcal{O}\} \leq 2^k \Pr\{S \times \mathcal{A}(S) \in \mathcal{O}\} + \beta$",
         "right and tight",
         check_usefulness,
+        quote=(
+            r"$\mathsf{Pr}\big\{\big(\boldsymbol{S},\mathcal{A}(\boldsymbol{S})\big)\in\mathcal{O}\big\}\leq "
+            r"2^k\mathsf{Pr}\{\boldsymbol{S}\times\mathcal{A}(\boldsymbol{S})\in\mathcal{O}\}+\beta.$ ... "
+            r"$\Pr\left\{\left(\boldsymbol{S}, \mathcal{A}(\boldsymbol{S})\right) \in \mathcal{O}\right\} \leq 2^{k} "
+            r"\max_{y \in \mathcal{Y}} \Pr\left\{\left(\boldsymbol{S}, y\right) \in \mathcal{O}\right\} + \beta.$"
+        ),
     ),
 )

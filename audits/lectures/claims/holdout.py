@@ -113,7 +113,11 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Thresholdout is (2 B / (sigma n))-DP",
         place=PLACE,
-        says="a budget of B answers of the holdout set and noise rate sigma: 2 B / (sigma n)",
+        says=r"a budget of $B$ answers of the holdout set, noise rate $\sigma$: $\left(\frac{2B}{\sigma n}\right)$-DP",
+        quote=(
+            r"Given a budget limit $B > 0$ and a noise rate $\sigma > 0$, the Thresholdout algorithm is: ... "
+            r"$\left(\frac{2B}{\sigma n}\right)$-differentially private"
+        ),
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_pure,
@@ -127,7 +131,13 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Sparse at rate 2 sigma and values at rate sigma cost B / (sigma n) each",
         place=PLACE,
-        says="sparse vector with c = B and rate 2 sigma, then the Laplace mechanism with rate sigma: B/(sigma n) each",
+        says=r"sparse vector with $c = B$ and rate $2\sigma$, then the Laplace mechanism with rate $\sigma$: "
+        r"$\frac{B}{\sigma n}$ each",
+        quote=(
+            r"We run the sparse vector algorithm with c = B, queries ... and noise rate $2\sigma$. ... we "
+            r"release its value using the Laplace mechanism with noise rate $\sigma$. ... Each "
+            r"mechanism is simultaneously: ... $\left(\frac{B}{\sigma n}\right)$-differentially private"
+        ),
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_parts,
@@ -140,7 +150,24 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="Thresholdout with a delta",
         place=PLACE,
-        says="each part (sqrt(2 B ln(2/delta)) / (sigma n), delta/2)-DP, so twice that epsilon at delta",
+        says=(
+            r"each part $\left(\frac{\sqrt{2B\ln(2/\delta)}}{\sigma n}, \frac{\delta}{2}\right)$-DP, so the whole has "
+            r"twice that $\varepsilon$ at $\delta$"
+        ),
+        quote=(
+            r"$\left(\frac{2\sqrt{2B}\ln(2/\delta)}{\sigma n},\delta\right)$-differentially private for any $\delta > "
+            r"0$. ... $\left(\frac{\sqrt{2B \ln(2/\delta)}}{\sigma n}, \frac{\delta}{2}\right)$-differentially "
+            r"private"
+        ),
+        context=(
+            r"This value differs from the one in the article by a factor of 2. The reason is that I am being "
+            r"consistent with our definition of the best ε used in the *advanced* composition of *B* mechanisms."
+        ),
+        reading=(
+            "The root is read over the logarithm too, as on the second of the two slides; in the text that we have, "
+            r"the first one has it over $2B$ alone."
+        ),
+        cause="second-term",
         verdict="not provable as argued",
         how=("derived", "computed"),
         check=check_approximate,
@@ -148,7 +175,11 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="The distance of holdout and training average is 1/n-sensitive",
         place=PLACE,
-        says="empirical averages of queries into [0, 1] are 1/n-sensitive",
+        says=r"empirical averages of queries into $[0, 1]$ are $\frac{1}{n}$-sensitive",
+        quote=(
+            r"Our previous analysis of Sparse was for counting queries, which are 1-sensitive, but now we deal with "
+            r"empirical averages, which are $\frac{1}{n}$-sensitive queries."
+        ),
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_sensitivity,

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpaudit.catalogue import find
 from dpaudit.catalogue.noise import laplace
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Rng = np.random.Generator
+EPSILON_OF_ONE = 8.0  # for one of the few samples behind a final query of the unrealistic example
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,10 @@ def _kept(learnt: Floats, told: Floats, setting: Holdout) -> tuple[Counts, Count
     return kept, np.sign(learnt[kept]).astype(np.int64)
 
 
+class BudgetSpent(RuntimeError):
+    """Thresholdout has halted: nothing more is answered."""
+
+
 class _Thresholdout:
     """Thresholdout as the notes write it: threshold Lap(2 sigma), comparison Lap(4 sigma), answer Lap(sigma)."""
 
@@ -153,10 +159,83 @@ class _Thresholdout:
 
     def ask(self, training: float, holdout: float) -> float:
         if self.used >= self.setting.budget:
-            raise RuntimeError("the budget of the holdout is spent")
+            raise BudgetSpent("the budget of the holdout is spent")
         sigma = self.setting.sigma
         if abs(training - holdout) + self.rng.laplace(scale=4.0 * sigma) <= self.level:
             return training
         self.used += 1
         self.level = self.setting.threshold + self.rng.laplace(scale=2.0 * sigma)
         return holdout + float(self.rng.laplace(scale=sigma))
+
+
+def whole_examples(example: Example, beta: float, runs: int, rng: Rng) -> dict[str, Floats]:
+    """The unrealistic example from its samples on: what is told of the final query in each run, the true mean being 0.
+
+    The subsets are chosen by the catalogue's own mechanisms. "Thresholdout" answers the final query that a training
+    sample chooses, again and again with other groups, from a holdout sample: one row for each of its answers.
+
+    >>> seen = whole_examples(Example(4, 5), 0.05, 3, np.random.default_rng(1))
+    >>> {name: told.shape for name, told in seen.items()}
+    {'at random': (3,), 'largest mean': (3,), 'with noise': (3,), 'training set': (3, 4), 'Thresholdout': (3, 4)}
+    """
+    given = {"beta": beta, "size": example.size, "per_group": example.per_group}
+    exact, noisy = (
+        find(f"select_subsets.{name}").with_parameters(given) for name in ("exact_maximum", "half_sensitivity")
+    )
+    # a sample behind the final query moves it by 6 over their number, so all answers together are EPSILON_OF_ONE-DP
+    rounds, moved = 4, 6.0 / (example.size * example.per_group)
+    setting = Holdout(n=1, threshold=0.2, sigma=2.0 * rounds * moved / EPSILON_OF_ONE, budget=rounds)
+    told: dict[str, list[Floats | float]] = {
+        name: [] for name in ("at random", "largest mean", "with noise", "training set", "Thresholdout")
+    }
+    groups = np.arange(example.per_group)
+    for _ in range(runs):
+        training, holdout = rng.standard_normal((2, example.per_group, example.per_group, example.size))
+        means = training.mean(axis=2)
+        told["at random"].append(float(means[:, 0].mean()))
+        for name, entry in (("largest mean", exact), ("with noise", noisy)):
+            told[name].append(float(means[groups, list(entry.run(training.ravel(), rng))].mean()))
+        answers = _Thresholdout(setting, rng)
+        asked = [rng.permutation(means.size).reshape(means.shape) for _ in range(rounds)]
+        chosen = [order[groups, np.argmax(means.ravel()[order], axis=1)] for order in asked]
+        learnt, kept = ([float(side.ravel()[one].mean()) for one in chosen] for side in (means, holdout.mean(axis=2)))
+        told["training set"].append(np.array(learnt))
+        told["Thresholdout"].append(np.array([answers.ask(*both) for both in zip(learnt, kept, strict=True)]))
+    return {name: np.array(values) for name, values in told.items()}
+
+
+VOTES = (201, 101, 51)  # the features of the last three queries, from the largest told margin on
+
+
+def followed(n: int, setting: Holdout, rng: Rng) -> dict[str, Floats]:
+    """How far each answer is off, where an analyst asks of each feature, and then for the votes of those it likes best.
+
+    Training and holdout set have n records each, whose labels no feature predicts: all true values are 1/2. `direct`
+    answers with the averages of the holdout set itself, `Thresholdout` until its budget is spent.
+
+    >>> seen = followed(400, Holdout(features=201, threshold=0.15, sigma=0.002), np.random.default_rng(1))
+    >>> {name: round(float(abs(off[-len(VOTES) :]).max()), 2) for name, off in seen.items()}
+    {'direct': 0.22, 'Thresholdout': 0.03}
+    """
+    shape = (setting.features, n)
+    training, holdout = (2 * rng.integers(0, 2, shape, dtype=np.int8) - 1 for _ in range(2))  # 1: agrees
+    both = [0.5 + data.mean(axis=1) / 2.0 for data in (training, holdout)]
+    answers = _Thresholdout(setting, rng)
+    seen = {}
+    for name in ("direct", "Thresholdout"):
+
+        def ask(learnt: float, exact: float, direct: bool = name == "direct") -> float:
+            return exact if direct else answers.ask(learnt, exact)
+
+        told = []
+        try:
+            told += [ask(*pair) for pair in zip(*both, strict=True)]
+            margins = np.array(told) - 0.5
+            for size in VOTES:
+                liked = np.argsort(-np.abs(margins))[:size]
+                signs = np.sign(margins[liked]).astype(np.float32)
+                told.append(ask(*(float((signs @ data[liked] > 0).mean()) for data in (training, holdout))))
+        except BudgetSpent:
+            pass
+        seen[name] = np.array(told) - 0.5
+    return seen

@@ -144,6 +144,8 @@ def check_savings() -> Truth:
     many = 10_000
     plain, need = gap_of_all(many), {c: gap_of(many, c) for c in (1, 10, 100)}
     kept = all(1.0 - sparse_right(many, c, promised(many, c, 1.0), 1.0) <= BETA for c in need)
+    delta = 1e-6  # the notes' noise for it is 2 sqrt(2 c ln(1 / delta)) / epsilon
+    shared = gap_of(many, 100, 100 / math.sqrt(2.0 * 100 * math.log(1.0 / delta)))
     missed = 1.0 - sparse_right(many, 10, promised(many, 10, 1.0), 1.0)
     pays = {c: next(m for m in range(c, many) if gap_of(m, c) < gap_of_all(m)) for c in (1, 10)}
     right = kept and need[1] < 0.01 * plain and pays[1] < 100
@@ -153,10 +155,11 @@ def check_savings() -> Truth:
         f"the threshold: {plain:,.0f} where every answer gets Laplace noise and is then compared, and with Sparse "
         f"{need[1]:.0f} if one of them is above, {need[10]:,.0f} if ten are and {need[100]:,.0f} if a hundred are "
         "(all exact, Sparse in the worst order; the theorem behind it, 3.26 of Dwork & Roth 2014, says "
-        f"{promised(many, 10, 1.0):,.0f} for ten, where a mistake has probability {missed:.0e}). It pays where few of "
-        f"many are above, as the notes say: from {pays[1]} queries on for one, from {pays[10]} on for ten. It says "
-        "which ones they are and no values, and the c must be known beforehand.",
-        {"all answers": plain, **{f"c = {c}": gap for c, gap in need.items()}, "pays for one from": pays[1]},
+        f"{promised(many, 10, 1.0):,.0f} for ten, where a mistake has probability {missed:.0e}); with the noise that "
+        f"the notes have for a delta, at 1e-6, {shared:,.0f} for a hundred. It pays where few of many are "
+        f"above, as the notes say: from {pays[1]} queries on for one, from {pays[10]} on for ten. It says which ones "
+        "they are and no values, and the c must be known beforehand.",
+        {"all answers": plain, **{f"c = {c}": gap for c, gap in need.items()}, "with delta": shared},
     )
 
 

@@ -84,6 +84,10 @@ def _one_sided_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivit
     return noisy
 
 
+def _moved_up(data: float, rng: Rng, epsilon: float, sensitivity: float, shift: float) -> float:
+    return data + shift + rng.laplace(scale=sensitivity / epsilon)
+
+
 def _clipped(data: float, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> float:
     noise = rng.laplace(scale=sensitivity / epsilon)
     return data + max(-reach, min(reach, noise))
@@ -220,6 +224,7 @@ laplace = Entry(
         title="Laplace noise moved up, so that few outputs are too low",
         reason="all outputs move by the same, which is public: the ratios of their densities stay",
         formula="the answer plus one draw of Lap(sensitivity / epsilon) plus `shift`",
+        code=Code(_moved_up),
         on=lambda data, shift, **_: data + shift,
         parameters=(SHIFT,),
         broken=False,

@@ -24,7 +24,7 @@ from tests.verify.programs import FAMILY, PROGRAMS
 
 HELD = {case.name: case.function for case in (*PROGRAMS.values(), *FAMILY.values())}
 PARAMETERS = {"eps": Fraction(1), "N": 2, "T": 1, "M": 2, "c": 2, "epsilon": Fraction(1), "threshold": Fraction(1, 2)}
-PARAMETERS |= {"sensitivity": Fraction(1)}
+PARAMETERS |= {"sensitivity": Fraction(1), "shift": Fraction(2)}
 ENTRIES = (above_threshold, sparse, sparse_monotone, sparse_lyu_1, gap_sparse, numeric_sparse, report_noisy_max)
 ENTRIES += (laplace, laplace_vector)
 OUTSIDE = {"recycled_noise", "noise_on_the_leader", "grouped", "head_start"}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from audits.lectures.claims.additive_normal import quadrature
 from audits.lectures.claims.definitions import tail
 from audits.lectures.claims.statement import Figure, Statement, Truth
-from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, ZeroConcentratedDP, to_approximate, to_zcdp
+from dpaudit.claims import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, to_approximate, to_zcdp
 from dpaudit.losses.composing import responses
 from dpaudit.losses.discrete import largest_log_ratio, log_ratios
 
@@ -121,6 +121,8 @@ def check_conversions() -> Truth:
     claim, delta = ZeroConcentratedDP(rho=0.5), 1e-5
     simple, orders = (to_approximate(claim, delta, way=way).epsilon for way in ("simple", "orders"))
     normal = GaussianDP(1.0).epsilon_at(delta)
+    one = RenyiDP(order=5.0, epsilon=2.5)  # rho a at a = 5
+    alone = [to_approximate(one, delta, way=way).epsilon for way in ("simple", "region")]
     printed = 0.5 + 2.0 * math.sqrt(0.5 * math.log(1.0 / delta))
     leak = [float(divergences(np.array([d + 1e-300, 1.0 - d]), np.array([1e-300, 1.0 - 1e-300]))[-1]) for d in (1e-9,)]
     right = all(best[e] <= formula[e] for e in best) and limit < 1e-3 and abs(printed - simple) < 1e-6
@@ -131,8 +133,9 @@ def check_conversions() -> Truth:
         f"where the formula gives {formula[1.0]:.1f}, and {best[4.0]:.2f} for {formula[4.0]:.0f} at 4. rho-zCDP is "
         f"(rho + 2 sqrt(rho ln(1 / delta)), delta)-DP: {printed:.3f} at rho = 0.5 and delta = 1e-5; by the best order "
         f"of the Rényi divergence (Canonne, Kamath & Steinke 2020) {orders:.3f}, and normal noise of that rho needs "
-        f"{normal:.3f}, so the rest is the price of the detour. There is no way back from a delta: a leak with "
-        "probability 1e-9 is (0, 1e-9)-DP and keeps no rho.",
+        f"{normal:.3f}, so the rest is the price of the detour. A bound on one order alone, 2.5 at order 5, gives "
+        f"{alone[0]:.3f} by the formula (Mironov 2017) and {alone[1]:.3f} at best. There is no way back from a delta: "
+        "a leak with probability 1e-9 is (0, 1e-9)-DP and keeps no rho.",
         {"rho at 1": best[1.0], "simple": printed, "by orders": orders, "normal noise": normal},
     )
 

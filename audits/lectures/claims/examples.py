@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from audits.lectures.claims.statement import Statement, Truth
+from audits.lectures.claims.statement import Figure, Statement, Truth
 from dpaudit.catalogue import find
 from dpaudit.losses.composing import responses
 from dpaudit.losses.discrete import epsilon_of, largest_log_ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,32 +48,49 @@ def with_and_without(others: Floats) -> tuple[Floats, Floats]:
 SICK, HARMLESS, BELIEVED = 0.2, 0.02, 0.5  # the risk of a smoker; if smoking did nothing; the belief in that
 
 
-def check_smoker() -> Truth:
-    """A noisy count of sick smokers, epsilon = 1: the insurer's view of Bob's risk, with Bob in the study and not."""
-    n = 1_000
+def study(n: int) -> tuple[dict[str, float], float]:
+    """What a noisy count of the sick among n smokers, epsilon = 1, tells an insurer, on average.
+
+    The risk that is then seen in a smoker, where Bob took no part, where he did and is sick, and where he is well; and
+    the belief that he is sick, if he is, of someone who knows the rate and that he took part.
+    """
     harmful, harmless = (np.convolve(binomial(n, risk), geometric()) for risk in (SICK, HARMLESS))
     belief = (1.0 - BELIEVED) * harmful / ((1.0 - BELIEVED) * harmful + BELIEVED * harmless + 1e-300)
-    risk = belief * SICK + (1.0 - belief) * HARMLESS  # of a smoker, as the insurer sees it after each output
-    sick, well = with_and_without(binomial(n - 1, SICK))  # Bob is in the study, and sick or not
-    absent = np.convolve(binomial(n, SICK), geometric())  # somebody else in his place
-    before = (1.0 - BELIEVED) * SICK + BELIEVED * HARMLESS
-    views = {"absent": float(absent @ risk), "sick": float(sick @ risk), "well": float(well @ risk)}
-    moved = max(abs(views["sick"] - views["absent"]), abs(views["well"] - views["absent"]))
-    most = SICK * math.e / (SICK * math.e + 1.0 - SICK)
+    risk = belief * SICK + (1.0 - belief) * HARMLESS  # after each output
+    sick, well = with_and_without(binomial(n - 1, SICK))
     after = SICK * sick / (SICK * sick + (1.0 - SICK) * well + 1e-300)
-    mean = float(sick @ after)  # the belief that Bob is sick, if he is, where only the number of smokers is known
-    answered = views["absent"] - before > 0.08 and moved < 1e-6 and mean < most
+    seen = {"absent": float(harmful @ risk), "sick": float(sick @ risk), "well": float(well @ risk)}
+    return seen, float(sick @ after)
+
+
+def check_smoker() -> Truth:
+    seen, mean = study(1_000)
+    before = (1.0 - BELIEVED) * SICK + BELIEVED * HARMLESS
+    moved = max(abs(seen["sick"] - seen["absent"]), abs(seen["well"] - seen["absent"]))
+    most = SICK * math.e / (SICK * math.e + 1.0 - SICK)
+    answered = seen["absent"] - before > 0.08 and moved < 1e-6 and mean < most
     return Truth(
         "question or trap" if answered else "wrong",
         f"By this definition it was not, if the result was noisy. Say that 1,000 smokers were counted at epsilon = 1, "
         f"that {SICK:.0%} of smokers fall ill, and that an insurer gave even odds to {HARMLESS:.0%}. The study raises "
-        f"the risk that is seen in Bob from {before:.3f} to {views['absent']:.3f}, whether he took part or not (the "
+        f"the risk that is seen in Bob from {before:.3f} to {seen['absent']:.3f}, whether he took part or not (the "
         f"difference is below {max(moved, 1e-12):.0e}): that is learnt about smokers. What his own record adds is "
         f"bounded: the odds that he is ill change by a factor of e at most, from {SICK:.2f} to at most {most:.3f} for "
         f"someone who knows all other records; for someone who knows the rate only, from {SICK:.2f} to {mean:.4f} on "
         "average. An exact count tells the first of them for sure.",
-        {"before": before, "after": views["absent"], "moved": moved, "most": most, "mean": mean},
+        {"before": before, "after": seen["absent"], "moved": moved, "most": most, "mean": mean},
     )
+
+
+def draw_smoker(axes: Axes) -> None:
+    sizes = np.unique(np.geomspace(3, 1_000, 20).astype(int))
+    found = [study(int(n)) for n in sizes]
+    for who, style, label in (("absent", "k--", "Bob is not in it"), ("sick", "-", "he is, and sick")):
+        axes.semilogx(sizes, [seen[who] for seen, _ in found], style, label=f"risk seen in a smoker: {label}")
+    axes.semilogx(sizes, [mean for _, mean in found], ":", label="belief that he is sick, if he is")
+    axes.set_xlabel("smokers in the study")
+    axes.set_ylabel("probability, on average")
+    axes.legend(frameon=False)
 
 
 def check_no_disadvantage() -> Truth:
@@ -182,6 +203,11 @@ STATEMENTS: tuple[Statement, ...] = (
         verdict="question or trap",
         how=("derived", "computed"),
         check=check_smoker,
+        figure=Figure(
+            "The larger the study, the more it tells about smokers, and the less it matters whether Bob is in it and "
+            "what his own record says. A noisy count of the sick, epsilon = 1.",
+            draw_smoker,
+        ),
         quote="Clearly, the study revealed some unknown information about Bob. But, was this a breach of privacy?",
         context='we consider that there is no leakage of private information if the "impact" on the smoker is the same '
         "independent of whether or not he was in the study.",

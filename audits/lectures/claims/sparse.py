@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import math
+from typing import TYPE_CHECKING
 
-from audits.lectures.claims.statement import Statement, Truth, Verdict
+import numpy as np
+
+from audits.lectures.claims.sparse_composed import AGAIN, COMPOSED
+from audits.lectures.claims.statement import Figure, Statement, Truth, Verdict
+from dpaudit import BracketVerdict, bracket
 from dpaudit.catalogue import find
-from dpaudit.claims import PureDP, compose_optimal
 
-ABOVE, SPARSE = "Bassi 2019, notes 001, 'Detour: AboveThreshold algorithm'", "Bassi 2019, notes 001, 'Sparse vector'"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BASSI = "Bassi 2019, notes 001"
+ABOVE, SPARSE = f"{BASSI}, 'Detour: AboveThreshold algorithm'", f"{BASSI}, 'Sparse vector mechanism'"
+PROCEDURE = f"{BASSI}, 'Sparse vector mechanism (cont.)'"
+SEED = 0  # of thresholds at random
+FAR = 2.3  # times its promise: what exceeds it by less is called not provable
 TIGHT = 0.99  # of what is promised: a loss beyond this part of it calls the promise tight
 
 
@@ -98,89 +108,85 @@ def check_pure() -> Truth:
     )
 
 
-def per_epoch(epsilon: float, c: int, delta: float) -> float:
-    """The epsilon of an epoch at the notes' noise: 2 / sigma."""
-    return epsilon / math.sqrt(2.0 * c * math.log(1.0 / delta))
-
-
-def advanced(epsilon: float, c: int, delta: float) -> float:
-    """What advanced composition gives for c of them: the notes' own formula, at delta."""
-    each = per_epoch(epsilon, c, delta)
-    return math.sqrt(2.0 * c * math.log(1.0 / delta)) * each + c * each * math.expm1(each)
-
-
-def excess(epsilon: float, c: int, delta: float) -> float:
-    """The least delta that composition can give for c epochs, in units of the delta promised."""
-    return compose_optimal(PureDP(per_epoch(epsilon, c, delta)), c).delta_at(epsilon) / delta
-
-
-def largest_saved(c: int, delta: float) -> float:
-    """The epsilon up to which optimal composition gives what is promised."""
-    low, high = 1.0, 20.0
-    for _ in range(12):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if excess(middle, c, delta) <= 1.0 else (low, middle)
-    return low
-
-
-def check_approximate() -> Truth:
-    argued = {(e, d): advanced(e, 1_000, d) for e, d in ((1.0, 1e-2), (5.0, 1e-6))}
-    saved = {delta: largest_saved(1_000, delta) for delta in (1e-2, 1e-6)}
-    beyond = {(e, d): excess(e, 1_000, d) for e, d in ((8.0, 1e-2), (20.0, 1e-6))}
-    follows = all(value <= e for (e, _), value in argued.items())
-    optimal = all(value <= 1.0 for value in beyond.values())
-    never = excess(1.0, 1_000, 1e-2) > 1.0  # not even where it is moderate
-    verdict: Verdict = "wrong" if never else "right and loose" if follows and optimal else "not provable as argued"
+def check_values() -> Truth:
+    """Tops cost what is promised; numbers too, if they have noise of their own that is paid for."""
+    tops = {c: loss("sparse", *repeated(11, c), c=c) for c in (1, 2)}
+    compared = {n: loss("sparse.value_released", [0.0] * n, [1.0] * n, c=1) for n in (4, 8, 16)}
+    fresh = loss("numeric_sparse", *witness(14, 2), c=2)
     return Truth(
-        verdict,
-        f"The formula of advanced composition gives more than the epsilon promised, always: {argued[1.0, 1e-2]:.3f} "
-        f"for 1 (delta = 0.01) and {argued[5.0, 1e-6]:.3f} for 5 (delta = 1e-6), at c = 1000; its last term was left "
-        f"out. The best composition of c epochs saves the promise up to epsilon = {saved[1e-2]:.2f} at delta = 0.01 "
-        f"and {saved[1e-6]:.2f} at 1e-6. Beyond that it exceeds delta: {beyond[8.0, 1e-2]:.1f} times at epsilon = 8, "
-        f"delta = 0.01, and {beyond[20.0, 1e-6]:.0f} times at epsilon = 20, delta = 1e-6.",
-        {"formula at 1": argued[1.0, 1e-2], "saved up to, delta 0.01": saved[1e-2], "excess at 8": beyond[8.0, 1e-2]},
+        of_bound(max(tops.values()), 1.0),
+        f"Tops alone lose {tops[1]:.4f} and {tops[2]:.4f} at epsilon = 1 and c = 1, 2. Numbers are another matter. If "
+        f"the noisy answer that was compared is given away, n answers lose {compared[16] / 16:.2f} n epsilon "
+        f"({compared[4]:.2f} for 4, {compared[16]:.2f} for 16 at c = 1): there is no bound. A number needs a draw of "
+        f"its own, paid for beside the comparison: so divided, two numbers and 16 answers lose {fresh:.3f}.",
+        {"tops, c = 2": tops[2], "4 answers": compared[4], "16 answers": compared[16], "fresh noise": fresh},
     )
 
 
-def check_values() -> Truth:
-    """Values cost what is promised, and no more, only if they have noise of their own that is paid for."""
-    compared = {n: loss("sparse.value_released", [0.0] * n, [1.0] * n, c=1) for n in (4, 8, 16)}
-    fresh = loss("numeric_sparse", *witness(14, 2), c=2)
-    rate = compared[16] / 16
-    verdict: Verdict = "wrong" if compared[16] > 1.0 else of_bound(compared[16], 1.0)
+def check_halting() -> Truth:
+    cases = (1, 2), (1, 4), (1, 8), (2, 4), (3, 4)  # tops paid for, bottoms before each
+    printed = {(c, n): loss("sparse.printed_halt", *repeated(n, c + 1), c=c) for c, n in cases}
+    meant = max(loss("sparse", *repeated(n, c + 1), c=c) for c, n in cases)
+    two = find("sparse.printed_halt").with_parameters({"c": 2})
+    proved = bracket(two, 3.0 / 2.0, pair=([1.0], [2.0]), runs=0).verdict is BracketVerdict.PROVED  # for all answers
+    worst = max(printed.values())
+    verdict: Verdict = of_bound(worst, 1.0) if worst <= 1.0 else "wrong" if worst > FAR else "not provable as argued"
     return Truth(
         verdict,
-        f"If the noisy answer that was compared is released, n answers lose {rate:.2f} n epsilon ({compared[8]:.2f} "
-        f"for 8, {compared[16]:.2f} for 16 at c = 1): there is no bound. The pseudo-code releases tops only, and "
-        "that is right. A value needs a draw of its own, paid for beside the comparison: so divided, two values and "
-        f"16 answers lose {fresh:.3f}.",
-        {"4 answers": compared[4], "16 answers": compared[16], "fresh noise": fresh},
+        "Word for word the line waits for the top after the c-th, so c + 1 of them are answered, and each costs up to "
+        f"epsilon / c. At epsilon = 1 and c = 1 the exact loss is {printed[1, 2]:.3f}, {printed[1, 4]:.3f} and "
+        f"{printed[1, 8]:.3f} with 2, 4 and 8 bottoms before each top; with 4 it is {printed[2, 4]:.3f} for c = 2 and "
+        f"{printed[3, 4]:.3f} for c = 3. They tend to 2, 3/2 and 4/3, as c + 1 runs of AboveThreshold do; that c = 2 "
+        f"never exceeds 3/2 is {'proved' if proved else 'not proved'} from the source. As the comment has it the "
+        f"loss is at most 1 ({meant:.3f} on the same answers).",
+        {"c = 1": printed[1, 8], "c = 2": printed[2, 4], "c = 3": printed[3, 4], "as the comment": meant},
+    )
+
+
+def draw_halting(axes: Axes) -> None:
+    lengths = (1, 2, 3, 4, 6, 8, 11, 15, 20)
+    for c, color in zip((1, 2, 3), ("tab:blue", "tab:orange", "tab:green"), strict=True):
+        found = [(c + 1) * loss("above_threshold", *witness(n), epsilon=1 / c) for n in lengths]  # epochs add up
+        axes.plot(lengths, found, color=color, marker=".", label=f"as printed, c = {c}")
+        axes.axhline((c + 1) / c, color=color, linewidth=0.7, linestyle=":")
+    meant = [2 * loss("above_threshold", *witness(n), epsilon=1 / 2) for n in lengths]
+    axes.plot(lengths, meant, color="tab:gray", marker=".", label="as the comment, c = 2")
+    axes.set_xlabel("bottoms before each top")
+    axes.set_ylabel("exact loss at epsilon = 1")
+    axes.legend(fontsize="small")
+
+
+def check_thresholds() -> Truth:
+    rng = np.random.default_rng(SEED)
+    losses = []
+    for c in (1, 2):
+        for _ in range(20):
+            thresholds, gaps, moves = rng.integers(-50, 50, 6), rng.integers(-3, 4, 6), rng.choice([-1, 1], 6)
+            pair = (thresholds + gaps).tolist(), (thresholds + gaps + moves).tolist()
+            losses.append(loss("sparse_thresholds", *pair, thresholds=thresholds.tolist(), c=c))
+    steps = [10.0 * place for place in range(16)]
+    pair = ([t + x for t, x in zip(steps, side, strict=True)] for side in witness(15))
+    tight = loss("sparse_thresholds", *pair, thresholds=steps, c=1)
+    own = loss("sparse_thresholds.noise_of_its_own", [t - 2 for t in steps], [t - 1 for t in steps], thresholds=steps)
+    data = loss(
+        "sparse_thresholds.from_the_data", [0.0] * 10, [1.0, -1.0] * 5, thresholds=[-1.0, 30.0] * 4 + [-1.0, 0.0]
+    )
+    return Truth(
+        of_bound(max(*losses, tight), 1.0),
+        f"An answer less its threshold moves as the answer does, by at most 1. With 16 thresholds the loss is "
+        f"{tight:.4f} at epsilon = 1, as with a single one; on {len(losses)} pairs with thresholds at random it is at "
+        f"most {max(losses):.3f}. The thresholds share one draw of noise: with a draw for each, 16 bottoms lose "
+        f"{own:.3f}. And they are fixed in advance, as the notes say: where each is the exact answer before it, ten "
+        f"answers lose {data:.3f}.",
+        {"16 thresholds": tight, "a draw for each": own, "from the data": data},
     )
 
 
 STATEMENTS: tuple[Statement, ...] = (
     Statement(
-        name="AboveThreshold is epsilon-DP",
-        place=ABOVE,
-        says="threshold + Lap(2/epsilon), answers + Lap(4/epsilon), halt at the first top: (epsilon, 0)-DP",
-        verdict="right and tight",
-        how=("derived", "computed", "audited"),
-        check=check_above_threshold,
-        audits=("AboveThreshold", "AboveThreshold with half the noise", "AboveThreshold without query noise"),
-    ),
-    Statement(
-        name="Half of epsilon for the rounds before, half for the present one",
-        place=ABOVE,
-        says="two mechanisms: a 1-sensitive query for the previous rounds, a 2-sensitive one for this round",
-        verdict="right and tight",
-        how=("derived", "computed"),
-        check=check_parts,
-        audits=("AboveThreshold", "Lyu's algorithm 7 without the factor 2"),
-    ),
-    Statement(
         name="Privacy degrades only with the number of tops",
         place=SPARSE,
-        says="if only tops are reported, the loss grows with the tops and not with all queries",
+        says="if only tops are reported, the privacy loss grows with their number and not with that of all queries",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_tops_only,
@@ -190,20 +196,95 @@ STATEMENTS: tuple[Statement, ...] = (
             "AboveThreshold without a halt",
             "Sparse without a cut-off",
         ),
+        quote="If we only report when the answer to a query exceeds the threshold, we can show that privacy degrades "
+        "only with the number of answered queries, rather than with the total.",
+        context="We add noise to query values and compare the results to T.",
+        reading="A query is answered if a top is reported for it. The slide speaks of noise on the answers only; the "
+        "algorithm that follows has noise on the threshold too, and is what is meant.",
+    ),
+    Statement(
+        name="Each query may have its own threshold",
+        place=SPARSE,
+        says=r"thresholds $T_1, T_2, \dots$ fixed in advance, one for each query, do as well as a single one",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_thresholds,
+        audits=(
+            "AboveThreshold with a threshold for each answer",
+            "Sparse with a threshold for each answer",
+            "Sparse with a threshold for each answer, each with noise of its own",
+            "Sparse with thresholds from the data",
+        ),
+        quote="There is a single threshold *T* fixed in advance but it is possible for each query to have its own "
+        "threshold.",
+        reading="The thresholds are public and fixed in advance, as the single one is, and share its draw of noise.",
+    ),
+    Statement(
+        name="The noisy values above the threshold may be released",
+        place=SPARSE,
+        says=r"noise is added, what is above the threshold is released, and $c$ such releases end the algorithm",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_values,
+        audits=(
+            "Sparse with the noisy value released",
+            "Lyu's algorithm 3: the compared value released",
+            "Numeric Sparse",
+            "Sparse with gaps",
+        ),
+        quote="We expect a small number *c* of noisy values to exceed the threshold, and we only release the noisy "
+        "values above the threshold.",
+        context="The algorithm stops after releasing *c* values. ... The following is a special case with c = 1 "
+        r"released values. ... output $a_i = \top$",
+        reading="To release a value is read as the algorithms of the notes do it: they output that it is above the "
+        "threshold, and no number. Of numbers the sentence would be wrong: there is no bound.",
+    ),
+    Statement(
+        name="AboveThreshold is epsilon-DP",
+        place=ABOVE,
+        says=r"with $\mathrm{Lap}(2/\varepsilon)$ on the threshold, $\mathrm{Lap}(4/\varepsilon)$ on the answers and a "
+        r"halt at the first top: $(\varepsilon, 0)$-DP",
+        verdict="right and tight",
+        how=("derived", "computed", "audited"),
+        check=check_above_threshold,
+        audits=("AboveThreshold", "AboveThreshold with half the noise", "AboveThreshold without query noise"),
+        quote=r"The AboveThreshold algorithm is $(\varepsilon, 0)$ -differentially private.",
+        context="The following is a special case with c = 1 released values.",
+        reading=r"The scales, printed as 2/2 and 4/c where a sign was lost, are read as $2/\varepsilon$ and "
+        r"$4/\varepsilon$.",
+    ),
+    Statement(
+        name="Half of epsilon for the rounds before, half for the present one",
+        place=ABOVE,
+        says="two mechanisms: a 1-sensitive query for the previous rounds, a 2-sensitive one for this round",
+        verdict="right and tight",
+        how=("derived", "computed"),
+        check=check_parts,
+        audits=("AboveThreshold", "Lyu's algorithm 7 without the factor 2"),
+        quote="The proof looks like the composition of two DP mechanisms: one hiding the effect of previous rounds (a "
+        "1-sensitivity query) and one hiding the effect of the present round (a 2-sensitivity query).",
+        context=r"The parameters of the Laplacian noises of $\hat{T}$ and $\nu_i$ are selected such that the "
+        "composition produces a ε -DP mechanism.",
     ),
     Statement(
         name="c runs of AboveThreshold are c epsilon-DP",
-        place="Bassi 2019, notes 001, 'Sparse vector mechanism (again)'",
-        says="restarted c times, each epsilon-DP: (c epsilon, 0)-DP",
+        place=AGAIN,
+        says=r"$c$ runs of AboveThreshold, each $\varepsilon$-DP, are $(c \varepsilon, 0)$-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_composed,
         audits=("Sparse with the noise of one AboveThreshold",),
+        quote="Since each instance of AboveThreshold is *ε*-DP, the composition results apply: ... we may obtain a "
+        r"$(c\varepsilon, 0)$ -DP mechanism",
+        context="The algorithm halts after AboveThreshold has been restarted *c* times.",
+        reading=r"The first start is counted among the $c$: there are $c$ runs.",
     ),
+    COMPOSED[0],
     Statement(
         name="Sparse with sigma = 2 c / epsilon is epsilon-DP",
-        place="Bassi 2019, notes 001, 'Sparse vector mechanism (cont.)', delta = 0",
-        says="sigma = 2 c/epsilon, threshold + Lap(sigma), anew after each top, answers + Lap(2 sigma)",
+        place=f"{PROCEDURE}, delta = 0",
+        says=r"with $\sigma = 2 c/\varepsilon$, $\mathrm{Lap}(\sigma)$ on the threshold, anew after each top, and "
+        r"$\mathrm{Lap}(2\sigma)$ on the answers, Sparse is $\varepsilon$-DP",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_pure,
@@ -214,28 +295,29 @@ STATEMENTS: tuple[Statement, ...] = (
             "Sparse without threshold noise",
             "Sparse without query noise",
         ),
+        quote=r"if $\delta = 0$ then $\sigma \leftarrow 2\frac{c}{c}$ ... $\hat{T}_0 \leftarrow T + "
+        r"\mathsf{Lap}(\sigma)$ ... $\nu_i \leftarrow Lap(2\sigma)$ if $f_i(D) + \nu_i \geq \hat{T}_{count}$ then",
+        context=r"halt $\triangleright$ Halt if we have produced *c* positive results",
+        reading=r"The denominator is read as $\varepsilon$, and the algorithm halts as the comment beside its last "
+        "line has it. That it is then private is not said in a sentence: it is what its parameters stand for.",
     ),
     Statement(
-        name="Sparse with the noise of advanced composition is (epsilon, delta)-DP",
-        place="Bassi 2019, notes 001, 'Sparse vector mechanism (cont.)', delta > 0",
-        says="sigma = 2 sqrt(2 c ln(1/delta)) / epsilon",
+        name="The halting line of Sparse, as printed",
+        place=PROCEDURE,
+        says=r"Sparse halts if count $> c$",
         verdict="not provable as argued",
-        how=("derived", "computed"),
-        check=check_approximate,
-        audits=("Sparse as approximate DP", "Sparse as approximate DP, without query noise"),
-    ),
-    Statement(
-        name="The noisy values above the threshold may be released",
-        place=SPARSE,
-        says="noise is added, the noisy values above the threshold are released, and c of them end the algorithm",
-        verdict="wrong",
         how=("derived", "computed", "audited"),
-        check=check_values,
-        audits=(
-            "Sparse with the noisy value released",
-            "Lyu's algorithm 3: the compared value released",
-            "Numeric Sparse",
-            "Sparse with gaps",
+        check=check_halting,
+        audits=("Sparse with the halting line as printed", "Sparse"),
+        figure=Figure(
+            "The exact loss of Sparse with the line as printed, at the noise for c tops, by the bottoms before each "
+            "top. The dotted lines are (c + 1) / c.",
+            draw_halting,
         ),
+        quote="if count > c then",
+        context=r"halt $\triangleright$ Halt if we have produced *c* positive results",
+        reading=r"The comment says what is meant, and Sparse is judged by it above. Here the line is taken word for "
+        r"word; what it needs is $\geq$.",
     ),
+    COMPOSED[1],
 )

@@ -91,7 +91,7 @@ def check_any_computation() -> Truth:
         + ", ".join(f"{answers:.3f}" for _, answers in losses.values())
         + "; the hypothesis with half the noise "
         + ", ".join(f"{told:.3f}" for told, _ in half.values())
-        + ". A decision list loses less: no two records count in more than half of its queries. What does not divide "
+        + ". A decision list loses less: a record that a rule decides is in no later query. What does not divide "
         "epsilon over every answer is refuted: answers asked again until they are clear, only the last one charged, or "
         "an error that is released exactly beside the hypothesis.",
         {f"{name}, hypothesis": told for name, (told, _) in losses.items()}

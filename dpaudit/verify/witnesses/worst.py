@@ -11,7 +11,7 @@ from itertools import product
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Emitted, Program
 from dpaudit.verify.proof import SYMMETRIC, Adjacency, known_adjacency
-from dpaudit.verify.witnesses.candidates import TOGETHER, Layout, layouts, moved, vector, within
+from dpaudit.verify.witnesses.candidates import TOGETHER, Layout, alone, layouts, moved, together, vector, within
 from dpaudit.verify.witnesses.errors import OutsideIntegrals
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
@@ -71,7 +71,12 @@ def worst_pair(
     if not whole or (program.loop is None and answers != 1):
         raise InvalidSpec(f"answers must be a whole number of at least 1 (1 without a loop), got {answers!r}")
     search = Climb(program, kind, rationals(parameters), rational("the size of an answer", most))
-    best = search.best(answers)
+    try:
+        best = search.best(answers)
+    except OutsideIntegrals:
+        if search.most < 1:
+            raise
+        return _of_moves(search, answers)
     if best is None:
         raise InvalidSpec(f"no two adjacent answers of size at most {search.most} give one output: raise the cap")
     ours, theirs = (Outcomes(program, each, search.parameters, search.balls, FEW_PATHS) for each in best.pair)
@@ -82,6 +87,14 @@ def worst_pair(
     if every:
         return loss_between(ours, theirs)
     return loss_between(search.outcomes(best.pair[0]), search.outcomes(best.pair[1]), [best.event])
+
+
+def _of_moves(search: Climb, answers: int) -> PairLoss:
+    """The same of a program that only adds noise, where no event but "any number" can be computed: the moves decide."""
+    start, kind = (Fraction(0),) * answers, search.adjacency
+    moves = {move for layout in layouts(answers) for by in (together, alone) for move in by(kind, layout)}
+    pairs = ((search.outcomes(start), search.outcomes(moved(start, move))) for move in sorted(moves, reverse=True))
+    return max((loss_between(*pair) for pair in pairs), key=lambda found: found.loss.lower)
 
 
 class Climb:

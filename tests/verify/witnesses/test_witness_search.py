@@ -149,6 +149,8 @@ def test_an_event_outside_the_integrals_gives_no_verdict():
     )
     with pytest.raises(OutsideIntegrals, match="a comparison of 3 draws together"):
         refute(chain, "all-differ", 1, {}, most_answers=1)
+    with pytest.raises(OutsideIntegrals, match="a comparison of 3 draws together"):
+        worst_pair(chain, "all-differ", 2, {})
 
 
 def test_wrong_questions_are_named():
@@ -278,6 +280,14 @@ def test_a_noisy_value_is_searched_by_half_lines():
     assert found.loss.lower == pytest.approx(1.5, abs=1e-9)
     gap = worst_pair(read(PROGRAMS["w7_gap_value"].function), "all-differ", 3, parameters_of("w7_gap_value"))
     assert gap.loss.lower == pytest.approx(0.75, abs=1e-9)
+
+
+def test_noise_alone_is_searched_by_its_moves_where_no_event_is_computed():
+    """Each sum carries the noise of all before it: comparisons of three draws and more."""
+    sums = read(find("prefix_sums").program)
+    for adjacency, loss in (("one-differs", 1.0), ("all-differ", 5.0)):
+        found = worst_pair(sums, adjacency, 5, {"epsilon": 1, "sensitivity": 1})
+        assert (found.loss.lower, found.exact) == (pytest.approx(loss, abs=1e-12), True)
 
 
 def test_outputs_by_place_are_searched_too():

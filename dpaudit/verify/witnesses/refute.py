@@ -37,6 +37,7 @@ from dpaudit.verify.witnesses.worst import Climb
 NEAR = Fraction(1)  # the size of the answers that are tried first
 ALONE = 3  # answers up to which moves of one alone are tried
 LENGTHS = (10, 20, 40, 80)  # numbers of answers where few are not enough: a top costs most after many bottoms
+GAIN = 1.01  # twice as many answers that lose less than 1 % more end the search
 MOST_EFFORT = 14_000  # paths followed and integrals asked for, then the search ends: less than five seconds
 EFFORT_AT_LENGTH = 3_000  # the same for many answers, whose integrals take longer
 
@@ -119,6 +120,7 @@ def refute_at_length(
     if program.loop is None or maximum(program) is not None:  # a maximum starts no epochs
         return None
     search = Climb(program, kind, rationals(parameters), Fraction(most), EFFORT_AT_LENGTH)
+    known = 0.0
     with contextlib.suppress(OutsideIntegrals):  # where more answers have too many paths
         for place in map(search.best, LENGTHS):
             if place is None:
@@ -127,8 +129,9 @@ def refute_at_length(
                 found = _refutation(search.outcomes(first), search.outcomes(second), place.event, kind, claim)
                 if found is not None:
                     return found
-            if search.balls.effort > EFFORT_AT_LENGTH:
+            if search.balls.effort > EFFORT_AT_LENGTH or search.loss(place) < GAIN * known:
                 break
+            known = search.loss(place)
     return None
 
 

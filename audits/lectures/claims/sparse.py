@@ -317,7 +317,7 @@ STATEMENTS: tuple[Statement, ...] = (
         quote="if count > c then",
         context=r"halt $\triangleright$ Halt if we have produced *c* positive results",
         reading=r"The comment says what is meant, and Sparse is judged by it above. Here the line is taken word for "
-        r"word; what it needs is $\geq$.",
+        r"word; what it needs is $\geq$. The line is the same where $\delta > 0$.",
     ),
     COMPOSED[1],
 )

@@ -52,8 +52,8 @@ def _less(call: Callable[..., Any], datasets: int = 1) -> Callable[..., Any]:
 
 
 def _by_rule(rule: Rule) -> Code:
-    parts = (partial(call, rule=rule) for call in (one_run, bits, bits_loss))
-    return Code(*(_less(part, datasets) for part, datasets in zip(parts, (1, 1, 2), strict=True)))
+    one, many, loss = (partial(call, rule=rule) for call in (one_run, bits, bits_loss))
+    return Code(_less(one), _less(many), _less(loss, 2))
 
 
 sparse_thresholds = Entry(

@@ -14,6 +14,7 @@ from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 Share = Callable[[int, int], float]  # of a query, by its place and the number of all: its noise, over 1 / (n epsilon)
+RECORDS = [[0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 1, 0]]
 
 
 def _adaptive_laplace(data: Records, rng: Rng, epsilon: float, analyst: str, *, share: Share) -> tuple[float, ...]:
@@ -53,7 +54,6 @@ def _loss(first: Records, second: Records, epsilon: float, analyst: str, *, shar
 
 
 _CODE = Code(_adaptive_laplace, _runs, _loss)
-RECORDS = [[0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 1, 0]]
 
 adaptive_laplace = Entry(
     module="dpaudit.catalogue.adaptive",

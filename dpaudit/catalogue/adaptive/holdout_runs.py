@@ -59,13 +59,7 @@ def training_set(name: str, value: object) -> float | list[list[float]]:
 
 
 def _rules(
-    data: Records,
-    epsilon: float,
-    threshold: float,
-    trained: float | Records,
-    budget: int,
-    analyst: str,
-    design: Design,
+    data: Records, epsilon: float, threshold: float, trained: float | Records, budget: int, analyst: str, design: Design
 ) -> tuple[Rules, float]:
     """With the noise of the values."""
 

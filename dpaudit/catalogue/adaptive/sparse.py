@@ -21,9 +21,8 @@ from dpaudit.catalogue.sparse.runs import Rule
 def _adaptive_sparse(
     data: Records, rng: Rng, epsilon: float, threshold: float, c: int, analyst: str, *, rule: Rule
 ) -> tuple[int, ...]:
-    asking, (for_threshold, for_answers) = named(analyst), rule.noises(epsilon, c)
-    readings: Readings = ()
-    output: list[int] = []
+    (for_threshold, for_answers), asking = rule.noises(epsilon, c), named(analyst)
+    readings, output = Readings(), list[int]()
     noisy_threshold = threshold + rng.laplace(scale=for_threshold)
     for _ in range(asking.many(data)):
         phi = asking.asks(readings)
@@ -52,7 +51,7 @@ def _runs(data: Records, runs: int, rng: Rng, rule: Rule, **given: Any) -> Maske
 
 
 def _loss(first: Records, second: Records, rule: Rule, **given: Any) -> float:
-    """The largest |log ratio| of a transcript: what is asked follows from the tops and bottoms, so it shows no more."""
+    """What is asked follows from the tops and bottoms, so it shows no more than they do."""
     rules = _rules(first, **given, rule=rule)
     return worst(rules, first, second, lambda both, tops: [(rules.analyst.read(True, TOP)[1], 0.0)])
 

@@ -171,7 +171,8 @@ STATEMENTS: tuple[Statement, ...] = (
             r"least $1 - \beta$, $|\text{Lap}\left(S, f_i(\cdot), \frac{K}{\epsilon m}\right) - \mathbb{E}_{x \in "
             r"\mathcal{D}} \left[\psi_i(x, h^*(x))\right]| \leq \frac{\tau}{2}$."
         ),
-        context=r"If the number of samples m is at least $O\left(\frac{2K}{\epsilon \tau}",
+        context=r"If the number of samples m is at least $O\left(\frac{2K}{\epsilon \tau} \ln "
+        r"\left(\frac{1}{\beta}\right)\right)$",
     ),
     Statement(
         "learning on a finite universe",

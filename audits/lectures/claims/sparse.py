@@ -215,7 +215,7 @@ STATEMENTS: tuple[Statement, ...] = (
             "Sparse with a threshold for each answer, each with noise of its own",
             "Sparse with thresholds from the data",
         ),
-        quote="There is a single threshold *T* fixed in advance but it is possible for each query to have its own "
+        quote="There is a single threshold $T$ fixed in advance but it is possible for each query to have its own "
         "threshold.",
         reading="The thresholds are public and fixed in advance, as the single one is, and share its draw of noise.",
     ),
@@ -232,9 +232,9 @@ STATEMENTS: tuple[Statement, ...] = (
             "Numeric Sparse",
             "Sparse with gaps",
         ),
-        quote="We expect a small number *c* of noisy values to exceed the threshold, and we only release the noisy "
+        quote="We expect a small number $c$ of noisy values to exceed the threshold, and we only release the noisy "
         "values above the threshold.",
-        context="The algorithm stops after releasing *c* values. ... The following is a special case with c = 1 "
+        context="The algorithm stops after releasing $c$ values. ... The following is a special case with c = 1 "
         r"released values. ... output $a_i = \top$",
         reading="To release a value is read as the algorithms of the notes do it: they output that it is above the "
         "threshold, and no number. Of numbers the sentence would be wrong: there is no bound.",
@@ -264,7 +264,7 @@ STATEMENTS: tuple[Statement, ...] = (
         quote="The proof looks like the composition of two DP mechanisms: one hiding the effect of previous rounds (a "
         "1-sensitivity query) and one hiding the effect of the present round (a 2-sensitivity query).",
         context=r"The parameters of the Laplacian noises of $\hat{T}$ and $\nu_i$ are selected such that the "
-        "composition produces a ε -DP mechanism.",
+        "composition produces a $\\varepsilon$ -DP mechanism.",
     ),
     Statement(
         name="c runs of AboveThreshold are c epsilon-DP",
@@ -274,9 +274,9 @@ STATEMENTS: tuple[Statement, ...] = (
         how=("derived", "computed", "audited"),
         check=check_composed,
         audits=("Sparse with the noise of one AboveThreshold",),
-        quote="Since each instance of AboveThreshold is *ε*-DP, the composition results apply: ... we may obtain a "
-        r"$(c\varepsilon, 0)$ -DP mechanism",
-        context="The algorithm halts after AboveThreshold has been restarted *c* times.",
+        quote=r"Since each instance of AboveThreshold is $\varepsilon$-DP, the composition results apply: ... we may "
+        r"obtain a $(c\varepsilon, 0)$ -DP mechanism",
+        context="The algorithm halts after AboveThreshold has been restarted $c$ times.",
         reading=r"The first start is counted among the $c$: there are $c$ runs.",
     ),
     COMPOSED[0],
@@ -297,7 +297,7 @@ STATEMENTS: tuple[Statement, ...] = (
         ),
         quote=r"if $\delta = 0$ then $\sigma \leftarrow 2\frac{c}{c}$ ... $\hat{T}_0 \leftarrow T + "
         r"\mathsf{Lap}(\sigma)$ ... $\nu_i \leftarrow Lap(2\sigma)$ if $f_i(D) + \nu_i \geq \hat{T}_{count}$ then",
-        context=r"halt $\triangleright$ Halt if we have produced *c* positive results",
+        context=r"halt $\triangleright$ Halt if we have produced $c$ positive results",
         reading=r"The denominator is read as $\varepsilon$, and the algorithm halts as the comment beside its last "
         "line has it. That it is then private is not said in a sentence: it is what its parameters stand for.",
     ),
@@ -315,7 +315,7 @@ STATEMENTS: tuple[Statement, ...] = (
             draw_halting,
         ),
         quote="if count > c then",
-        context=r"halt $\triangleright$ Halt if we have produced *c* positive results",
+        context=r"halt $\triangleright$ Halt if we have produced $c$ positive results",
         reading=r"The comment says what is meant, and Sparse is judged by it above. Here the line is taken word for "
         r"word; what it needs is $\geq$. The line is the same where $\delta > 0$.",
     ),

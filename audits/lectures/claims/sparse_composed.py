@@ -94,7 +94,7 @@ COMPOSED: tuple[Statement, ...] = (
         check=check_runs_composed,
         quote=r"we may obtain a ($\varepsilon',\delta')\text{-}\mathsf{DP}$ mechanism with the advanced composition "
         "result.",
-        context=r"Since each instance of AboveThreshold is *ε*-DP, the composition results apply",
+        context=r"Since each instance of AboveThreshold is $\varepsilon$-DP, the composition results apply",
         reading="The result is taken as the notes' theorem has it, with both terms.",
     ),
     Statement(

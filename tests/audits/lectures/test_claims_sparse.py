@@ -6,6 +6,7 @@ import pytest
 
 from audits.lectures.claims import holdout, sparse, sparse_composed
 from audits.lectures.claims.statement import Statement
+from dpaudit.catalogue import find
 from tests.cases import for_each
 
 ALL = (*sparse.STATEMENTS, *holdout.STATEMENTS)
@@ -38,3 +39,8 @@ def test_optimal_composition_saves_moderate_epsilons(delta: float, epsilon: floa
 @pytest.mark.parametrize(("epsilon", "delta", "times"), [(8.0, 1e-2, 2.27), (20.0, 1e-6, 186.6)])
 def test_beyond_them_delta_is_exceeded(epsilon: float, delta: float, times: float) -> None:
     assert sparse_composed.excess(epsilon, 1_000, delta) == pytest.approx(times, rel=0.01)
+
+
+def test_the_epochs_of_the_printed_line_add_up() -> None:
+    exact = find("sparse.printed_halt").true_epsilon(*sparse.repeated(3, 3), {"c": 2})
+    assert sparse.halting_as_printed(3, 2) == pytest.approx(exact)

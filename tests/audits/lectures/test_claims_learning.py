@@ -11,7 +11,7 @@ from scipy.linalg import hadamard
 from audits.lectures.claims.learning import STATEMENTS
 from audits.lectures.claims.learning_classes import ALPHA, BETA, CLASSES, Class, at_most, errors
 from audits.lectures.claims.learning_parities import answers, drawn, eliminated, elimination_law, reduced
-from audits.lectures.claims.private_erm import excess_risks
+from audits.lectures.claims.private_erm import excess_risks, simulated
 from audits.lectures.claims.regressions import largest_move
 from audits.lectures.claims.statement import Statement
 from tests.cases import for_each
@@ -81,3 +81,11 @@ def test_noise_on_the_output_costs_its_closed_form_where_the_objective_is_flat()
     output, _ = excess_risks(400, 0.2, 1.0)
     scale = 2.0 / (400 * 0.2)
     assert 0.2 * scale**2 < output < (0.2 + 0.25) * scale**2
+
+
+def test_the_excess_falls_with_the_square_of_the_records_and_tells_where_it_is_exact() -> None:
+    """Four times the records: a sixteenth, by both kinds of noise; seeded, and the same noise in both."""
+    for few, many in zip(simulated(2, 1000), simulated(2, 4000), strict=True):
+        assert 10.0 < few.mean / many.mean < 25.0
+        assert few.mean < few.mean_bound
+        assert few.mean_bound / many.mean_bound > 15.0

@@ -118,9 +118,9 @@ def _better_performance() -> Truth:
         f"Already with one feature: logistic regression on 100 records, lambda = 0.05, epsilon = 1, ends {output:.4f} "
         f"above the least objective with output and {perturbed:.4f} with objective perturbation, exactly. Means of "
         f"{RUNS} seeded runs on {RECORDS:,} points of length 1, lambda = {WEIGHT:g}: {listed}. What is saved grows "
-        f"with d; the factor falls, from {first:.1f} to {last:.1f}, because it is (curvature / lambda)^2 and points that "
-        "spread over d directions bend each of them less. Not always: with 50 records, one feature and lambda = 0.01 "
-        f"the correction eats up epsilon, and it is {poor_output:.2f} against {poor_perturbed:.2f}.",
+        f"with d; the factor falls, from {first:.1f} to {last:.1f}, because it is (curvature / lambda)^2 and points "
+        "that spread over d directions bend each of them less. Not always: with 50 records, one feature and lambda = "
+        f"0.01 the correction eats up epsilon, and it is {poor_output:.2f} against {poor_perturbed:.2f}.",
         {
             "output": output,
             "objective": perturbed,
@@ -146,9 +146,9 @@ def _accuracy() -> Truth:
         f"objective perturbation, c = 1/4. Measured on {RECORDS:,} points, {RUNS} seeded runs each, d = 1, 5 and 20, "
         f"lambda = {WEIGHT:g}, epsilon = 1, the means are at most {largest:.2f} of them. At d = 20 it is "
         f"{output.mean:.4f} of at most {output.mean_bound:.4f}, and {perturbed.mean:.4f} of "
-        f"{perturbed.mean_bound:.4f}; 95 % of the runs end below {output.most:.4f} and {perturbed.most:.4f}, where the bounds with "
-        f"(d ln(d / 0.05))^2 allow {output.most_bound:.3f} and {perturbed.most_bound:.3f}. The loss in accuracy falls "
-        "with n^2, and grows with d^2.",
+        f"{perturbed.mean_bound:.4f}; 95 % of the runs end below {output.most:.4f} and {perturbed.most:.4f}, where the "
+        f"bounds with (d ln(d / 0.05))^2 allow {output.most_bound:.3f} and {perturbed.most_bound:.3f}. The loss in "
+        "accuracy falls with n^2, and grows with d^2.",
         {
             "largest share of a bound": largest,
             "output, d = 20": output.mean,
@@ -189,7 +189,8 @@ ERM: tuple[Statement, ...] = (
         "what is measured.",
         figure=Figure(
             f"Private logistic regression on {RECORDS:,} points of length 1, epsilon = 1, lambda = {WEIGHT:g}: how "
-            f"far above its minimum the objective ends, the mean of {RUNS} seeded runs, and the bounds of strong convexity.",
+            f"far above its minimum the objective ends, the mean of {RUNS} seeded runs, and the bounds "
+            "of strong convexity.",
             draw_accuracy,
         ),
     ),

@@ -104,7 +104,7 @@ def check_pure() -> Truth:
         f"At epsilon = 1 the exact loss is {losses[2, 8]:.4f} for c = 2 and 8 answers, {losses[2, 24]:.4f} for c = 2 "
         f"and 24, and {losses[3, 24]:.4f} for c = 3 and 24. The new threshold noise after each top is not what saves "
         f"it: kept, with this noise, it loses less ({kept:.3f} for c = 2 and 16 answers).",
-        {"c = 2, 24 answers": losses[2, 24], "c = 3, 30 answers": losses[3, 30], "kept": kept},
+        {"c = 2, 24 answers": losses[2, 24], "c = 3, 24 answers": losses[3, 24], "kept": kept},
     )
 
 

@@ -217,22 +217,34 @@ def check_differencing() -> Truth:
     )
 
 
+def least_squares_errors() -> tuple[float, float]:
+    """How far off: a row from the sums of least squares, and a label from the coefficients; all other rows are known."""
+    rng = np.random.default_rng(SEED)
+    x, y = np.column_stack([np.ones(PEOPLE), rng.normal(size=(PEOPLE, FEATURES))]), rng.normal(size=PEOPLE)
+    squares, products = x.T @ x - x[:-1].T @ x[:-1], x.T @ y - x[:-1].T @ y[:-1]
+    row = np.abs(np.append(squares[0], products[0]) - np.append(x[-1], y[-1])).max()
+    label = x.T @ x @ np.linalg.lstsq(x, y, rcond=None)[0] - x[:-1].T @ y[:-1]  # her label * features, features known
+    return float(row), float(abs(label[0] - y[-1]))
+
+
 def check_reconstruction() -> Truth:
     others, candidates, models = worlds()
     guessed = record_of(last_pull(models, others, WEIGHT))
     off = float(np.abs(guessed - np.array(candidates)).max())
     exact, private, most = found_out("last"), found_out("last", 1.0), identified(CANDIDATES, 1.0)
+    row, label = least_squares_errors()
     slack = 6.0 * 0.5 / math.sqrt(400 * CANDIDATES)
-    right = off < 1e-6 and exact == 1.0 and private <= most + slack and certain("model_reconstruction")
+    right = max(off, row, label) < 1e-6 and exact == 1.0 and private <= most + slack and certain("model_reconstruction")
     return Truth(
         "right and tight" if right else "wrong",
-        f"Who knows all records but one reads it from the exact coefficients: at the optimum the gradients cancel, so "
-        f"the known ones leave that of the last, which is a multiple of its features and label (all {CANDIDATES} "
-        f"candidates to {off:.0e}). With noise for epsilon = 1 the right one of {CANDIDATES} is named in "
-        f"{private:.0%}; "
+        "Who knows all records but one reads it from the exact coefficients: at the optimum the gradients cancel, so the "
+        f"known ones leave that of the last, which is a multiple of its features and label (all {CANDIDATES} candidates "
+        f"to {off:.0e}). The sums of least squares give its row away as well (to {row:.0e}), and the coefficients alone "
+        f"the label of who has known features (to {label:.0e}). With noise for epsilon = 1 in the classifier the right "
+        f"one of {CANDIDATES} is named in {private:.0%}; "
         f"nobody does so in more than e^epsilon / (e^epsilon + {CANDIDATES - 1}) = {most:.0%}. "
         f"Between two candidates {measured('model_reconstruction')}.",
-        {"largest error": off, "named": exact, "with DP": private, "most": most},
+        {"largest error": off, "row": row, "label": label, "named": exact, "with DP": private, "most": most},
     )
 
 

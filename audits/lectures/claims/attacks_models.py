@@ -218,7 +218,7 @@ def check_differencing() -> Truth:
 
 
 def least_squares_errors() -> tuple[float, float]:
-    """How far off: a row from the sums of least squares, and a label from the coefficients; all other rows are known."""
+    """The errors of a row from the sums of least squares, and of a label from the coefficients; the others are known."""
     rng = np.random.default_rng(SEED)
     x, y = np.column_stack([np.ones(PEOPLE), rng.normal(size=(PEOPLE, FEATURES))]), rng.normal(size=PEOPLE)
     squares, products = x.T @ x - x[:-1].T @ x[:-1], x.T @ y - x[:-1].T @ y[:-1]
@@ -237,9 +237,12 @@ def check_reconstruction() -> Truth:
     right = max(off, row, label) < 1e-6 and exact == 1.0 and private <= most + slack and certain("model_reconstruction")
     return Truth(
         "right and tight" if right else "wrong",
-        "Who knows all records but one reads it from the exact coefficients: at the optimum the gradients cancel, so the "
-        f"known ones leave that of the last, which is a multiple of its features and label (all {CANDIDATES} candidates "
-        f"to {off:.0e}). The sums of least squares give its row away as well (to {row:.0e}), and the coefficients alone "
+        "Who knows all records but one reads it from the exact coefficients: at the optimum the gradients cancel, so "
+        "the "
+        f"known ones leave that of the last, which is a multiple of its features and label (all {CANDIDATES} "
+        "candidates "
+        f"to {off:.0e}). The sums of least squares give its row away as well (to {row:.0e}), and the coefficients "
+        "alone "
         f"the label of who has known features (to {label:.0e}). With noise for epsilon = 1 in the classifier the right "
         f"one of {CANDIDATES} is named in {private:.0%}; "
         f"nobody does so in more than e^epsilon / (e^epsilon + {CANDIDATES - 1}) = {most:.0%}. "

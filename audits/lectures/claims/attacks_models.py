@@ -218,7 +218,7 @@ def check_differencing() -> Truth:
 
 
 def least_squares_errors() -> tuple[float, float]:
-    """The errors of a row from the sums of least squares, and of a label from the coefficients; the others are known."""
+    """Errors of a row from the sums of least squares, and of a label from the coefficients; all others are known."""
     rng = np.random.default_rng(SEED)
     x, y = np.column_stack([np.ones(PEOPLE), rng.normal(size=(PEOPLE, FEATURES))]), rng.normal(size=PEOPLE)
     squares, products = x.T @ x - x[:-1].T @ x[:-1], x.T @ y - x[:-1].T @ y[:-1]

@@ -18,7 +18,7 @@ from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.requirement import flint
 from dpaudit.verify.witnesses.errors import MOST_OUTPUTS, OutsideIntegrals, too_many_outputs
 from dpaudit.verify.witnesses.events import event_of
-from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, output_event, required, shape
+from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, output_event, required, shape
 from dpaudit.verify.witnesses.paths import MOST_PATHS, ConcretePath, Numbers, Parameters, answers_of, paths
 from dpaudit.verify.witnesses.rationals import rationals
 
@@ -77,9 +77,17 @@ class Outcomes:
         return tuple(paths(self.program, self.answers, self.parameters, most=self.most))
 
     @cached_property
+    def by_shape(self) -> dict[OutputEvent, list[ConcretePath]]:
+        """The paths by their outputs, with noisy numbers as "any number", in the order of the paths."""
+        found: dict[OutputEvent, list[ConcretePath]] = {}
+        for path in self.paths:
+            found.setdefault(shape(path.outputs), []).append(path)
+        return found
+
+    @property
     def shapes(self) -> tuple[OutputEvent, ...]:
-        """The different outputs, with noisy numbers as "any number", in the order of the paths."""
-        return tuple(dict.fromkeys(shape(path.outputs) for path in self.paths))
+        """The different outputs, with noisy numbers as "any number"."""
+        return tuple(self.by_shape)
 
     @property
     def is_discrete(self) -> bool:
@@ -90,7 +98,8 @@ class Outcomes:
         """The probability of an event of outputs, as a ball."""
         if event not in self._known:
             if "paths" in self.__dict__:  # they were followed
-                found = [_within(path, event) for path in self.paths]
+                among = self.by_shape.get(event, []) if is_plain(event) else self.paths
+                found = [_within(path, event) for path in among]
                 self._known[event] = self.balls(event_of(path for path in found if path is not None))
             else:
                 self._known[event] = self.balls(event_of(paths(self.program, self.answers, self.parameters, event)))

@@ -185,6 +185,13 @@ def has_noisy(pattern: Pattern) -> bool:
     return noisy_numbers(pattern) > 0
 
 
+def is_plain(pattern: Pattern) -> bool:
+    """Whether a pattern holds symbols and exact numbers alone: it is the shape of all outputs that lie in it."""
+    if isinstance(pattern, tuple):
+        return all(map(is_plain, pattern))
+    return isinstance(pattern, Symbol | Fraction)
+
+
 def filled(shape: OutputEvent, by: Iterator[Pattern]) -> OutputEvent:
     """A shape with its noisy numbers replaced, in order."""
     return tuple(_filled(each, by) for each in shape)

@@ -12,7 +12,8 @@ from dpaudit.catalogue import rooms
 from dpaudit.catalogue.entry import Entry
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import read
-from dpaudit.verify.witnesses import ANY, OutsideIntegrals, at_least, at_most, law, pair_loss, probability
+from dpaudit.verify.witnesses import ANY, OutsideIntegrals, at_least, at_most, law, output_event, pair_loss, probability
+from dpaudit.verify.witnesses.outcomes import Outcomes
 from dpaudit.verify.witnesses.outputs import Anything, Values
 from tests.cases import for_each
 from tests.verify.programs import FAMILY, PROGRAMS
@@ -107,6 +108,20 @@ def test_atoms_are_compared_exactly():
     assert probability(smart, [0, 0, 0], parameters, [ANY, 0]) == 1
     assert probability(smart, [1, 0, 0], parameters, [ANY, 0]).is_zero()
     assert probability(smart, [1, 0, 0], parameters, [0, ANY]).is_zero()  # a noisy number is no atom
+
+
+def test_an_event_has_one_probability_whether_all_paths_were_followed_or_its_own():
+    """Of followed paths those of a plain event are looked up by their outputs, some of them from two branches."""
+    plain = [(), (None,), (True,), (None, True), (None, ANY), (None, 0), (None, at_most(0)), (0, 1), ((1, 0),)]
+    for name, given in (("lyu_1", {"c": 2}), ("w8_adaptive_value", {}), ("w3_smart_sum_missing_draw", {"M": 2})):
+        program = read((FAMILY | PROGRAMS)[name].function)
+        parameters = {each: (SPARSE | given)[each] for each in program.parameters}
+        followed = Outcomes(program, [0, 1], parameters)
+        assert followed.paths
+        for event in map(output_event, plain):
+            own = Outcomes(program, [0, 1], parameters).probability(event)
+            assert followed.probability(event).overlaps(own)
+            assert followed.probability(event).is_zero() == own.is_zero()
 
 
 def test_a_law_of_noisy_numbers_needs_events():

@@ -170,8 +170,8 @@ def thresholdout_failure(n: int, queries: int, budget: int, threshold: float, si
 
     The whole interaction is (2 B / (sigma n))-DP, so by the corollary each query is within t on the holdout set but for
     3 sqrt(2) exp(-n t^2). Then an answer of the training set is off by threshold + t and both noises, one of the
-    holdout set by t and its noise. Laplace tails, and the best t of a grid. Dwork et al. 2015, Generalization in
-    adaptive data analysis and holdout reuse, theorem 25, has T = 3 tau / 4 and sigma = tau / (96 ln(4 m / beta)).
+    holdout set by t and its noise. Laplace tails, and the best t of a grid. The theorem of Dwork et al. 2015,
+    Generalization in adaptive data analysis and holdout reuse, has T = 3 tau / 4 and sigma = tau / (96 ln(4 m / beta)).
 
     >>> round(thresholdout_failure(48_000, 204, 4, 0.05, 0.0017, 0.25), 4)
     0.0115

@@ -81,8 +81,8 @@ def check_approximate() -> Truth:
     verdict: Verdict = "right and loose" if follows else "not provable as argued"
     return Truth(
         "wrong" if min(excess.values()) > 1.0 else verdict,
-        f"Advanced composition gives more than this, always: {argued(*small):.2f} for {promised(*small):.2f} at B = "
-        f"100, sigma n = 10, delta = 1e-6. There the best composition still keeps the promise ({excess[small]:.0e} "
+        f"With the second term the argument gives {argued(*small):.2f} where {promised(*small):.2f} is promised, at B "
+        f"= 100, sigma n = 10, delta = 1e-6. There the best composition still keeps the promise ({excess[small]:.0e} "
         f"of delta). With sigma n = 1 and delta = 0.01 it does not: {excess[large]:.0f} times delta, and {least:.0f} "
         f"is the least epsilon that follows, where {promised(*large):.0f} is promised. Read with the root over 2 B "
         f"alone, the promise is {outside:.0f} and holds there.",

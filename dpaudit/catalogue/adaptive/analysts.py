@@ -23,13 +23,15 @@ class Analyst:
 
     A reading is whether the private data answered (1, a top) or not (0), and the place of the answer among the `cuts`,
     0 below all of them. So there are finitely many transcripts, and the loss of all of them together is exact.
-    `queries` says how many are asked, None: as many as a record has numbers. An analyst that an audit names, one of
+    `queries` says how many are asked, None: as many as a record has numbers. Where only the numbers of answers and of
+    tops matter, not their order, `counts` says so: that keeps the exact loss cheap. One that an audit names, one of
     `ANALYSTS` or `module:name`, is the same for both datasets.
     """
 
     asks: Callable[[Readings], Query]
     queries: int | None = None
     cuts: tuple[float, ...] = ()
+    counts: bool = False
 
     def many(self, data: Records) -> int:
         """How many queries these records are asked."""
@@ -38,6 +40,10 @@ class Analyst:
     def read(self, is_top: bool, answer: float) -> tuple[int, int]:
         """How an answer is read."""
         return int(is_top), bisect_left(self.cuts, answer)
+
+    def kept(self, readings: Readings) -> Readings:
+        """What matters of the readings: their numbers, or all of them."""
+        return tuple(sorted(readings)) if self.counts else readings
 
 
 def _in_order(readings: Readings) -> Query:
@@ -68,8 +74,8 @@ def _follows(readings: Readings) -> Query:
 
 
 ANALYSTS = {
-    "in order": Analyst(_in_order),  # query j is the number at place j of a record, whatever the answers
-    "repeats": Analyst(_repeats, 8),  # asks for the first number until it is a top, then for the next one
+    "in order": Analyst(_in_order, counts=True),  # query j is the number at place j of a record, whatever the answers
+    "repeats": Analyst(_repeats, 8, counts=True),  # asks for the first number until it is a top, then for the next one
     "bisects": Analyst(_bisects, 4, (0.5,)),  # looks for the median of the first number, in [0, 1]
     "follows": Analyst(_follows, None, (0.5,)),  # keeps features that agree with the label, then asks for their vote
 }

@@ -90,7 +90,8 @@ def compared_with(chain: Chain) -> tuple[Reals, Reals]:
 def worst(rules: Rules, first: Records, second: Records, costs: Costs, ratios: Ratios | None = None) -> float:
     """The largest |log ratio| of a transcript.
 
-    `costs(query, tops so far)` are what the answer of a top shows, by how it is read. `ratios` are those of an epoch,
+    `costs(query, tops so far)` are what the answer of a top shows, by how it is read; all tops so far are written as
+    the first of them. `ratios` are those of an epoch,
     by the place of its top, and, last, of none; left out, they are those of the comparisons.
     """
 
@@ -100,22 +101,26 @@ def worst(rules: Rules, first: Records, second: Records, costs: Costs, ratios: R
             return [0.0] + [-math.inf] * len(chain)
         return list(map(float, halting_ratios(*compared_with(chain), rules.threshold, *rules.scales)))
 
-    def best(sides: tuple[Records, Records], readings: Readings, tops: Chain) -> float:
-        prefixes, chain = [readings], list[Both]()
-        while not rules.ended(prefixes[-1]):
-            query = rules.analyst.asks(prefixes[-1])
-            chain.append((rules.tell(query, sides[0]), rules.tell(query, sides[1])))
-            prefixes.append((*prefixes[-1], rules.analyst.read(False, chain[-1][0].otherwise)))
-        *ratio, none = (ratios or epoch)(tuple(chain)) if chain else (0.0,)
-        after = [
-            shown + cost + best(sides, (*before, (1, cell)), (*tops, both))
-            for shown, before, both in zip(ratio, prefixes, chain, strict=False)
-            if shown > -math.inf
-            for cell, cost in costs(both, tops)
-        ]
-        return max([none, *after])
+    def one_way(*sides: Records) -> float:
+        @cache
+        def best(readings: Readings, tops: Chain) -> float:
+            prefixes, chain = [readings], list[Both]()
+            while not rules.ended(prefixes[-1]):
+                query = rules.analyst.asks(prefixes[-1])
+                chain.append((rules.tell(query, sides[0]), rules.tell(query, sides[1])))
+                prefixes.append((*prefixes[-1], rules.analyst.read(False, chain[-1][0].otherwise)))
+            *ratio, none = (ratios or epoch)(tuple(chain)) if chain else (0.0,)
+            after = [
+                shown + cost + best(rules.analyst.kept((*before, (1, cell))), (*tops, (*tops, both)[0]))
+                for shown, before, both in zip(ratio, prefixes, chain, strict=False)
+                if shown > -math.inf
+                for cell, cost in costs(both, tops)
+            ]
+            return max([none, *after])
 
-    return max(best((first, second), (), ()), best((second, first), (), ()))
+        return best((), ())
+
+    return max(one_way(first, second), one_way(second, first))
 
 
 def shown(rules: Rules, both: Both, scale: float) -> Iterable[tuple[int, float]]:

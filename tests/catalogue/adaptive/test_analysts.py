@@ -26,6 +26,7 @@ SECOND = [*FIRST[:-1], [0, 0, 1, 1]]
 
 # asks for the first number, then for the second or the third: by who answered, and on which side of 0.6
 two_steps = Analyst(lambda readings: lambda record: record[sum(sum(reading) for reading in readings)], 2, (0.6,))
+in_order = Analyst(ANALYSTS["in order"].asks)
 
 
 def of(name: str, **given: Any) -> Entry:
@@ -172,3 +173,17 @@ def test_the_best_corner_of_the_vote_is_its_claim() -> None:
     pair = find("adaptive_laplace").default_pair
     assert of("adaptive_laplace").true_epsilon(*pair) == pytest.approx(2.0, rel=1e-12)
     assert of("adaptive_laplace.columns_as_disjoint").true_epsilon(*pair) == pytest.approx(8.0, rel=1e-12)
+
+
+def test_the_order_of_tops_can_be_left_out_where_it_does_not_matter() -> None:
+    """An analyst who asks in order, once as it is and once with every order of the readings told apart."""
+    told_apart = f"{HERE}:in_order"
+    for name, c in (
+        ("thresholdout", {"budget": 2}),
+        ("thresholdout.one_noise", {"budget": 2}),
+        ("adaptive_sparse", {}),
+    ):
+        data = [[1, 0, 1, 1, 0, 1], [0, 1, 1, 0, 1, 1]]
+        other = [data[0], [1 - number for number in data[1]]]
+        quick = of(name, analyst="in order", **c).true_epsilon(data, other)
+        assert quick == of(name, analyst=told_apart, **c).true_epsilon(data, other)

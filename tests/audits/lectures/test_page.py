@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -193,6 +194,29 @@ def test_a_verdict_that_is_not_as_expected_fails_the_page_and_a_second_call_read
         assert command.main() == code
         assert words in capsys.readouterr().out
         assert json.loads((tmp_path / "claims.json").read_text())["unexpected"].keys() == ({name} if code else set())
+
+
+def test_pages_results_of_other_names_and_partial_ones_may_lie_beside(
+    result: dpaudit.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "topics", lambda: {"A topic": (statement(audits=(result.name,)),)})
+    monkeypatch.setattr(command, "attacks", list)
+    monkeypatch.setattr(collect, "SPECS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / "claims.html")])
+    (tmp_path / "some.toml").write_text(f'[[audit]]\nname = "{result.name}"\nexpect = "refuted"\n', "utf-8")
+    dpaudit.write_report(result, result.save(tmp_path / "a b.json").with_suffix(".html"))
+    older = tmp_path / "0.json"  # the same audit, from a run before: the newer one counts
+    result.save(older)
+    os.utime(older, (1, 1))
+    assert command.main() == 0
+    first = (tmp_path / "claims.html").read_text("utf-8")
+    assert 'href="a%20b.html"' in first, "the page of the result, where there is one"
+    (tmp_path / "suite.json").write_text("{}")
+    assert command.main() == 0
+    assert (tmp_path / "claims.html").read_text("utf-8") == first
+    (tmp_path / "some.toml").write_text('[[audit]]\nname = "another"\nexpect = "refuted"\n', "utf-8")
+    assert command.main() == 1
+    assert "audit 'another': expected refuted, found no verdict" in capsys.readouterr().out
 
 
 def test_a_result_that_was_changed_is_refused(

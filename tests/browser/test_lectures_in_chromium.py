@@ -1,0 +1,87 @@
+"""The page of the lecture notes as a reader meets it: narrow and wide, in the light and in the dark, and filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from audits.lectures.claims import collect, items, page
+from audits.lectures.claims.descent import STATEMENTS as DESCENT
+from audits.lectures.claims.selection import STATEMENTS as SELECTION
+from audits.lectures.claims.statement import Truth
+from tests.browser.chromium import Browser, Tab
+from tests.browser.test_pages_in_chromium import CONTRASTS, LEAST_CONTRAST, SCHEMES, WIDTHS
+
+pytestmark = pytest.mark.browser
+
+SCROLLS = "h3, p, td, blockquote, .scroll, .drawing, .skip, .heard"  # what a wide formula moves within
+OUTSIDE = f"""[...document.querySelectorAll('body *')].filter(each => {{
+  const box = each.getBoundingClientRect();
+  return box.width > 0 && box.right > innerWidth + 1 && !each.parentElement.closest('{SCROLLS}');
+}}).map(each => each.outerHTML.slice(0, 200))"""
+SHOWN = "[...document.querySelectorAll('article')].filter(each => each.offsetHeight > 0).length"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    try:
+        yield browser.tab()
+    finally:
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some statements of the notes with what is known of them, and no results: every audit is marked as not run."""
+    found = {
+        topic: [
+            collect.checked(replace(each, check=lambda each=each: Truth(each.verdict, "x^2 <= sqrt(k) epsilon")), {})
+            for each in statements
+        ]
+        for topic, statements in {"Selection": SELECTION, "Descent": DESCENT}.items()
+    }
+    made = tmp_path_factory.mktemp("page") / "claims.html"
+    made.write_text(page.render(found, collect.audited({}), [], {}, items=items.read()), encoding="utf-8")
+    return made
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_page_is_quiet_whole_and_readable(tab: Tab, path: Path, width: int, scheme: str) -> None:
+    tab.open(path, width=width, scheme=scheme)
+    assert tab.complaints == []
+    assert tab.requests == [path.resolve().as_uri()]
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run(OUTSIDE) == []
+    worst = tab.run(CONTRASTS)
+    assert worst[0][0] >= LEAST_CONTRAST, worst
+    assert tab.run("document.querySelectorAll('math').length") > 20
+
+
+def test_formulas_are_drawn_as_formulas(tab: Tab, path: Path) -> None:
+    tab.open(path)
+    raised = "[...document.querySelectorAll('msup')].filter(each => each.children[1].getBoundingClientRect().bottom"
+    assert tab.run(f"{raised} < each.children[0].getBoundingClientRect().bottom).length") > 0
+
+
+def test_filters_work_without_script(tab: Tab, path: Path) -> None:
+    tab.open(path)
+    every = tab.run(SHOWN)
+    for choice, kind in (("notes-002", ".notes-002"), ("verdict-wrong", ".wrong")):
+        tab.run(f"document.getElementById('{choice}').checked = true")
+        kept = tab.run(f"document.querySelectorAll('article{kind}').length")
+        assert tab.run(SHOWN) == kept
+        assert kept < every
+        tab.run(f"document.getElementById('{choice.split('-')[0]}-all').checked = true")
+    assert tab.run(SHOWN) == every
+    assert tab.run("document.scripts.length") == 0
+
+
+def test_every_link_within_the_page_leads_somewhere(tab: Tab, path: Path) -> None:
+    tab.open(path)
+    lost = "[...document.querySelectorAll('nav a, .wide th a')].map(each => each.getAttribute('href'))"
+    assert tab.run(f"{lost}.filter(each => each.startsWith('#') && !document.getElementById(each.slice(1)))") == []

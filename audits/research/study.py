@@ -68,9 +68,9 @@ def dialled(entry: Entry, epsilon: float) -> Entry | None:
 
 
 def asked(claimed: Sequence[float] = CLAIMED, most: int | None = None) -> tuple[list[Entry], list[str]]:
-    """The entries at every claim, and which claims of which entry no value of its parameters makes."""
+    """The sound entries at every claim, and which claims of which entry no value of its parameters makes."""
     made, left_out = [], []
-    for entry in entries()[:most]:
+    for entry in [each for each in entries() if not each.broken][:most]:
         for epsilon in claimed:
             found = dialled(entry, epsilon)
             if found is None:

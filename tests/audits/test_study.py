@@ -29,10 +29,13 @@ def test_what_no_parameter_claims_is_left_out_and_said() -> None:
     assert left_out == ["gaussian at 2"]
 
 
-def test_every_entry_has_a_dial() -> None:
+def test_every_entry_has_a_dial_and_a_broken_one_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for entry in entries():
         assert {"epsilon", *DIALS} & {parameter.name for parameter in entry.parameters}, entry.name
-        assert not entry.broken
+    monkeypatch.setattr("audits.research.study.dialled", lambda entry, epsilon: None)
+    sound = [entry.name for entry in entries() if not entry.broken]
+    assert asked((0.5,)) == ([], [f"{name} at 0.5" for name in sound])
+    assert len(sound) < len(entries())
 
 
 def test_the_study_holds_certified_exact_and_proved_values_apart(tmp_path: Path) -> None:

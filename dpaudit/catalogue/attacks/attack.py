@@ -98,9 +98,9 @@ def allowed(epsilon: float, delta: float = 0.0) -> float:
 def identified(candidates: int, epsilon: float, delta: float = 0.0) -> float:
     """The largest chance of naming the right one of k equally likely candidates, any two of them neighbours.
 
-    With p_i the chance where i is right, (k - 1) p_i is at most the chance of naming i in all other worlds together,
-    times e^epsilon, plus (k - 1) delta; summed over i this is a bound on their mean (Alvim et al. 2011, Differential
-    privacy: on the trade-off between utility and information leakage, theorem 3, for delta = 0).
+    With p_i the chance where i is right, (k - 1) p_i is at most e^epsilon times the chance of naming i in all other
+    worlds together, plus (k - 1) delta; summed over i this bounds their mean (for delta = 0: Alvim et al. 2011,
+    Differential privacy: on the trade-off between utility and information leakage).
 
     >>> round(identified(2, 1.0), 4), identified(10, 0.0)
     (0.7311, 0.1)

@@ -55,7 +55,7 @@ def rated(row: str) -> dict[int, tuple[int, int]]:
 def match(tables: Sequence[Rated], known: Rated) -> int | None:
     """The row that fits what is known best, if it does so by a margin; stars and days may be off.
 
-    The score of Narayanan & Shmatikov 2008, section 4 (Scoreboard-RH): a film that few rated says more.
+    Narayanan & Shmatikov 2008 (Scoreboard-RH, as used on the Netflix ratings): a film that few rated says more.
 
     >>> tables = [{1: (5, 10)}, {2: (3, 70)}, {3: (1, 99)}, {4: (2, 5)}]
     >>> match(tables, {2: (3, 77)}), match(tables, {9: (1, 1)})

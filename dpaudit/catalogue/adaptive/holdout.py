@@ -14,7 +14,7 @@ from dpaudit.catalogue.adaptive.analysts import ANALYST, Readings, Records, aver
 from dpaudit.catalogue.adaptive.holdout_runs import Design, loss_of, runs_of, training_set
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import EPSILON, doubled, pure_if_replaced
 
 THRESHOLD = Parameter("threshold", 0.3, "of the average", "how far holdout and training may differ", validate.real)
 TRAINED = Parameter("trained", 0.2, "records, or an average", "the training set, or each query on it", training_set)
@@ -135,7 +135,7 @@ thresholdout = Entry(
         title="Thresholdout with n taken as the size of both sets",
         reason="only the holdout set is protected: with 2 n in the place of n all noise is halved",
         formula="as Thresholdout with sigma = 2 B / (epsilon 2 n)",
-        code=_form(Design(share=0.5)),
+        at=doubled,
     ),
     Twin(
         name="no_threshold_noise",

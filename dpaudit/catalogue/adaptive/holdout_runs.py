@@ -24,12 +24,11 @@ ROUNDING = 1e-12  # of averages of numbers in [0, 1]
 class Design:
     """A form of Thresholdout: the noise of what it gives away, of its threshold, and what it counts.
 
-    `share` multiplies all noise, and `compared` sigma, for the comparisons. `redrawn` says whether the threshold gets
-    new noise after each answer of the holdout set, `counted` whether those use up the budget.
+    `compared` multiplies sigma for the comparisons. `redrawn` says whether the threshold gets new noise after each
+    answer of the holdout set, `counted` whether those use up the budget.
     """
 
     value: Literal["fresh", "that of the comparison", "one draw", "none"] = "fresh"
-    share: float = 1.0
     compared: float = 4.0
     threshold_noise: bool = True
     redrawn: bool = True
@@ -37,7 +36,7 @@ class Design:
 
     def scales(self, data: Records, epsilon: float, budget: int) -> tuple[float, float, float]:
         """Of the noise on the threshold, on the comparisons and on the values: 2 sigma, 4 sigma, sigma."""
-        sigma = self.share * noise_level(epsilon, budget, len(data))
+        sigma = noise_level(epsilon, budget, len(data))
         compared = sigma if self.value == "that of the comparison" else self.compared * sigma
         return 2.0 * sigma * self.threshold_noise, compared, 0.0 if self.value == "none" else sigma
 

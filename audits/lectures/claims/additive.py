@@ -178,7 +178,7 @@ def check_variance() -> Truth:
     wide = math.sqrt(3.0 * variances[-1])  # uniform noise on [-wide, wide] has the variance wide^2 / 3
     return Truth(
         ("right and tight" if exact else "right and loose") if falls else "wrong",
-        "Of Laplace noise, which the slide is about: epsilon is sqrt(2 / variance), "
+        "For Laplace noise epsilon is sqrt(2 / variance), "
         f"{losses[0]:.1f} at variance {variances[0]:g} and {losses[-1]:.1f} at {variances[-1]:g}. Between kinds of "
         f"noise the variance decides nothing: uniform noise of variance {variances[-1]:g} has no epsilon at all, only "
         f"a delta of {0.5 / wide:.3f}.",

@@ -170,7 +170,7 @@ def check_number_of_queries() -> Truth:
     right = abs(power - rule) < 0.01
     return Truth(
         "right and tight" if right else "wrong",
-        "As orders of n, at a fixed epsilon and delta. The noise on each of m answers grows like m^0.5 by the notes' "
+        "The noise on each of m answers grows like m^0.5 by the notes' "
         f"rule, and like m^{power:.3f} by optimal composition (m from {few:,} to {many:,}), so the error of a "
         "percentage is of order sqrt(m) / n: it goes to 0 just where m = o(n^2), and is below the sampling error "
         "n^-1/2 just where m = o(n). It is the error of one answer; for the largest of all m errors a factor of ln(m) "
@@ -292,6 +292,10 @@ STATEMENTS: tuple[Statement, ...] = (
         quote=(
             r"The expected distortion for each query is now $\mathbb{E}[|f(x)_i - \mathcal{M}_L(x, f, "
             r"\frac{\varepsilon}{m})_i|] = \mathbb{E}[|Y_i|] = \frac{m}{\varepsilon},$"
+        ),
+        reading=(
+            r"$\mathcal{M}_L(x, f, \varepsilon/m)_i$ is read as the mechanism of one query, with sensitivity 1, at "
+            r"$\varepsilon/m$. With $\Delta f = m$ in it the noise would be $m$ times as large as the notes want it."
         ),
     ),
     Statement(

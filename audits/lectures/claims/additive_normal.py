@@ -25,7 +25,7 @@ SEED, CLOSE = 1, 1e-9
 DELTAS = (1e-12, 1e-10, 1e-8, 1e-5, 1e-3, 0.01, 0.1, 0.3, 0.4999)
 LARGE_DELTAS = (0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # version 1 is stated for them too
 
-CS208, CHEEMA = "CS 208 2022, notes 002, section 5.2", "Cheema & Huszár, notes 004"
+CS208, CHEEMA = "CS 208, notes 002, section 5.2", "Cheema & Huszár, notes 004"
 VERSION_1, VERSION_2 = f"{CHEEMA}, 'Gaussian mechanism version 1'", f"{CHEEMA}, 'Gaussian mechanism version 2'"
 
 
@@ -61,8 +61,7 @@ def check_norm() -> Truth:
         "right and loose" if loose else "right and tight" if max(largest.values()) <= 1.0 else "wrong",
         "The noise does not depend on the data, so nor does the normaliser, and the factor 2 is not needed: the true "
         f"loss is exactly epsilon / 2 (computed {largest['l1']:.4f}, {largest['l2']:.4f} and {largest['linf']:.4f} "
-        "for l1, l2 and l-infinity). e^(-epsilon |z| / GS) is epsilon-DP. The printed exponent also lacks its minus "
-        "sign.",
+        "for l1, l2 and l-infinity). e^(-epsilon |z| / GS) is epsilon-DP.",
         largest,
     )
 

@@ -218,12 +218,14 @@ ADVANCED: tuple[Statement, ...] = (
         quote=(
             r"Assuming $\varepsilon \ll 1$, $e^{\varepsilon} \approx 1 + \varepsilon$, thus $\varepsilon' "
             r"\approx \sqrt{2k \ln(1/\delta')} \varepsilon + k \varepsilon^2 \approx \sqrt{2k \ln(1/\delta')} "
-            r"\varepsilon.$"
+            r"\varepsilon.$ ... By allowing a small $\delta'$, this result states that $\varepsilon' = "
+            r"\mathcal{O}(\sqrt{k}\varepsilon)$ instead of $\varepsilon' = \mathcal{O}(k\varepsilon)$"
         ),
         context=(
             "As we saw, this is an approximation and should be handled with care. For simplicity, we will take "
             "the inequality as true for the rest of the presentation."
         ),
+        reading=r"The O(.) is read beside the step before it: right while $k\varepsilon^2$ is small.",
     ),
     Statement(
         "root-of-k",

@@ -88,7 +88,7 @@ def check_log_odds() -> Truth:
         "This is Bayes' rule, for every belief beforehand and every output (random ones: the same to "
         f"{off:.0e}). With epsilon = 1 the odds change by a factor of e at most: a belief of 0.5 rises to at most "
         f"{beliefs[0.5]:.3f}, one of 0.01 to {beliefs[0.01]:.3f}, one of 0.9 to {beliefs[0.9]:.3f}, and randomised "
-        "response does that. One slide says that the estimate does not get better at all: that is epsilon = 0.",
+        "response does that.",
         {"largest difference": off, **{f"from {b:g}": value for b, value in beliefs.items()}},
     )
 
@@ -319,6 +319,7 @@ STATEMENTS: tuple[Statement, ...] = (
             r"However, it is possible that $0 < \Pr{\mathcal{M}(x) \in S} < \delta$ and $\Pr{\mathcal{M}(y) \in "
             "S} = 0$."
         ),
+        reading=r"'Much more' is read as more than $e^\varepsilon$ times by a margin, however small: the kinder way.",
     ),
     Statement(
         name="secure-computation",

@@ -250,8 +250,9 @@ STATEMENTS: tuple[Statement, ...] = (
             "smokers, the mean of the notes, Laplace",
         ),
         quote=r"We take $B = \left\{\frac{k}{n}\right\}_{k=0}^{\infty}$, i.e., a quantization of the space. ... "
-        r"However, ${\mathcal M}$ outputs a random value close to the true mean: ... \frac{1}{2L+1} & \text{if } b \in "
-        r"\left[\mu(x) - \frac{L}{n}, \mu(x) + \frac{L}{n}\right]",
+        r"However, ${\mathcal M}$ outputs a random value close to the true mean: $\mathsf{Pr}\{\mathcal{M}(x) = b\} = "
+        r"\begin{cases} \frac{1}{2L+1} & \text{if } b \in \left[\mu(x) - \frac{L}{n}, \mu(x) + \frac{L}{n}\right] \\ "
+        r"0 & \text{else} \end{cases}$",
         context="for simplicity ignore border effects.",
         reading="An example of a randomised algorithm, which the notes do not call private.",
     ),

@@ -28,15 +28,15 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         "what statistical queries cannot learn",
         f"{HAGHTALAB}, theorem 3.2",
-        "whatever is efficiently learnable by statistical queries is efficiently PAC learnable with privacy",
-        "right and loose",
+        "Is, the other way round, whatever is efficiently learnable with privacy learnable by statistical queries?",
+        "question or trap",
         ("derived", "computed"),
         learning_parities.check_parities,
         quote=(
             r"Any $\mathcal{H}$ that is efficiently learnable in the statistical query model is also efficiently *PAC* "
             r"learnable with $\epsilon$-differentially privacy."
         ),
-        reading="The theorem says nothing of the converse. Loose is only this: more than these classes can be learned.",
+        reading="The notes do not say so: the theorem says that privacy follows, and is judged below.",
     ),
     Statement(
         "the sample of the private PAC learner",
@@ -49,7 +49,9 @@ STATEMENTS: tuple[Statement, ...] = (
         ("PAC learner of a threshold", "PAC learner of a conjunction", "PAC learner of a decision list"),
         learning_classes.SAMPLE,
         quote=(
-            r"if the statistical query model uses K queries of tolerance at least $\tau$ , then m samples suffice to "
+            r"Any $\mathcal{H}$ that is efficiently learnable in the statistical query model is also efficiently *PAC* "
+            r"learnable with $\epsilon$-differentially privacy. In particular, if the statistical query model uses K "
+            r"queries of tolerance at least $\tau$ , then m samples suffice to "
             r"$\epsilon$-privately PAC learn $\mathcal{H}$ , where $m \in \mathcal{O}\left(\frac{K}{\epsilon\tau}"
             r"\ln\left(\frac{K}{\beta}\right) + \frac{1}{\tau^2}\ln\left(\frac{K}{\beta}\right)\right).$"
         ),

@@ -173,8 +173,8 @@ def check_parities() -> Truth:
     enough = next(m for m in range(8, 400, 8) if by_exponential_mechanism(BITS, m, 60, seed=m) <= BETA)
     held = held and private >= 1.0 - BETA and loss <= EPSILON and by_queries > BLOCK * BLOCKS
     return Truth(
-        "right and loose" if held else "wrong",
-        "It cannot be turned round: parities of d bits are privately learnable, and efficiently so, but not by "
+        "question or trap" if held else "wrong",
+        "No: parities of d bits are privately learnable, and efficiently so, but not by "
         "statistical queries. For uniform $x$, a query's answers under the $2^d$ parities differ from one common "
         rf"answer by Fourier coefficients; by Parseval at most $1/(4\tau^2)$, here {limit:.0f}, are off by more than "
         rf"$\tau = {TAU}$. The most that were: "

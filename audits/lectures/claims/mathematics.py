@@ -51,8 +51,13 @@ def written(text: str) -> Markup:
 
 
 def quoted(text: str) -> Markup:
-    """The words of the notes: TeX between dollar signs as mathematics, all else as it is printed there."""
-    return Markup("").join(formula(part) if tex else escape(part) for part, tex in parts(text))
+    """The words of the notes: TeX between dollar signs as mathematics, *emphasis* as such, all else as it stands."""
+    return Markup("").join(formula(part) if tex else _emphasised(part) for part, tex in parts(text))
+
+
+def _emphasised(text: str) -> Markup:
+    bold = re.sub(r"\*\*(\w.*?)\*\*", r"<b>\1</b>", str(escape(text)))
+    return Markup(re.sub(r"\*(\w.*?)\*", r"<i>\1</i>", bold))
 
 
 def parts(text: str) -> Iterator[tuple[str, bool]]:

@@ -94,6 +94,7 @@ def test_no_tex_brings_links_or_styles() -> None:
 
 def test_the_words_of_the_notes_stay_and_a_lonely_dollar_is_one() -> None:
     assert str(mathematics.quoted("sqrt(k) <epsilon> costs 5 $")) == "sqrt(k) &lt;epsilon&gt; costs 5 $"
+    assert str(mathematics.quoted("**B** in *m* of 130**, 1*")) == "<b>B</b> in <i>m</i> of 130**, 1*"
     assert list(mathematics.parts("a $$x$$ b $y$")) == [("a ", False), ("x", True), (" b ", False), ("y", True)]
 
 
@@ -102,3 +103,4 @@ def test_every_formula_of_the_statements_is_mathematics() -> None:
     texts = [text for each in every for text in (each.says, each.quote, each.context, each.reading)]
     assert [each for text in (*texts, *CAUSES.values()) for each in mathematics.degraded(text)] == []
     assert not [text for text in texts if text.replace("$$", "$").count("$") % 2], "a formula that does not end"
+    assert not [text for text in texts for part, tex in mathematics.parts(text) if not tex and "\\" in part]

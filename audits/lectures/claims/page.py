@@ -25,7 +25,7 @@ VERDICTS = {
     "right and loose": "What the notes say is true, and something stronger is true as well.",
     "not provable as argued": "The argument of the notes does not give it; the page says how far it is true.",
     "wrong": "What the notes say is not true as it stands; the page gives the true value and says where it is a slip.",
-    "question or trap": "The notes ask it, show it as a bad example, or do not say it at all: the page gives the answer.",
+    "question or trap": "The notes ask it, give it as a bad example, or do not say it: the page gives the answer.",
 }
 
 

@@ -25,7 +25,7 @@ OPENS, CLOSES = set("([{"), set(")]}")
 LETTER_NAMES = "alpha beta gamma delta epsilon eta theta lambda mu rho sigma tau phi omega pi Delta"
 GREEK = {name: unescape(f"&{name};") for name in LETTER_NAMES.split()} | {"oo": "∞"}
 MINUS = "\N{MINUS SIGN}"
-SIGNS = {"<<": "≪", "<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "->": "→", "-": MINUS}
+SIGNS = {"<<": "≪", "<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "->": "→", "*": "·", "-": MINUS}
 NAMES = "|".join(sorted(GREEK, key=len, reverse=True))
 TOKENS = re.compile(
     r"(?P<code>`[^`]+`)"
@@ -36,7 +36,7 @@ TOKENS = re.compile(
     rf"|(?P<greek>(?<![\w`])(?:{NAMES})(?![A-Za-z]))"
     r"|(?P<up>\^)"
     r"|(?P<down>(?<=[A-Za-z'])_(?=\w))"
-    r"|(?P<sign><<|<=|>=|!=|\+-|->)"
+    r"|(?P<sign><<|<=|>=|!=|\+-|->|(?<= )\*(?= ))"
     r"|(?P<minus>(?<=[ (=\[|])-(?=[\d |(]|[A-Za-z]\b))"
     r"|(?P<letter>(?<![\w'.])(?<![A-Za-z]-)(?:[b-zB-HJ-Z]|a(?= [=<>/+-] |\)))(?=_|\b)(?!['.]\w|\. ?\w\.))"
 )

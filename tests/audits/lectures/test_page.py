@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 import dpaudit
 from audits.lectures.claims import __main__ as command
 from audits.lectures.claims import collect, figures, page
-from audits.lectures.claims.items import Item
+from audits.lectures.claims.items import NOTES, Item
 from audits.lectures.claims.statement import CAUSES, Figure, Statement, Truth
 from dpaudit.catalogue import entries, find
 
@@ -245,4 +245,7 @@ def test_statements_have_names_of_their_own_and_every_part() -> None:
         assert len(each.says) <= 240
         assert set(each.how) <= {"derived", "computed", "audited"}
         assert each.verdict in page.VERDICTS
+        assert each.quote, f"{each.name}: what are the words of the notes?"
+        assert not each.cause or each.cause in CAUSES
+        assert any(notes in each.place for notes in NOTES)
         assert ("audited" in each.how) <= bool(each.audits)

@@ -76,13 +76,6 @@ noisy_models = Entry(
         code=_read(lambda both: both),
     ),
     Twin(
-        name="two_digits",
-        title="The two classifiers, printed with two digits after the point",
-        reason="one of n records moves a coefficient by about 1 / n, which two digits show for any n below a hundred",
-        formula="the exact coefficients, rounded to a hundredth",
-        code=_read(lambda both: both.round(2)),
-    ),
-    Twin(
         name="labels_only",
         title="Classifiers that answer only yes or no, to 21 questions",
         reason="a record that turns the boundary across one of the questions is seen",

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from audits.lectures.claims import holdout
+from audits.lectures.claims.proofs import thresholdout
 from dpaudit.claims.pure import PureDP
 from dpaudit.verify.accounting import FinitePair, Laplace, compose, composed_delta
 from dpaudit.verify.alignment import prove
@@ -33,7 +35,7 @@ from dpaudit.verify.integrals.releases import (
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import Adjacency, Proof
 from dpaudit.verify.replay import Choices, replay
-from dpaudit.verify.witnesses import pair_loss
+from dpaudit.verify.witnesses import at_least, pair_loss
 from tests.cases import for_each
 
 ROUNDED_UP = 1.0 + 1e-9  # optimal composition rounds its deltas up by less than this
@@ -131,36 +133,30 @@ def test_g_no_extreme_answers_are_needed_to_see_it() -> None:
 # --- h: Thresholdout ------------------------------------------------------------------------------------------------
 
 
-def thresholdout(q, rng, sigma, B, T):
-    assert sigma > 0
-    assert B >= 1
-    t = T + rng.laplace(scale=2 * sigma)
-    spent = 0
-    out = []
-    for x in q:
-        if x + rng.laplace(scale=4 * sigma) > t:
-            out.append(x + rng.laplace(scale=sigma))
-            spent += 1
-            if spent >= B:
-                break
-            t = T + rng.laplace(scale=2 * sigma)
-        else:
-            out.append(None)
-    return out
-
-
-@pytest.mark.parametrize(("budget", "cost"), [(1, "2/sigma"), (5, "10/sigma"), (20, "40/sigma"), (None, "2*B/sigma")])
+@pytest.mark.parametrize(("budget", "cost"), [(1, "2/sigma"), (5, "10/sigma"), (None, "2*budget/sigma")])
 def test_h_thresholdout_keeps_its_budget(budget: int | None, cost: str) -> None:
-    """Answers in units of 1 / n, by which a record moves them: 2 B / (sigma n) for sigma in the units of answers."""
-    assert proved(thresholdout, "all-differ", "2*B/sigma", {"B": budget} if budget else None) == cost
+    """Numbers in units of 1 / n, by which a record moves them: 2 B / (sigma n) for sigma in the units of answers.
+
+    What is compared and what is told are two numbers; an analyst may choose each query by the outputs so far.
+    """
+    assert proved(thresholdout, "all-differ", "2*budget/sigma", {"budget": budget} if budget else None) == cost
+
+
+@pytest.mark.parametrize("budget", [1, 2])
+def test_h_it_loses_what_the_catalogue_says_of_holdout_sets(budget: int) -> None:
+    """Per answer 12 queries 13 / n away from the training set, that go to 14, and one 11 away; the threshold is 12."""
+    first, second = [13] * 12 + [11, 19], [14] * 12 + [10, 18]
+    given, output = {"sigma": 2 * budget, "budget": budget, "threshold": 12}, [None] * 12 + [at_least(200)]
+    found = pair_loss(read(thresholdout), first * budget, second * budget, given, [output * budget])
+    assert found.loss.lower == pytest.approx(holdout.loss(holdout.EPOCH * budget, budget), rel=1e-9)
 
 
 def test_h_one_positive_answer_costs_a_threshold_a_comparison_and_a_value() -> None:
     """1/2 + 1/2 + 1 over sigma; without the value noise's share the claim would not be kept."""
-    proof = prove(read(thresholdout), "all-differ", claim="3*B/(2*sigma)")
+    proof = prove(read(thresholdout), "all-differ", claim="3*budget/(2*sigma)")
     assert isinstance(proof, Proof)
     assert check(proof).keeps_claim is False
-    assert proof_epsilon(proof, {"B": 3, "sigma": 4, "T": 0}) == Fraction(3, 2)
+    assert proof_epsilon(proof, {"budget": 3, "sigma": 4, "threshold": 0}) == Fraction(3, 2)
 
 
 # --- b: sparse vector with sigma = 2 sqrt(2 c ln(1/delta)) / epsilon -------------------------------------------

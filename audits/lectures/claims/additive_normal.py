@@ -75,10 +75,10 @@ def check_norm_l1() -> Truth:
     laplace_scale, deviation = 1.0, 2.0 / math.sqrt(drawn.size)
     twice = abs(scale / laplace_scale - 2.0) < 6.0 * deviation and abs(dependence) < 6.0 / math.sqrt(len(drawn))
     return Truth(
-        "right and loose" if twice else "right and tight" if abs(scale - 1.0) < 6.0 * deviation else "wrong",
-        "The coordinates are independent Laplace noise, as said, but of scale 2 GS / epsilon, exactly "
-        f"(simulated: {scale:.2f} at GS = epsilon = 1), twice that of the Laplace mechanism. It is equivalent to it "
-        "without the 2.",
+        "right and tight" if twice else "wrong",
+        "Exactly so: the coordinates are independent Laplace noise of scale 2 GS / epsilon (simulated: "
+        f"{scale:.2f} at GS = epsilon = 1). It is twice the scale of the Laplace mechanism, by the 2 of the statement "
+        "above; without the 2 the two mechanisms are the same.",
         {"scale": scale, "correlation of sizes": dependence},
     )
 
@@ -256,7 +256,7 @@ STATEMENTS: tuple[Statement, ...] = (
         name="norm-mechanism-l1",
         place=f"{CS208}, the norm mechanism",
         says=r"for the $\ell_1$ norm it is equivalent to adding independent Laplace noise to each coordinate",
-        verdict="right and loose",
+        verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_norm_l1,
         audits=("norm mechanism as printed, l1", "four answers, Laplace"),

@@ -221,17 +221,23 @@ STATEMENTS = (
     ),
     Statement(
         name="generalisation-by-privacy",
-        place=place("'Generalization via differential privacy'"),
+        place=f"""{place("'Generalization via differential privacy'")}; CS 208, notes 002, 'Goals'""",
         says=(
             r"$\varepsilon \leq \sqrt{\ln(1/\beta)/(2n)}$: an output that is bad with $\beta$ if fixed is bad with at "
             r"most $3\sqrt{\beta}$ for its own data"
         ),
         quote=(
-            r"Assume that for each element $y \in \mathcal{Y}$ there is a subset $R(y) \subseteq \mathcal{X}^n$ such "
-            r"that $\max_{y \in \mathcal{Y}} \Pr\{\mathbf{S} \in R(y)\} \leq \beta$. Then, for $\varepsilon \leq "
-            r"\sqrt{\frac{\ln(1/\beta)}{2n}}$ we have $\Pr\{\mathbf{S} \in R(\mathbf{Y})\} \leq 3\sqrt{\beta}$."
+            r"Then, for $\varepsilon \leq \sqrt{\frac{\ln(1/\beta)}{2n}}$ we have $\Pr\{\mathbf{S} \in "
+            r"R(\mathbf{Y})\} \leq 3\sqrt{\beta}$. ... it has been proven that anything learned in a "
+            "differentially private way might, under certain conditions, generalize to the population from "
+            "which the data was drawn."
         ),
-        context="Generalization via DP for i.i.d. datasets",
+        context=(
+            r"Generalization via DP for i.i.d. datasets ... Assume that for each element $y \in \mathcal{Y}$ there is "
+            r"a subset $R(y) \subseteq \mathcal{X}^n$ such that $\max_{y \in \mathcal{Y}} \Pr\{\mathbf{S} \in R(y)\} "
+            r"\leq \beta$."
+        ),
+        reading="The conditions that notes 002 do not name are taken to be those of notes 001.",
         verdict="right and loose",
         how=("derived", "computed"),
         check=check_theorem,

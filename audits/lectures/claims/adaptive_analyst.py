@@ -264,11 +264,9 @@ ANALYST = (
     Statement(
         name="adaptive-laplace-answers",
         place=place("'Sparse vector mechanism'"),
-        says="adaptively chosen queries with Laplace noise: the loss grows with their number, or its square root",
-        quote=(
-            "The Laplace mechanism can be used to answer adaptively chosen low-sensitivity queries. ... The privacy "
-            "loss increases proportionally with the number of queries answered (or its square root)"
-        ),
+        says="the Laplace mechanism answers adaptively chosen queries, and their losses add up as those of fixed ones",
+        quote="The Laplace mechanism can be used to answer adaptively chosen low-sensitivity queries.",
+        context=("The privacy loss increases proportionally with the number of queries answered (or its square root)"),
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_laplace,

@@ -301,7 +301,8 @@ PRIVATE = (
         check_every_distribution,
         quote=(
             r"The previous result applied to general distributions of datasets but we can obtain a tighter bound for "
-            "datasets with i.i.d. samples."
+            r"datasets with i.i.d. samples. ... Then for any $\beta > 0$, $I_{\infty}^{\beta}(\mathcal{A}, n) \leq "
+            r"(\log e) (\varepsilon^2 n/2 + \varepsilon \sqrt{n \ln(2/\beta)/2}).$"
         ),
         context="Approx. max-information of DP algorithms for i.i.d. datasets",
         reading=(

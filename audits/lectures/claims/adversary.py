@@ -132,13 +132,16 @@ def check_smaller_epsilon() -> Truth:
     grid = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0)
     bounds = [allowed(epsilon) for epsilon in grid]
     kept = all(delta_of(*responses(1, one), other) <= 1e-12 for one, other in itertools.combinations(grid, 2))
-    rising = all(one < other for one, other in itertools.pairwise(bounds))
+    with_delta = [allowed(1.0, delta) for delta in (0.0, 0.01, 0.1)]
+    rising = all(one < other for each in (bounds, with_delta) for one, other in itertools.pairwise(each))
     words = ", ".join(f"{epsilon:g}: {bound:.3f}" for epsilon, bound in zip(grid, bounds, strict=True))
     return Truth(
         "right and tight" if kept and rising else "wrong",
         "Whatever keeps a smaller epsilon keeps every larger one, and the most that anybody's guess gains falls with "
         "it: "
-        f"{words}. At 0.1 a guess between two neighbours is right in at most {(1 + allowed(0.1)) / 2:.1%}.",
+        f"{words}. At 0.1 a guess between two neighbours is right in at most {(1 + allowed(0.1)) / 2:.1%}. "
+        f"With a delta of 0.01 or 0.1 beside an epsilon of 1 it is {with_delta[1]:.3f} or {with_delta[2]:.3f} in the "
+        f"place of {with_delta[0]:.3f}.",
         {f"allowed at {epsilon:g}": bound for epsilon, bound in zip(grid, bounds, strict=True)},
     )
 
@@ -283,12 +286,15 @@ STATEMENTS: tuple[Statement, ...] = (
     ),
     Statement(
         "smaller-epsilon",
-        f"{SARKAR}, 'Some notes'",
-        r"Smaller $\epsilon$ implies greater privacy",
+        f"{SARKAR}, 'Some notes'; Bassi 2019, notes 001, 'Definition and properties of DP'",
+        r"Smaller $\epsilon$ implies greater privacy, and so does a smaller $\delta$",
         "right and tight",
         ("derived", "computed"),
         check_smaller_epsilon,
-        quote=r"Smaller $\epsilon$ implies greater privacy",
+        quote=(
+            r"Smaller $\epsilon$ implies greater privacy ... The smaller $\varepsilon$ and $\delta$ are, the more "
+            "private the algorithm is."
+        ),
     ),
     Statement(
         "aggregates-protect",

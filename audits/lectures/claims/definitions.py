@@ -52,8 +52,8 @@ def check_points_or_sets() -> Truth:
         f"For epsilon alone the two are the same: over all {len(sets)} sets of eight outcomes the largest log ratio is "
         f"that of a single outcome (60 random pairs, to {apart:.0e}). With a delta they are not: if each of 100 "
         f"outcomes has probability {by_points:g} on one side and 0 on the other, every single one keeps within a delta "
-        f"of {by_points:g}, and the set of all needs a delta of {by_sets:.0f}. Both bounds on the ratio or the upper one "
-        "alone, as the slides have it in turn, is the same: a pair is read in both orders.",
+        f"of {by_points:g}, and the set of all needs a delta of {by_sets:.0f}. Both bounds on the ratio or the upper "
+        "one alone, as the slides have it in turn, is the same: a pair is read in both orders.",
         {"largest difference": apart, "delta by single outcomes": by_points, "delta by sets": by_sets},
     )
 

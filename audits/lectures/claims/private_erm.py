@@ -12,8 +12,7 @@ import numpy.typing as npt
 from scipy.integrate import trapezoid
 
 from audits.lectures.claims.statement import Figure, Statement, Truth
-from dpaudit.catalogue.learning.objective_noise import corrected
-from dpaudit.catalogue.learning.objective_vectors import minimisers, spherical
+from dpaudit.catalogue.learning.objective_noise import CURVATURE, corrected, minimisers, spherical
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +48,6 @@ def excess_risks(records: int, weight: float, epsilon: float) -> tuple[float, fl
 # --- more features: simulated, beside the bounds ---------------------------------------------------------------------
 
 FEATURES, RECORDS, WEIGHT, EPSILON, RUNS = (1, 5, 20), 1000, 0.05, 1.0, 200
-CURVATURE = 0.25
 BETA = 0.05  # the bound for all but this part of the runs
 
 

@@ -90,16 +90,20 @@ def _strong_convexity() -> Truth:
 def _second_derivative() -> Truth:
     entry = find("objective_perturbation")
     with_it, without = (each.true_loss(*entry.default_pair) for each in (entry, entry.no_correction))
-    weaker = entry.no_correction.true_loss(*entry.default_pair, {"weight": 0.0005})
+    weaker = entry.no_correction.true_loss(*entry.default_pair, {"weight": 0.001})
+    others: list[list[float]] = [[0.1, -1.0]] * 7
+    single = entry.no_correction.true_loss([*others, [1.0, 1.0]], [*others, [0.1, -1.0]], {"weight": 0.005})
     assert with_it is not None
     assert without is not None
     assert weaker is not None
+    assert single is not None
     return Truth(
-        "right and tight" if with_it <= 1.0 < without < weaker else "wrong",
-        "The density of the optimum holds the curvature of the objective, which one record changes. At epsilon = "
-        f"1, n = 8, lambda = 0.005, all of epsilon for the noise gives an exact loss of {without:.4f}, and "
-        f"{weaker:.4f} at a tenth of that lambda; with the correction for |loss''| <= 1/4 it is {with_it:.4f}.",
-        {"corrected": with_it, "not corrected": without, "lambda 0.0005": weaker},
+        "right and tight" if with_it <= 1.0 < min(without, single) < max(without, single) < weaker else "wrong",
+        "The density of the optimum holds the determinant of the Hessian, which one record changes. At epsilon = 1, "
+        "with two features, n = 3 and lambda = 0.01, all of epsilon for the noise gives an exact loss of "
+        f"{without:.4f}, and {weaker:.4f} at a tenth of that lambda; with the correction for |loss''| <= 1/4 it is "
+        f"{with_it:.4f}. With one feature, n = 8 and lambda = 0.005 it is {single:.4f} without the correction.",
+        {"corrected": with_it, "not corrected": without, "lambda 0.001": weaker, "one feature": single},
     )
 
 
@@ -168,6 +172,8 @@ REGRESSION: tuple[Statement, ...] = (
         audits=(
             "objective perturbation of logistic regression",
             "objective perturbation, no correction for the curvature",
+            "objective perturbation, two features",
+            "objective perturbation, two features, no correction",
         ),
         quote="Proving privacy for objective perturbation requires similar conditions to those of output conditions, "
         "plus some extra second derivative assumptions about the loss function.",

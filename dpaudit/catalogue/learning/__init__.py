@@ -11,7 +11,6 @@ from dpaudit.catalogue.learning.descent.full import (
 from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
 from dpaudit.catalogue.learning.grid_fit import exponential_fit
 from dpaudit.catalogue.learning.objective_noise import objective_perturbation
-from dpaudit.catalogue.learning.objective_vectors import objective_perturbation_vectors
 from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation, output_perturbation
 from dpaudit.catalogue.learning.queries import statistical_queries
 from dpaudit.catalogue.learning.ridge import ridge_output_perturbation
@@ -26,7 +25,6 @@ ENTRIES = (
     gaussian_output_perturbation,
     ridge_output_perturbation,
     objective_perturbation,
-    objective_perturbation_vectors,
     exponential_fit,
     regression_from_sums,
     noisy_stats,

@@ -1,44 +1,36 @@
 """Objective perturbation: add a random linear term to the objective, then minimise it exactly.
 
-With one feature the noise b is a function of the optimum w, so the density of w is that of b(w) times |db / dw|: the
-curvature of the objective is part of the law, and a record that bends it changes the law.
+The noise b is a function of the optimum w, so the density of w is that of b(w) times |det db / dw|, the determinant of
+the Hessian: a record that bends the objective changes the law in all directions at once.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.optimum import LOGISTIC
-from dpaudit.catalogue.learning.output_noise import LABELLED, ROOM, Data
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.learning.optimum import LOGISTIC, in_unit_ball
+from dpaudit.catalogue.learning.output_noise import LABELLED, ROOM, WEIGHT, Data
+from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.errors import InvalidSpec
+
+Terms = Callable[[int, float, float], tuple[float, float]]
 
 CURVATURE = 0.25  # the largest second derivative of the logistic loss
-EDGE = 10.0  # where the twin without a regulariser stops looking for a minimum
-_FAR = 12.0  # sinh of it: as far out as optima are tabulated
-_NODES, _FINE = 4_001, 200_001
-_NEWTON = 3
-
-_OTHERS: Data = [[0.1, -1], [0.12, -1], [0.08, -1], [0.1, -1], [0.11, -1], [0.09, -1], [0.1, -1]]
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What is added to n times the loss: (steepness / 2) w^2 + b w, b of density proportional to e^(-rate |b|).
-
-    `edge` is how far out the minimum is looked for.
-    """
-
-    steepness: float
-    rate: float
-    edge: float = math.inf
+_BLOCK = 1 << 14
+_NEWTON, _HALVINGS = 200, 40
+_CLOSE, _EXACT = 1e-6, 1e-13  # lengths of steps: as close a whole step is the best; and the end
+_FAR, _NODES = 9.0, {1: 20_001, 2: 181, 3: 31}  # sinh of it: how far out optima are looked at; points an axis
+_ZOOM = 14  # times the grid is made three times finer around its best point
 
 
 def corrected(epsilon: float, records: int, weight: float) -> tuple[float, float]:
@@ -56,110 +48,131 @@ def corrected(epsilon: float, records: int, weight: float) -> tuple[float, float
     return epsilon / 2.0, CURVATURE / (records * math.expm1(epsilon / 4.0)) - weight
 
 
-# --- one run: b, then the w at which the slope of the objective is zero ------------------------------------------
+def _signed(data: Data, scaled: bool = True) -> Reals:
+    table = np.asarray([in_unit_ball(record) if scaled else record for record in data], float)
+    return np.asarray(table[:, :-1] * table[:, -1:])
 
 
-def _minimiser(data: Data, steepness: float, noise: float, edge: float = math.inf) -> float:
-    """argmin over |w| <= edge of sum ln(1 + e^(-y x w)) + (steepness / 2) w^2 + noise w: Newton in a bracket."""
-    signed = [max(-1.0, min(1.0, x)) * label for x, label in data]
-    reach = min(edge, (abs(noise) + len(data)) / steepness if steepness else edge)
-    low, high, w = -reach, reach, 0.0
-    for _ in range(200):
-        tails = [1.0 / (1.0 + math.exp(min(700.0, z * w))) for z in signed]
-        slope = steepness * w + noise - sum(z * tail for z, tail in zip(signed, tails, strict=True))
-        bend = steepness + sum(z * z * tail * (1.0 - tail) for z, tail in zip(signed, tails, strict=True))
-        low, high = (low, w) if slope > 0.0 else (w, high)
-        step = w - slope / bend if bend else low
-        step = step if low < step < high else (low + high) / 2.0
-        if abs(step - w) <= 1e-13 * max(1.0, abs(w)):
+def spherical(rng: Rng, runs: int, features: int, shape: float | None = None) -> Reals:
+    """Noise of density proportional to e^-||b||, float64[runs, features]: the length is Gamma(d), or Gamma(shape)."""
+    noise = rng.standard_normal((runs, features))
+    length = rng.standard_gamma(features if shape is None else shape, runs)
+    return np.asarray(noise * (length / np.linalg.norm(noise, axis=1))[:, None])
+
+
+def _gradient(signed: Reals, steepness: float, w: Reals) -> Reals:
+    """That of n times the objective without its noise, at each row of w: minus the noise that has its optimum there."""
+    return np.asarray(steepness * w + LOGISTIC.slope(w @ signed.T) @ signed)
+
+
+def _hessian(signed: Reals, steepness: float, w: Reals) -> Reals:
+    squares = (signed[:, :, None] * signed[:, None, :]).reshape(len(signed), -1)
+    bend = (LOGISTIC.curvature(w @ signed.T) @ squares).reshape(*w.shape, -1)
+    return np.asarray(bend + steepness * np.eye(w.shape[1]))
+
+
+def _value(signed: Reals, steepness: float, noise: Reals, w: Reals) -> Reals:
+    added = (steepness / 2.0 * w + noise) * w
+    return np.asarray(LOGISTIC.value(w @ signed.T).sum(axis=1) + added.sum(axis=1))
+
+
+def minimisers(signed: Reals, steepness: float, noise: Reals) -> Reals:
+    """The optimum for each row of the noise: Newton's method, each step halved until it leads down."""
+    w, going = np.zeros_like(noise), np.arange(len(noise))
+    for _ in range(_NEWTON):
+        at, b = w[going], noise[going]
+        gradient, value = _gradient(signed, steepness, at) + b, _value(signed, steepness, b, at)
+        step = np.linalg.solve(_hessian(signed, steepness, at), gradient[:, :, None])[:, :, 0]
+        steep, length = np.linalg.norm(gradient, axis=1), np.linalg.norm(step, axis=1)
+        w[going], tried = at - step, np.flatnonzero(length > _CLOSE)
+        for _ in range(_HALVINGS):
+            there, pull = w[going[tried]], b[tried]
+            after = np.linalg.norm(_gradient(signed, steepness, there) + pull, axis=1)
+            far = tried[2.0 * after > steep[tried]]
+            tried = far[_value(signed, steepness, b[far], w[going[far]]) >= value[far]]
+            if not len(tried):
+                break
+            step[tried] /= 2.0
+            w[going[tried]] = at[tried] - step[tried]
+        going = going[length > _EXACT * (1.0 + np.linalg.norm(at, axis=1))]
+        if not len(going):
             break
-        w = step
     return w
 
 
-# --- the same for many runs, and the law ------------------------------------------------------------------------
-
-
-def _terms(records: int, epsilon: float, weight: float) -> Terms:
+def _terms(records: int, epsilon: float, weight: float) -> tuple[float, float]:
+    """Steepness of the quadratic term, and rate of the noise."""
     left, added = corrected(epsilon, records, weight)
-    return Terms(records * (weight + added), left / 2.0)
+    return records * (weight + added), left / 2.0
 
 
-def _terms_no_correction(records: int, epsilon: float, weight: float) -> Terms:
-    return Terms(records * weight, epsilon / 2.0)
+def _no_correction(records: int, epsilon: float, weight: float) -> tuple[float, float]:
+    return records * weight, epsilon / 2.0
 
 
-def _terms_no_regulariser(records: int, epsilon: float, weight: float) -> Terms:
-    return Terms(0.0, epsilon / 2.0, EDGE)
-
-
-def _terms_divided_twice(records: int, epsilon: float, weight: float) -> Terms:
-    left, added = corrected(epsilon, records, weight)
-    return Terms(records * (weight + added), records * left / 2.0)
-
-
-def _objective(data: Data, rng: Rng, epsilon: float, weight: float, *, terms: Callable[..., Terms] = _terms) -> float:
-    added = terms(len(data), epsilon, weight)
-    return _minimiser(data, added.steepness, rng.laplace(scale=1.0 / added.rate), added.edge)
-
-
-def _slopes(data: Data, steepness: float, w: Reals) -> tuple[Reals, Reals]:
-    """Slope and curvature, at w, of n times the objective without its noise: the noise that puts the minimum there."""
-    signed, counts = np.unique([max(-1.0, min(1.0, x)) * label for x, label in data], return_counts=True)
-    slope, bend = steepness * w, np.full_like(w, steepness)
-    for z, count in zip(signed, counts, strict=True):
-        margin = z * w
-        slope += count * z * LOGISTIC.slope(margin)
-        bend += count * z * z * LOGISTIC.curvature(margin)
-    return slope, bend
-
-
-def _grid(terms: Terms, nodes: int) -> Reals:
-    """Points from far left to far right, dense around 0, where the objective bends."""
-    return np.sinh(np.linspace(-1.0, 1.0, nodes) * min(_FAR, math.asinh(terms.edge)))
+def _divided_twice(records: int, epsilon: float, weight: float) -> tuple[float, float]:
+    steepness, rate = _terms(records, epsilon, weight)
+    return steepness, records * rate
 
 
 def _runs(
-    data: Data, runs: int, rng: Rng, epsilon: float, weight: float, *, terms: Callable[..., Terms] = _terms
+    data: Data,
+    runs: int,
+    rng: Rng,
+    epsilon: float,
+    weight: float,
+    *,
+    terms: Terms = _terms,
+    scaled: bool = True,
+    shape: float | None = None,
 ) -> Reals:
-    """The optimum is looked up in a table of the slope, and brought to the last digits by Newton's method."""
-    added = terms(len(data), epsilon, weight)
-    noise = laplace(rng, 1.0 / added.rate, runs)
-    table = _grid(added, _NODES)
-    w = np.interp(-noise, _slopes(data, added.steepness, table)[0], table)
-    for _ in range(_NEWTON):
-        slope, bend = _slopes(data, added.steepness, w)
-        slope += noise
-        slope /= bend
-        w -= slope
-        np.clip(w, -added.edge, added.edge, out=w)
-    return w
+    signed, (steepness, rate) = _signed(data, scaled), terms(len(data), epsilon, weight)
+    blocks = [spherical(rng, min(_BLOCK, runs - start), signed.shape[1], shape) for start in range(0, runs, _BLOCK)]
+    return np.concatenate([minimisers(signed, steepness, noise / rate) for noise in blocks])
 
 
-def _log_density(data: Data, added: Terms, w: Reals) -> Reals:
-    slope, bend = _slopes(data, added.steepness, w)
-    return added.rate * -np.abs(slope) + np.log(bend) + math.log(added.rate / 2.0)
+def _objective(data: Data, rng: Rng, epsilon: float, weight: float, **parts: Any) -> tuple[float, ...]:
+    return tuple(_runs(data, 1, rng, epsilon, weight, **parts)[0].tolist())
 
 
-def _log_tails(data: Data, added: Terms) -> Reals:
-    """The log probabilities that the minimum lies at the left and at the right edge."""
-    slopes = _slopes(data, added.steepness, np.array([-added.edge, added.edge]))[0]
-    need = added.rate * np.array([slopes[0], -slopes[1]])  # noise above -slope at the left, below it at the right
-    return np.where(need > 0.0, np.log1p(-0.5 * np.exp(-np.abs(need))), -np.abs(need) - math.log(2.0))
+def _loss(
+    first: Data, second: Data, epsilon: float, weight: float, *, terms: Terms = _terms, scaled: bool = True
+) -> float:
+    """The largest log ratio of the densities: on a grid of optima, made finer around the best one."""
+    both, (steepness, rate) = [_signed(data, scaled) for data in (first, second)], terms(len(first), epsilon, weight)
+    width = both[0].shape[1]
+    if width not in _NODES:
+        raise InvalidSpec("the exact loss is known for at most three features")
+
+    def ratio(places: Reals) -> Reals:
+        logs = []
+        for signed in both:
+            length = np.linalg.norm(_gradient(signed, steepness, np.sinh(places)), axis=1)
+            logs.append(np.linalg.slogdet(_hessian(signed, steepness, np.sinh(places)))[1] - rate * length)
+        return np.asarray(np.abs(logs[0] - logs[1]))
+
+    kinks = np.arcsinh([minimisers(signed, steepness, np.zeros((1, width)))[0] for signed in both])
+    axis = np.linspace(-1.0, 1.0, _NODES[width])
+    tried, reach = np.vstack([kinks, _FAR * np.array(list(itertools.product(axis, repeat=width)))]), _FAR
+    local = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 13), repeat=width)))
+    values = ratio(tried)
+    reach *= 2.0 / (_NODES[width] - 1)
+    for _ in range(_ZOOM):
+        best = tried[values.argmax()]
+        tried = np.vstack([best, best + reach * local])
+        values, reach = ratio(tried), reach / 3.0
+    return float(values.max())
 
 
-def _loss(first: Data, second: Data, epsilon: float, weight: float, *, terms: Callable[..., Terms] = _terms) -> float:
-    """The largest log ratio of the densities: on a fine grid with the kinks, where the noise of a dataset is 0."""
-    added = terms(len(first), epsilon, weight)
-    kinks = [_minimiser(data, added.steepness, 0.0, added.edge) for data in (first, second)]
-    w = np.append(_grid(added, _FINE), kinks)
-    ratio = np.abs(_log_density(first, added, w) - _log_density(second, added, w)).max()
-    if math.isinf(added.edge):
-        return float(ratio)
-    return float(max(ratio, np.abs(_log_tails(first, added) - _log_tails(second, added)).max()))
+def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> float:
+    """Infinite where there are two features or more: at the optimum without noise the density has no bound."""
+    one, other = (minimisers(_signed(data), 1.0, np.zeros((1, len(data[0]) - 1))) for data in (first, second))
+    return 0.0 if np.allclose(one, other, atol=1e-9) else math.inf
 
 
 _CODE = Code(_objective, _runs, _loss)
+_OTHERS: Data = [[0.1, 0.1, 1], [0.1, -0.1, -1]]
+_ALIKE: Data = [[0.1, -1]] * 7
 
 objective_perturbation = Entry(
     module=ROOM,
@@ -170,40 +183,45 @@ objective_perturbation = Entry(
         "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 2",
     ),
     formula=(
-        "argmin (1/n) sum ln(1 + e^(-y x w)) + ((lambda + Delta) / 2) w^2 + b w / n, x clipped to [-1, 1], "
-        "b from Lap(2 / epsilon'); epsilon' = epsilon - 2 ln(1 + c / (n lambda)), Delta = 0 where that is positive, "
-        "else epsilon' = epsilon / 2, Delta = c / (n (e^(epsilon / 4) - 1)) - lambda; c = 1/4"
+        "argmin (1/n) sum ln(1 + e^(-y <x, w>)) + ((lambda + Delta) / 2) ||w||^2 + <b, w> / n, ||x|| scaled down to 1, "
+        "b of density proportional to e^(-epsilon' ||b|| / 2): its length is a draw of Gamma(d, 2 / epsilon'), its "
+        "direction uniform; epsilon' = epsilon - 2 ln(1 + c / (n lambda)), Delta = 0 where that is positive, else "
+        "epsilon' = epsilon / 2, Delta = c / (n (e^(epsilon / 4) - 1)) - lambda; c = 1/4"
     ),
     neighbours=LABELLED,
     code=_CODE,
-    parameters=(
-        EPSILON,
-        Parameter("weight", 0.005, "loss per squared unit of w", "lambda, of the regulariser", validate.positive),
-    ),
+    parameters=(EPSILON, replace(WEIGHT, default=0.01)),
     promise=pure_if_replaced,
-    default_pair=([*_OTHERS, [1.0, 1]], [*_OTHERS, [0.1, -1]]),
+    default_pair=([*_OTHERS, [1.0, 0.0, 1]], [*_OTHERS, [0.0, 1.0, 1]]),
 ).with_twins(
     Twin(
         name="no_correction",
         title="Objective perturbation with all of epsilon for the noise",
-        reason="a record that bends the objective also changes |db / dw|, by up to 1 + c / (n lambda), for free",
-        formula="argmin (1/n) sum loss + (lambda / 2) w^2 + b w / n, b from Lap(2 / epsilon)",
-        code=_CODE.given(terms=_terms_no_correction),
-    ),
-    Twin(
-        name="no_regulariser",
-        title="Objective perturbation with the noise as the only regulariser",
-        reason="without a quadratic term the curvature comes from the records alone, and one record can be most of it",
-        formula="argmin over |w| <= 10 of (1/n) sum loss + b w / n, b from Lap(2 / epsilon)",
-        code=_CODE.given(terms=_terms_no_regulariser),
+        reason="a record that bends the objective also changes |det db / dw|, by a factor of up to 1 + c / (n lambda)",
+        formula="argmin (1/n) sum loss + (lambda / 2) ||w||^2 + <b, w> / n, length of b from Gamma(d, 2 / epsilon)",
+        code=_CODE.given(terms=_no_correction),
     ),
     Twin(
         name="divided_twice",
         title="Objective perturbation with the noise divided by n twice",
-        reason="b w / n already stands beside an average; noise for a sensitivity of 2 / n is n times too little there",
-        formula="as objective perturbation with b from Lap(2 / (n epsilon'))",
-        code=_CODE.given(terms=_terms_divided_twice),
+        reason="b / n already stands beside an average; noise for a sensitivity of 2 / n is n times too little there",
+        formula="as objective perturbation, the length of b from Gamma(d, 2 / (n epsilon'))",
+        code=_CODE.given(terms=_divided_twice),
+        default_pair=([*_ALIKE, [1.0, 1]], [*_ALIKE, [0.1, -1]]),
+    ),
+    Twin(
+        name="radius_of_one_feature",
+        title="Objective perturbation with the length of the noise drawn as for one feature",
+        reason="the length of that density is Gamma(d); an exponential one heaps optima up at the one without noise",
+        formula="as objective perturbation, ||b|| from the exponential distribution",
+        code=Code(partial(_objective, shape=1.0), partial(_runs, shape=1.0), _radius_loss),
+    ),
+    Twin(
+        name="features_not_scaled",
+        title="Objective perturbation of features of any length",
+        reason="a record with ||x|| = 5 pulls five times as hard, and bends 25 times as much, as the noise is made for",
+        formula="as objective perturbation, with the features as they come",
+        code=_CODE.given(scaled=False),
+        default_pair=([*_OTHERS, [5.0, 0.0, 1]], [*_OTHERS, [0.0, 5.0, 1]]),
     ),
 )
-
-ENTRIES = (objective_perturbation,)

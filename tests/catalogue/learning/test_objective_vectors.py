@@ -13,31 +13,17 @@ import pytest
 from scipy import optimize, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.objective_noise import corrected
-from dpaudit.catalogue.learning.objective_vectors import minimisers, spherical
+from dpaudit.catalogue.learning.objective_noise import corrected, minimisers, spherical
 from dpaudit.errors import InvalidSpec
 
-VECTORS, SCALAR = find("objective_perturbation_vectors"), find("objective_perturbation")
-
-
-def test_with_one_feature_it_is_the_scalar_one() -> None:
-    for entry in (VECTORS, VECTORS.no_correction):
-        scalar = SCALAR if entry is VECTORS else SCALAR.no_correction
-        given = {"weight": 0.005}
-        pair = SCALAR.default_pair
-        assert entry.true_loss(*pair, given) == pytest.approx(scalar.true_loss(*pair, given), rel=1e-5)
-    one, other = (
-        np.ravel(each.with_parameters({"weight": 0.5}).open().call(SCALAR.default_pair[0], 20_000, rng))
-        for each, rng in ((VECTORS, np.random.default_rng(1)), (SCALAR, np.random.default_rng(2)))
-    )
-    assert stats.ks_2samp(one, other).pvalue > 1e-9
+VECTORS = find("objective_perturbation")
 
 
 def test_the_optimum_is_that_of_a_general_minimiser() -> None:
     """From weak to strong regularisers, for noise near and far."""
     rng = np.random.default_rng(3)
     signed = rng.uniform(-1.0, 1.0, (6, 3)) / math.sqrt(3.0)
-    for steepness in (0.01, 1.0, 30.0):
+    for steepness in (1e-4, 0.01, 1.0, 30.0):
         noise = spherical(rng, 5, 3) * np.array([0.1, 1.0, 1.0, 5.0, 20.0])[:, None]
         found = minimisers(signed, steepness, noise)
         for b, w in zip(noise, found, strict=True):
@@ -51,7 +37,7 @@ def test_the_optimum_is_that_of_a_general_minimiser() -> None:
 
 
 def test_the_sample_lies_where_the_density_says() -> None:
-    """With nobody but records without features, w = -b / steepness: a Gamma length, in the scalar entry's units."""
+    """With nobody but records without features, w = -b / steepness: a Gamma length."""
     left, added = corrected(1.0, 2, 0.01)
     silent = [[0.0, 0.0, 0.0, 1], [0.0, 0.0, 0.0, -1]]
     sample = np.asarray(VECTORS.open().call(silent, 20_000, np.random.default_rng(4)))

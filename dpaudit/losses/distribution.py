@@ -235,8 +235,8 @@ def fixed_batch_losses(rate: float, shift: float, width: float = WIDTH) -> Losse
     """The losses of a step on exactly B of n records, from above and for both orders, where one record is replaced.
 
     rate is B / n, and the replaced record shifts the sum by at most so many deviations of the noise. Above 0 the
-    losses are those of a Poisson step of that rate and shift, in both orders (Balle, Barthe & Gaboardi 2018,
-    theorem 9); a profile that is its own mirror image has masses m(l) and e^-l m(l) at l and -l.
+    losses are those of a Poisson step of that rate and shift, in both orders (Balle, Barthe & Gaboardi 2018, on
+    sampling without replacement); a profile that is its own mirror image has masses m(l) and e^-l m(l) at l and -l.
 
     >>> step = fixed_batch_losses(0.4, 1.0)
     >>> round(float(step.masses.sum()) + step.infinite, 9), round(step.epsilon(0.01), 4)
@@ -251,6 +251,12 @@ def fixed_batch_losses(rate: float, shift: float, width: float = WIDTH) -> Losse
     losing = (gains * np.exp(-values[1:]))[::-1]
     even = max(0.0, 1.0 - above.infinite - float(gains.sum() + losing.sum()))
     return Losses(-float(values[-1]), width, np.concatenate([losing, [even], gains]), above.infinite)
+
+
+def fixed_batch_epsilon(delta: float, noise_multiplier: float, rate: float, steps: int, width: float = WIDTH) -> float:
+    """The least epsilon at a delta that T such steps keep for all data; the noise has `noise_multiplier` clip norms."""
+    step = fixed_batch_losses(rate, 2.0 / noise_multiplier, width)
+    return repeated_epsilon(delta, (step, step), steps)
 
 
 def mixture_epsilon(delta: float, first: Mixture, second: Mixture = ALONE) -> float:

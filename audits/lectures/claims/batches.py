@@ -11,7 +11,7 @@ from dpaudit.catalogue import find
 from dpaudit.losses.distribution import (
     ALONE,
     Mixture,
-    fixed_batch_losses,
+    fixed_batch_epsilon,
     poisson,
     repeated_epsilon,
     step_losses,
@@ -76,8 +76,7 @@ def check_batch() -> Truth:
 @lru_cache(maxsize=64)
 def fixed_epsilon(noise: float, rate: float, steps: int, width: float = NARROW) -> float:
     """The epsilon at DELTA that T steps on exactly B of n records keep for all data, where one is replaced."""
-    step = fixed_batch_losses(rate, 2.0 / noise, width)
-    return repeated_epsilon(DELTA, (step, step), steps)
+    return fixed_batch_epsilon(DELTA, noise, rate, steps, width)
 
 
 def reached_epsilon(noise: float, rate: float, steps: int, width: float = NARROW) -> float:

@@ -18,19 +18,18 @@ from dpaudit.catalogue.learning.descent import programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.steps import Descent
 from dpaudit.errors import InvalidSpec
-from dpaudit.losses.distribution import ALONE, fixed_batch_losses, poisson, repeated_epsilon, step_losses
+from dpaudit.losses.distribution import ALONE, fixed_batch_epsilon, poisson, repeated_epsilon, step_losses
 
 FIXED = find("dp_sgd_fixed_batches")
 DELTA = 0.01
 
 
 def accounted(rate: float, shift: float, steps: int) -> float:
-    step = fixed_batch_losses(rate, shift)
-    return repeated_epsilon(DELTA, (step, step), steps)
+    return fixed_batch_epsilon(DELTA, 2.0 / shift, rate, steps)
 
 
 def profile(epsilon: float, rate: float, shift: float) -> float:
-    """Balle, Barthe & Gaboardi 2018, theorem 9: rate times the delta of the whole step at a larger epsilon."""
+    """Balle, Barthe & Gaboardi 2018, without replacement: rate times the delta of a whole step further out."""
     inner = math.log1p(math.expm1(epsilon) / rate)
     cdf = stats.norm.cdf
     return float(rate * (cdf(shift / 2.0 - inner / shift) - math.exp(inner) * cdf(-shift / 2.0 - inner / shift)))

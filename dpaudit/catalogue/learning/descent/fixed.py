@@ -8,12 +8,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dpaudit import validate
-from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Entry, Parameter, Promise, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.sgd import NOTES, PENALTY, ROOM
@@ -24,7 +25,7 @@ from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.distribution import (
     ALONE,
     Mixture,
-    fixed_batch_losses,
+    fixed_batch_epsilon,
     mixture_epsilon,
     repeated_epsilon,
     step_losses,
@@ -33,36 +34,18 @@ from dpaudit.losses.distribution import (
 
 _NOISE, _CLIP, _LEARNING_RATE, _STEPS, _, _BATCH, _DELTA = POISSON
 RECORDS = Parameter("records", 6, "records", "n, which is public", partial(validate.whole, least=1))
-PARAMETERS = (
-    replace(_NOISE, default=2.0),
-    _CLIP,
-    _LEARNING_RATE,
-    _STEPS,
-    RECORDS,
-    replace(_BATCH, default=3),
-    PENALTY,
-    _DELTA,
-)
+_DRAWN = (RECORDS, replace(_BATCH, default=3))
 OTHERS: Data = [[[1.0, 0.0], 0.0]] * 5
 
 
-def _rate(records: int, batch_size: int) -> float:
-    losses.need(batch_size <= records, "a batch has at most n records")
-    return batch_size / records
+def _accounted(by: Callable[[float, float, float, int], float]) -> Promise:
+    def promise(
+        noise_multiplier: float, steps: int, records: int, batch_size: int, delta: float, **_: Any
+    ) -> ApproximateDP:
+        losses.need(batch_size <= records, "a batch has at most n records")
+        return ApproximateDP(by(delta, noise_multiplier, batch_size / records, steps), delta, Relation.REPLACE_ONE)
 
-
-def _claimed(
-    noise_multiplier: float, steps: int, records: int, batch_size: int, delta: float, **_: Any
-) -> ApproximateDP:
-    step = fixed_batch_losses(_rate(records, batch_size), 2.0 / noise_multiplier)
-    return ApproximateDP(repeated_epsilon(delta, (step, step), steps), delta, Relation.REPLACE_ONE)
-
-
-def _as_poisson(
-    noise_multiplier: float, steps: int, records: int, batch_size: int, delta: float, **_: Any
-) -> ApproximateDP:
-    epsilon = subsampled_gaussian_epsilon(delta, noise_multiplier, _rate(records, batch_size), steps)
-    return ApproximateDP(epsilon, delta, Relation.REPLACE_ONE)
+    return promise
 
 
 # --- exact losses: all records pull along one line, by a clip norm each -----------------------------------------------
@@ -112,7 +95,8 @@ def _last_model(first: Data, second: Data, at: Descent) -> float:
     return mixture_epsilon(at.delta, Mixture(tuple(shifts), tuple(chances)))
 
 
-_fixed = partial(coded, programs.dp_sgd, many.dp_sgd, _all_models, batches=(programs.of_exactly, many.of_exactly))
+_coded = partial(coded, programs.dp_sgd, many.dp_sgd)
+_EXACTLY = (programs.of_exactly, many.of_exactly)
 
 dp_sgd_fixed_batches = Entry(
     module=ROOM,
@@ -120,7 +104,7 @@ dp_sgd_fixed_batches = Entry(
     title="DP-SGD with batches of exactly B records, the models of all steps",
     source=Source(
         f"{NOTES}, 'DP Stochastic Gradient Descent', algorithm 3",
-        "Balle, Barthe & Gaboardi 2018, Privacy amplification by subsampling, theorem 9; Zhu, Dong & Wang 2022",
+        "Balle, Barthe & Gaboardi 2018, Privacy amplification by subsampling; Zhu, Dong & Wang 2022",
     ),
     formula=(
         "in each of T steps a fresh batch of exactly B of the n records, without replacement; the average of its "
@@ -130,9 +114,9 @@ dp_sgd_fixed_batches = Entry(
         "and whichever order tells more at each loss"
     ),
     neighbours=REPLACED,
-    code=_fixed(),
-    parameters=PARAMETERS,
-    promise=_claimed,
+    code=_coded(_all_models, batches=_EXACTLY),
+    parameters=(replace(_NOISE, default=2.0), _CLIP, _LEARNING_RATE, _STEPS, *_DRAWN, PENALTY, _DELTA),
+    promise=_accounted(fixed_batch_epsilon),
     default_pair=([*OTHERS, [[1.0, 0.0], 1.0]], [*OTHERS, [[1.0, 0.0], 0.0]]),
 ).with_twins(
     Twin(
@@ -140,13 +124,7 @@ dp_sgd_fixed_batches = Entry(
         title="DP-SGD with batches of exactly B records, the last model",
         reason="the last model is one of those that are private together",
         formula="as DP-SGD with batches of exactly B records; only the last model is released",
-        code=coded(
-            programs.dp_sgd,
-            many.dp_sgd,
-            _last_model,
-            batches=(programs.of_exactly, many.of_exactly),
-            out=(programs.last, last),
-        ),
+        code=_coded(_last_model, batches=_EXACTLY, out=(programs.last, last)),
         broken=False,
     ),
     Twin(
@@ -154,7 +132,7 @@ dp_sgd_fixed_batches = Entry(
         title="DP-SGD with batches of exactly B records, claimed as Poisson batches",
         reason="a Poisson batch changes by a record's pull, up to C; in a full batch another pull goes for it: 2 C",
         formula="as DP-SGD with batches of exactly B records; epsilon is that of Poisson batches of the rate B / n",
-        promise=_as_poisson,
+        promise=_accounted(subsampled_gaussian_epsilon),
     ),
     Twin(
         name="noise_over_n",
@@ -170,11 +148,6 @@ dp_sgd_fixed_batches = Entry(
         title="DP-SGD that draws one batch of exactly B records for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch of B records is drawn once, before the first step",
-        code=coded(
-            programs.dp_sgd,
-            many.dp_sgd,
-            _one_batch,
-            batches=(programs.once(programs.of_exactly), many.once(many.of_exactly)),
-        ),
+        code=_coded(_one_batch, batches=(programs.once(programs.of_exactly), many.once(many.of_exactly))),
     ),
 )

@@ -29,7 +29,7 @@ CURVATURE = 0.25  # the largest second derivative of the logistic loss
 _BLOCK = 1 << 14
 _NEWTON, _HALVINGS = 200, 40
 _CLOSE, _EXACT = 1e-6, 1e-13  # lengths of steps: as close a whole step is the best; and the end
-_FAR, _NODES = 9.0, {1: 20_001, 2: 181, 3: 31}  # sinh of it: how far out optima are looked at; points an axis
+_FAR, _NODES = 12.0, {1: 20_001, 2: 241, 3: 31}  # sinh of it: how far out optima are looked at; points an axis
 _ZOOM = 14  # times the grid is made three times finer around its best point
 
 
@@ -138,30 +138,36 @@ def _objective(data: Data, rng: Rng, epsilon: float, weight: float, **parts: Any
 def _loss(
     first: Data, second: Data, epsilon: float, weight: float, *, terms: Terms = _terms, scaled: bool = True
 ) -> float:
-    """The largest log ratio of the densities: on a grid of optima, made finer around the best one."""
+    """The largest log ratio of the densities: on grids of optima, made finer around the best point of each.
+
+    Far out an objective is still bent along the lines on which a record has a small margin, and such a line is thin:
+    so there is a grid along each record that is replaced, beside the one along the axes.
+    """
     both, (steepness, rate) = [_signed(data, scaled) for data in (first, second)], terms(len(first), epsilon, weight)
     width = both[0].shape[1]
     if width not in _NODES:
         raise InvalidSpec("the exact loss is known for at most three features")
 
-    def ratio(places: Reals) -> Reals:
+    def ratio(optima: Reals) -> Reals:
         logs = []
         for signed in both:
-            length = np.linalg.norm(_gradient(signed, steepness, np.sinh(places)), axis=1)
-            logs.append(np.linalg.slogdet(_hessian(signed, steepness, np.sinh(places)))[1] - rate * length)
+            length = np.linalg.norm(_gradient(signed, steepness, optima), axis=1)
+            logs.append(np.linalg.slogdet(_hessian(signed, steepness, optima))[1] - rate * length)
         return np.asarray(np.abs(logs[0] - logs[1]))
 
-    kinks = np.arcsinh([minimisers(signed, steepness, np.zeros((1, width)))[0] for signed in both])
-    axis = np.linspace(-1.0, 1.0, _NODES[width])
-    tried, reach = np.vstack([kinks, _FAR * np.array(list(itertools.product(axis, repeat=width)))]), _FAR
+    kinks = np.concatenate([minimisers(signed, steepness, np.zeros((1, width))) for signed in both])
+    grid = _FAR * np.array(list(itertools.product(np.linspace(-1.0, 1.0, _NODES[width]), repeat=width)))
     local = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 13), repeat=width)))
-    values = ratio(tried)
-    reach *= 2.0 / (_NODES[width] - 1)
-    for _ in range(_ZOOM):
-        best = tried[values.argmax()]
-        tried = np.vstack([best, best + reach * local])
-        values, reach = ratio(tried), reach / 3.0
-    return float(values.max())
+    replaced = [record for pair in zip(*both, strict=True) if (pair[0] != pair[1]).any() for record in pair]
+    found = 0.0
+    for along in [np.eye(width), *(np.linalg.svd(record[None])[2] for record in replaced if width > 1)]:
+        tried, reach = np.vstack([np.arcsinh(kinks @ along.T), grid]), 2.0 * _FAR / (_NODES[width] - 1)
+        for _ in range(_ZOOM + 1):
+            values = ratio(np.sinh(tried) @ along)
+            best = tried[values.argmax()]
+            tried, reach = np.vstack([best, best + reach * local]), reach / 3.0
+        found = max(found, float(values.max()))
+    return found
 
 
 def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> float:

@@ -66,6 +66,14 @@ def test_the_loss_without_the_correction_is_that_of_the_determinant() -> None:
     assert math.log(1.0 + 0.25 / 2e-3) < loss < math.log(1.0 + 0.25 / 2e-3) + 0.5
 
 
+def test_a_pair_that_is_turned_loses_the_same() -> None:
+    """The largest ratio may lie on a line without end on which one record has a small margin, askew to all axes."""
+    turn = np.array([[math.cos(0.5), -math.sin(0.5)], [math.sin(0.5), math.cos(0.5)]])
+    twin = VECTORS.no_correction
+    turned = [[[*(turn @ record[:2]).tolist(), record[2]] for record in data] for data in twin.default_pair]
+    assert twin.true_loss(*turned) == pytest.approx(twin.true_loss(*twin.default_pair), rel=1e-4)
+
+
 def test_more_than_three_features_have_no_exact_loss() -> None:
     record = [0.1, 0.1, 0.1, 0.1, 1]
     with pytest.raises(InvalidSpec, match="at most three features"):

@@ -15,6 +15,7 @@ from audits.lectures.claims.batches import (
     epsilon_of_steps,
     noise_for,
 )
+from audits.lectures.claims.converging import CONVERGING
 from audits.lectures.claims.convexity import CONVEXITY
 from audits.lectures.claims.statement import Statement, Truth
 from dpaudit.catalogue import find
@@ -95,6 +96,7 @@ def check_both() -> Truth:
 
 STATEMENTS: tuple[Statement, ...] = (
     *CONVEXITY,
+    *CONVERGING,
     Statement(
         name="dp-gd-advanced-composition",
         place=f"{GD}, below algorithm 2",

@@ -53,7 +53,6 @@ def test_what_is_astray_is_named() -> None:
     ]
 
 
-@pytest.mark.xfail(reason="they are being filled", strict=False)
 def test_nothing_of_the_notes_is_missing() -> None:
     assert items.missing(items.read()) == []
 

@@ -381,7 +381,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="gaussian-zcdp",
         place=f"{CHEEMA}, 'Zero concentrated DP'",
-        says="zCDP yields nice analyses of the Gaussian mechanism and group privacy",
+        says="zCDP yields nice analyses of the Gaussian mechanism",
         verdict="right and tight",
         how=("derived", "computed", "audited"),
         check=check_gaussian_zcdp,

@@ -57,9 +57,9 @@ def check_smoothness() -> Truth:
     return Truth(
         "right and tight" if faster and held and wild[0] < 4.0 and wild[1] > 1e9 else "wrong",
         f"From anywhere within 1 of the optimum: |theta|, whose gradient is bounded (Lipschitz), takes {corner[0]:.0f} "
-        f"steps to come within {closes[0]:g} of it and to stay there, and {corner[1]:.0f} steps for {closes[1]:g}; with "
-        "a larger learning rate it never stays there, for its steps do not grow shorter. With the corner rounded to a "
-        f"parabola of width {WIDTH:g} (smooth) it takes {smooth[0]:.0f} and {smooth[1]:.0f} steps. In general the "
+        f"steps to come within {closes[0]:g} of it and to stay there, and {corner[1]:.0f} steps for {closes[1]:g}; "
+        "with a larger learning rate it never stays there, for its steps do not grow shorter. With the corner rounded "
+        f"to a parabola of width {WIDTH:g} (smooth) it takes {smooth[0]:.0f} and {smooth[1]:.0f} steps. In general the "
         "errors after T steps are of order 1 / sqrt(T) with a bounded gradient and 1 / T with a smooth loss (Nesterov "
         "2004; both bounds kept here), and fall exponentially in T where it is strongly convex too, as in exercise "
         "5.3. theta^4 / 4 is neither: at the learning rate 0.1 it comes nearer from 4, and from 5 it runs away.",

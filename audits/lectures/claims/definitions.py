@@ -325,7 +325,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="secure-computation",
         place=f"{CHEEMA}, 'Why bother?'",
-        says="computational security and federated learning do different, complementary things",
+        says="computational security does something different from DP, and complements it",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_secure,
@@ -343,7 +343,7 @@ STATEMENTS: tuple[Statement, ...] = (
     Statement(
         name="inherent-loss",
         place="CS 208, notes 002, section 2",
-        says="any procedure can be made private, with an inherent and provable loss in accuracy",
+        says="any procedure can be made private, with a loss in accuracy that is inherent",
         verdict="right and tight",
         how=("derived", "computed"),
         check=check_inherent,
@@ -351,6 +351,6 @@ STATEMENTS: tuple[Statement, ...] = (
             "Using similar ideas, you can extend any ML procedure to satisfy DP with an inherent—and provable—loss in "
             "accuracy."
         ),
-        reading="Shown on the simplest procedure there is, a count.",
+        reading="Inherent: no mechanism is without it. Shown on the simplest procedure there is, a count.",
     ),
 )

@@ -242,7 +242,7 @@ BATCHES: tuple[Statement, ...] = (
     Statement(
         name="dp-sgd-fixed-size-batches",
         place=f"{SGD}, algorithm 3",
-        says=r"Batches of exactly $B$ records with the usual $\sigma$, that of Poisson batches.",
+        says=r"Would the usual $\sigma$, that of Poisson batches, do for batches of exactly $B$ records?",
         verdict="question or trap",
         how=("derived", "computed", "audited"),
         check=check_fixed_size,

@@ -195,10 +195,10 @@ def check_iterations() -> Truth:
     return Truth(
         "question or trap" if agree and too_far[-1] > too_far[0] and uphill[-1] > uphill[0] else "wrong",
         "The error along an eigenvector of the Hessian H = (2/n) X^T X shrinks by |1 - eta lambda| in each step, so "
-        "about kappa ln(1 / accuracy) steps are needed at eta = 1 / lambda_max, kappa being the ratio of the largest "
-        f"and the smallest eigenvalue; runs and eigenvalues agree in all digits. To come {1.0 / CLOSE:.0f} times "
+        "about kappa ln(1 / accuracy) steps are needed at eta = 1 / the largest eigenvalue, kappa being its ratio to "
+        f"the smallest one; runs and eigenvalues agree in all digits. To come {1.0 / CLOSE:.0f} times "
         f"closer than theta = 0, on 200 points with three features: {needed[1.0]} step for kappa = 1, "
-        f"{needed[10.0]} for 10, {needed[100.0]} for 100. With eta above 2 / lambda_max it runs away, and so does "
+        f"{needed[10.0]} for 10, {needed[100.0]} for 100. With eta above twice that it runs away, and so does "
         "gradient ascent, which is for a function that is to be made large.",
         {f"steps, kappa = {condition:g}": count for condition, count in needed.items()},
     )
@@ -284,8 +284,9 @@ CONVEXITY: tuple[Statement, ...] = (
         "to the optimal?",
         context="Write some python code for vanilla gradient descent on the OLS function.",
         figure=Figure(
-            "Vanilla gradient descent on least squares with learning rate 1 / lambda_max: dots are runs, lines what "
-            "the eigenvalues of the Hessian say. kappa is the ratio of its largest and its smallest eigenvalue.",
+            "Vanilla gradient descent on least squares with learning rate 1 / the largest eigenvalue: dots are runs, "
+            "lines what the eigenvalues of the Hessian say. kappa is the ratio of its largest and its smallest "
+            "eigenvalue.",
             draw_iterations,
         ),
     ),

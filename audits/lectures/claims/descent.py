@@ -54,10 +54,12 @@ def check_advanced() -> Truth:
 def check_average() -> Truth:
     for_sum = noise_for(EPSILON, 1.0, STEPS)
     kept = gaussian_epsilon(DELTA, math.sqrt(STEPS) / (RECORDS * for_sum))  # that noise, on the average
-    verdict = "right and tight" if abs(kept / EPSILON - 1.0) <= CLOSE else "right and loose"
+    moved = noise_for(EPSILON, 1.0, STEPS // 4), noise_for(2.0 * EPSILON, 1.0, STEPS)
     return Truth(
-        verdict if kept <= EPSILON else "wrong",
-        f"The noise is added to the average, which a record moves by Delta / n: n has its part in sigma too. "
+        "right and tight" if max(moved) < for_sum and kept <= EPSILON else "wrong",
+        f"A quarter of the steps takes {moved[0] / for_sum:.2f} of the noise, and twice the epsilon "
+        f"{moved[1] / for_sum:.2f} of it. It is added to the average, which a record moves by Delta / n: n has its "
+        "part in sigma too. "
         f"For n = {RECORDS:,}, T = {STEPS}, epsilon = {EPSILON:g} and delta = {DELTA:g} a sigma of "
         f"{for_sum / RECORDS:.4f} Delta is enough for a record that is added or removed, n being public, and "
         f"{2.0 * for_sum / RECORDS:.4f} Delta for one that is replaced, which can turn its clipped gradient round. A "
@@ -114,7 +116,7 @@ STATEMENTS: tuple[Statement, ...] = (
         place=f"{GD}, algorithm 2",
         says=r"$\mathcal{N}(0, \sigma^2 I)$ is added to the average of the clipped gradients, and $\sigma$ depends on "
         r"$T$, $\varepsilon$, $\delta$ and $\Delta$.",
-        verdict="right and loose",
+        verdict="right and tight",
         how=("derived", "computed"),
         check=check_average,
         audits=("DP-GD, the last model", "DP-GD, claimed for a record replaced", "DP-GD, noise averaged twice"),

@@ -11,7 +11,7 @@ import numpy as np
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.attacks.attack import Attack, Guess
 from dpaudit.catalogue.entry import Source
-from dpaudit.catalogue.learning.optimum import LOGISTIC, in_unit_ball
+from dpaudit.catalogue.optimum import LOGISTIC, in_unit_ball
 from dpaudit.catalogue.releases.models import Records, fit, noisy_models, population
 from dpaudit.pairs import AdjacentPair
 

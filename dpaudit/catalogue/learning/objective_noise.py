@@ -17,9 +17,9 @@ import numpy as np
 
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
-from dpaudit.catalogue.learning.optimum import LOGISTIC, in_unit_ball
-from dpaudit.catalogue.learning.output_noise import LABELLED, ROOM, WEIGHT, Data
+from dpaudit.catalogue.learning.output_noise import LABELLED, ROOM, Data
 from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.optimum import LOGISTIC, WEIGHT, in_unit_ball
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.errors import InvalidSpec
 

@@ -16,8 +16,8 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.learning.optimum import HUBER_HINGE, LOGISTIC, classifier, in_unit_ball
 from dpaudit.catalogue.noise import Rng, around_each
+from dpaudit.catalogue.optimum import CMS, HUBER_HINGE, LOGISTIC, WEIGHT, classifier, in_unit_ball
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
 
@@ -26,9 +26,7 @@ Fit = Callable[[Data, float], Reals]
 Rate = Callable[[Data, float, float], float]
 
 ROOM = "dpaudit.catalogue.learning"
-WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the regulariser", validate.positive)
 NOTES = "CS 208, notes 002, 'Output Perturbation'"
-CMS = "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 1"
 REPLACED = "datasets of n records that differ in one of them"
 LABELLED = "datasets of n records, all labels -1 or +1, that differ in one of them"
 

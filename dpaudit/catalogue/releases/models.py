@@ -10,9 +10,8 @@ import numpy as np
 
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
-from dpaudit.catalogue.learning.optimum import LOGISTIC, classifier, in_unit_ball
-from dpaudit.catalogue.learning.output_noise import CMS, WEIGHT
 from dpaudit.catalogue.noise import centred_each
+from dpaudit.catalogue.optimum import CMS, LOGISTIC, WEIGHT, classifier, in_unit_ball
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import exact
 

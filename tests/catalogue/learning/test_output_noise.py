@@ -13,8 +13,8 @@ import pytest
 from scipy import optimize, stats
 
 from dpaudit.catalogue import find
-from dpaudit.catalogue.learning.optimum import HUBER, HUBER_HINGE, LOGISTIC, Loss, classifier, in_unit_ball
 from dpaudit.catalogue.learning.ridge import sensitivity
+from dpaudit.catalogue.optimum import HUBER, HUBER_HINGE, LOGISTIC, Loss, classifier, in_unit_ball
 
 LEVEL = 1e-9
 

@@ -11,7 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpaudit import validate
 from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Parameter
+
+CMS = "Chaudhuri, Monteleoni & Sarwate 2011, Differentially private empirical risk minimization, algorithm 1"
+WEIGHT = Parameter("weight", 0.4, "loss per squared unit of w", "lambda, of the regulariser", validate.positive)
 
 Records = Sequence[Sequence[float]]
 

@@ -217,7 +217,7 @@ def check_accuracy() -> Truth:
         f"from n = 400 on, where the largest error of all answers was {worst:.2f}; {whole} of {len(answers)} "
         "interactions came to their end within the budget. The theorem of Dwork et al. (2015, holdout reuse), which is "
         "put together likewise, has T = 3 tau / 4 and sigma = tau / (96 ln(4 m / beta)), here "
-        f"{TAU / (96.0 * math.log(4.0 * ASKED / 0.05)):.5f} at beta = 0.05: safer still.",
+        f"{TAU / (96.0 * math.log(4.0 * ASKED / 0.05)):.5f} at beta = 0.05: less noise, so more records.",
         {"bound": told[large], "worst": worst, "direct at 100": direct[100], "epsilon": epsilon},
     )
 

@@ -153,7 +153,8 @@ def check_not_close() -> Truth:
         f"{np.max(np.abs(seen['with noise'])):.2f}). A holdout sample helps as well, and more than once: the final "
         f"query chosen by a training sample, four times with other groups, was told by Thresholdout with an error of "
         f"{np.mean(told):.3f} on average, and more than 0.5 off in {np.sum(told > 0.5)} of {told.size} answers "
-        f"(epsilon = {EPSILON_OF_ONE:g} for one sample, all four together), where the training sample says "
+        f"(epsilon = {EPSILON_OF_ONE:g} for a sample that moves by six deviations at most, all four together), where "
+        "the training sample says "
         f"{np.mean(seen['training set']):.2f}.",
         {
             "a fixed subset": fixed,

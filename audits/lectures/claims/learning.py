@@ -55,7 +55,8 @@ STATEMENTS: tuple[Statement, ...] = (
             r"$\epsilon$-privately PAC learn $\mathcal{H}$ , where $m \in \mathcal{O}\left(\frac{K}{\epsilon\tau}"
             r"\ln\left(\frac{K}{\beta}\right) + \frac{1}{\tau^2}\ln\left(\frac{K}{\beta}\right)\right).$"
         ),
-        reading="An O(.) with constants of ours: half of the tolerance and of beta for the noise, half for the sample.",
+        reading="An O(.) with constants of ours: half of the tolerance and of beta for the noise, half for the sample; "
+        "and queries fixed before the sample, as in the proof. What learners that choose them need is measured.",
     ),
     Statement(
         "each query is a 1/m-sensitive average",

@@ -97,7 +97,7 @@ def at_most(failures: int, samples: int) -> float:
 
 @functools.cache
 def enough(learned_class: Class) -> int:
-    """The divisor 1, 2, 4, ... of the theorem's m down to which at most BETA of 200 samples failed."""
+    """The divisor 1, 2, 4, ... of the theorem's m down to which at most BETA of 100 samples failed."""
     divisor = 1
     while np.mean(errors(learned_class, learned_class.records // (2 * divisor), 100, seed=divisor) > ALPHA) <= BETA:
         divisor *= 2
@@ -159,7 +159,8 @@ def check_sample() -> Truth:
         held = held and limit <= BETA
         texts.append(
             f"{each.title} (K = {each.learner.queries(each.bits)}, tau = {each.tau:.3g}): m = {each.records:,}, "
-            f"{failures} failures in {SAMPLES} samples, so less than {limit:.3f}; 1/{divisor} of m was enough"
+            f"{failures} failures in {SAMPLES} samples, so less than {limit:.3f}; "
+            f"at m / {divisor} at most {100 * BETA:.0f} of 100 failed"
         )
         numbers |= {f"m, {each.title}": each.records, f"limit, {each.title}": limit, f"fewer, {each.title}": divisor}
     records = sample_size(2 * ROUNDS, TOLERANCE, EPSILON, BETA)
@@ -168,8 +169,9 @@ def check_sample() -> Truth:
     return Truth(
         ("right and loose" if loose else "right and tight") if held else "wrong",
         rf"With constants: $m = \max\left(\frac{{2K}}{{\varepsilon\tau}}\ln\frac{{2K}}{{\beta}}, "
-        rf"\frac{{2}}{{\tau^2}}\ln\frac{{4K}}{{\beta}}\right)$ suffices. At $\varepsilon = {EPSILON:g}$, "
-        rf"$\alpha = {ALPHA}$, $\beta = {BETA}$, with targets and distributions drawn at random: "
+        rf"\frac{{2}}{{\tau^2}}\ln\frac{{4K}}{{\beta}}\right)$ suffices for queries fixed before the sample. "
+        rf"At $\varepsilon = {EPSILON:g}$, $\alpha = {ALPHA}$, $\beta = {BETA}$, with targets and "
+        "distributions drawn at random: "
         + "; ".join(texts)
         + f". (Limits have the confidence {1 - SURE}.) Any learner can be plugged in: a perceptron of {2 * ROUNDS} "
         f"queries that uses its answers as numbers failed in {missed} of {SAMPLES} samples of {records:,}.",

@@ -165,15 +165,16 @@ def check_sample() -> Truth:
     """Hoeffding's sample against the exact one, and adaptive queries."""
     least = needed(QUERIES, TOLERANCE, BETA)
     hoeffding = math.ceil(2.0 / TOLERANCE**2 * math.log(2.0 * QUERIES / BETA))
-    loud, calm = overfitted(200, 100.0, 6, seed=1), overfitted(100, EPSILON, 2, seed=2)
+    loud, calm = overfitted(800, 100.0, 2, seed=1), overfitted(100, EPSILON, 2, seed=2)
+    tight = least <= hoeffding < 2 * least and loud > TOLERANCE
     return Truth(
-        "right and tight" if least <= hoeffding < 2 * least else "right and loose" if least <= hoeffding else "wrong",
+        "right and tight" if tight else "right and loose" if least <= hoeffding else "wrong",
         "By Hoeffding's inequality, with constants: $m = \\frac{2}{\\tau^2} \\ln\\frac{2K}{\\beta}$. For K = "
         f"{QUERIES}, tau = {TOLERANCE}, beta = {BETA} that is {hoeffding:,}; queries of expectation 1/2 need "
         f"{least:,}. "
         "For queries that are chosen by the answers before them it does not follow so: with next to no noise (epsilon "
         "= "
-        f"100, K = 200) the average of the last one was {loud:.3f} above its expectation, more than tau/2, at the m of "
+        f"100, K = 800) the average of the last one was {loud:.3f} above its expectation, more than tau, at the m of "
         f"the theorem. The noise itself helps: with epsilon = 1 and K = 100 it was {calm:.3f} (notes 001, "
         f"generalization "
         "via differential privacy).",

@@ -1,16 +1,18 @@
-"""What many entries share: their promise and its parameter, a change of it, and a loss without bound."""
+"""What many entries share: their promise and its parameter, a loss without bound, and checks of parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from dpaudit import validate
 from dpaudit.catalogue.entry import Parameter
 from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms.importing import import_reference
 
+Named = TypeVar("Named")
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 
 
@@ -59,3 +61,13 @@ def also(check: Callable[[str, object], float], holds: Callable[[float], bool], 
         return number
 
     return checked
+
+
+def one_of(what: str, known: Mapping[str, Named], kind: type[Named], name: object) -> Named:
+    """What has this name: one of those `known`, or `module:name`. Raises `InvalidSpec`."""
+    found = None
+    if isinstance(name, str):
+        found = known.get(name) or (import_reference(name) if ":" in name else None)
+    if not isinstance(found, kind):
+        raise InvalidSpec(f"{what} must be one of {', '.join(known)}, or `module:name`, got {name!r}")
+    return found

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from dpaudit.catalogue.entry import Parameter
-from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms.importing import import_reference
+from dpaudit.catalogue.promises import one_of
 
 Record = Sequence[float]
 Records = Sequence[Record]
@@ -86,18 +85,13 @@ def average(query: Query, data: Records) -> float:
     return sum(map(query, data)) / len(data)
 
 
-def named(analyst: str) -> Analyst:
+def named(analyst: object, what: str = "analyst") -> Analyst:
     """The analyst of this name; raises `InvalidSpec`."""
-    found = ANALYSTS.get(analyst) or (import_reference(analyst) if ":" in analyst else None)
-    if not isinstance(found, Analyst):
-        raise InvalidSpec(f"there is no analyst {analyst!r}; name one of {', '.join(ANALYSTS)}, or `module:name`")
-    return found
+    return one_of(what, ANALYSTS, Analyst, analyst)
 
 
-def _name(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise InvalidSpec(f"{name} must be the name of an analyst, got {value!r}")
-    named(value)
+def _name(name: str, value: object) -> object:
+    named(value, name)
     return value
 
 

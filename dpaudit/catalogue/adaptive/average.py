@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,97 +30,67 @@ from dpaudit.catalogue.promises import pure_if_replaced
 from dpaudit.losses.discrete import log_ratios
 
 Sample = Sequence[float]
-Budgets = tuple[float, float]
 
 HALVES, WHOLES, EXACT = (0.5, 0.5), (1.0, 1.0), (1.0, 0.0)
 
 
-def _scales(data: Sample, epsilon: float, size: int, per_group: int, bound: float, budgets: Budgets) -> Budgets:
-    """The noise of the choice and that of the average, where the two stages have these shares of epsilon."""
-    groups = len(split(data, size, per_group, bound))
-    choice, last = (replaced(len(data), taken, bound) / epsilon for taken in (size, size * groups))
-    return choice / budgets[0], last / budgets[1] if budgets[1] else 0.0
+class Plan(NamedTuple):
+    """The means to choose by and those to average, group by group, and the noise of the choice and of the average."""
+
+    groups: list[Reals]
+    answers: list[Reals]
+    choice: float
+    last: float
 
 
-def _runs(
+def _plan(
     data: Sample,
-    runs: int,
-    rng: Rng,
     epsilon: float,
     size: int,
     per_group: int,
     bound: float,
-    *,
-    budgets: Budgets = HALVES,
+    budgets: tuple[float, float] = HALVES,
     of_all: bool = False,
     clip_answer: bool = True,
-) -> Reals:
+) -> Plan:
+    """The two stages have the shares `budgets` of epsilon; a mistake is another way to answer in the last one."""
     groups = split(data, size, per_group, bound)
     answers = groups if clip_answer else split(data, size, per_group, math.inf)
-    choice, last = _scales(data, epsilon, size, per_group, bound, budgets)
+    samples = len(data) if of_all else size * len(groups)
+    choice, last = (replaced(len(data), taken, bound) / epsilon for taken in (size, samples))
+    return Plan(groups, answers, choice / budgets[0], last / budgets[1] if budgets[1] else 0.0)
+
+
+def _runs(data: Sample, runs: int, rng: Rng, **given: Any) -> Reals:
+    groups, answers, choice, last = _plan(data, **given)
     places = chosen(groups, choice, runs, rng)[0]
     released = np.empty((len(groups) + 1, runs))
     released[:-1] = places
-    released[-1] = laplace(rng, _of_all(last, data, size, groups) if of_all else last, runs)
+    released[-1] = laplace(rng, last, runs)
     for means, picks in zip(answers, places, strict=True):
         released[-1] += means[picks] / len(groups)
     return released.T
 
 
-def _of_all(scale: float, data: Sample, size: int, groups: Sequence[Reals]) -> float:
-    return scale * size * len(groups) / len(data)
-
-
-def _loss(
-    first: Sample,
-    second: Sample,
-    epsilon: float,
-    size: int,
-    per_group: int,
-    bound: float,
-    *,
-    budgets: Budgets = HALVES,
-    of_all: bool = False,
-    clip_answer: bool = True,
-) -> float:
+def _loss(first: Sample, second: Sample, **given: Any) -> float:
     """For every choice: its log ratio, and the whole shift of the average over it, which Laplace tails show."""
-    groups = split(first, size, per_group, bound)
-    choice, last = _scales(first, epsilon, size, per_group, bound, budgets)
-    scale = _of_all(last, first, size, groups) if of_all else last
-    p, q = (choices(split(data, size, per_group, bound), choice) for data in (first, second))
-    a, b = (split(data, size, per_group, bound if clip_answer else math.inf) for data in (first, second))
+    one, other = _plan(first, **given), _plan(second, **given)
+    p, q = (choices(plan.groups, one.choice) for plan in (one, other))
     most = 0.0
-    for places in itertools.product(*(range(len(group)) for group in groups)):
+    for places in itertools.product(*(range(len(group)) for group in one.groups)):
         here, there = (math.prod(law[j] for law, j in zip(side, places, strict=True)) for side in (p, q))
-        moved = sum(float(y[j] - x[j]) for x, y, j in zip(a, b, places, strict=True)) / len(groups)
-        shown = abs(moved) / scale if scale else math.inf if moved else 0.0
+        means = zip(one.answers, other.answers, places, strict=True)
+        moved = sum(float(y[j] - x[j]) for x, y, j in means) / len(places)
+        shown = abs(moved) / one.last if one.last else math.inf if moved else 0.0
         most = max(most, abs(float(log_ratios(np.array(here), np.array(there)))) + shown)
     return most
 
 
-# --- the program ----------------------------------------------------------------------------------------------
-
-
-def _select_and_average(
-    data: Sample,
-    rng: Rng,
-    epsilon: float,
-    size: int,
-    per_group: int,
-    bound: float,
-    *,
-    budgets: Budgets = HALVES,
-    of_all: bool = False,
-    clip_answer: bool = True,
-) -> tuple[float, ...]:
-    groups = split(data, size, per_group, bound)
-    picks = [largest(group, 2.0 * bound / size / (epsilon * budgets[0]), rng) for group in groups]
-    answers = groups if clip_answer else split(data, size, per_group, math.inf)
+def _select_and_average(data: Sample, rng: Rng, **given: Any) -> tuple[float, ...]:
+    groups, answers, choice, last = _plan(data, **given)
+    picks = [largest(group, choice, rng) for group in groups]
     average = sum(float(group[pick]) for group, pick in zip(answers, picks, strict=True)) / len(groups)
-    if budgets[1]:
-        scale = 2.0 * bound / (len(data) if of_all else size * len(groups)) / (epsilon * budgets[1])
-        average += rng.laplace(scale=scale)
-    return (*map(float, picks), average)
+    return (*map(float, picks), average + (rng.laplace(scale=last) if last else 0.0))
 
 
 _CODE = Code(_select_and_average, _runs, _loss)

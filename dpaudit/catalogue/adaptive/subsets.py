@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -71,41 +72,20 @@ def _overlapping(data: Sample, size: int, per_group: int, bound: float) -> list[
     return [np.roll(means, -first)[:per_group] for first in range(len(means))]
 
 
-def _scale(data: Sample, beta: float, size: int, bound: float, moves: Moves) -> float:
-    return moves(len(data), size, bound) / price(beta, size)
+def _groups(
+    data: Sample, beta: float, size: int, per_group: int, bound: float, cut: Split = split, moves: Moves = replaced
+) -> tuple[list[Reals], float]:
+    """The means of the subsets, group by group, and the scale of their noise; a mistake is another `cut` or `moves`."""
+    return cut(data, size, per_group, bound), moves(len(data), size, bound) / price(beta, size)
 
 
-def _runs(
-    data: Sample,
-    runs: int,
-    rng: Rng,
-    beta: float,
-    size: int,
-    per_group: int,
-    bound: float,
-    *,
-    cut: Split = split,
-    moves: Moves = replaced,
-) -> Places:
-    groups = cut(data, size, per_group, bound)
-    return chosen(groups, _scale(data, beta, size, bound, moves), runs, rng)[0].T
+def _runs(data: Sample, runs: int, rng: Rng, **given: Any) -> Places:
+    return chosen(*_groups(data, **given), runs, rng)[0].T
 
 
-def _loss(
-    first: Sample,
-    second: Sample,
-    beta: float,
-    size: int,
-    per_group: int,
-    bound: float,
-    *,
-    cut: Split = split,
-    moves: Moves = replaced,
-) -> float:
+def _loss(first: Sample, second: Sample, **given: Any) -> float:
     """The groups draw noise of their own: the sum over them of the largest log ratio, in the worse order."""
-    p, q = (
-        choices(cut(data, size, per_group, bound), _scale(data, beta, size, bound, moves)) for data in (first, second)
-    )
+    p, q = (choices(*_groups(data, **given)) for data in (first, second))
 
     def one_way(here: list[Reals], there: list[Reals]) -> float:
         return sum(float(np.max(log_ratios(*pair))) for pair in zip(here, there, strict=True))
@@ -113,49 +93,38 @@ def _loss(
     return max(one_way(p, q), one_way(q, p))
 
 
-def _noisy_value_runs(data: Sample, runs: int, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> Reals:
-    groups = split(data, size, per_group, bound)
-    places, best = chosen(groups, _scale(data, beta, size, bound, replaced), runs, rng)
-    released = np.empty((2 * len(groups), runs))
+def _noisy_value_runs(data: Sample, runs: int, rng: Rng, **given: Any) -> Reals:
+    places, best = chosen(*_groups(data, **given), runs, rng)
+    released = np.empty((2 * len(places), runs))
     released[::2], released[1::2] = places, best
     return released.T
 
 
-def _noisy_value_loss(first: Sample, second: Sample, beta: float, size: int, per_group: int, bound: float) -> float:
+def _noisy_value_loss(first: Sample, second: Sample, **given: Any) -> float:
     """The density of a winner falls by e^(move / scale), and so does the chance of a loser to stay below a low one.
 
     Exact where one mean of a group moves, as between neighbours.
     """
-    before, after = (np.concatenate(split(data, size, per_group, bound)) for data in (first, second))
-    return float(np.abs(before - after).sum()) / _scale(first, beta, size, bound, replaced)
+    (before, scale), (after, _) = (_groups(data, **given) for data in (first, second))
+    return float(np.abs(np.concatenate(before) - np.concatenate(after)).sum()) / scale
 
 
 # --- the programs ---------------------------------------------------------------------------------------------
 
 
-def _select_subsets(
-    data: Sample,
-    rng: Rng,
-    beta: float,
-    size: int,
-    per_group: int,
-    bound: float,
-    *,
-    cut: Split = split,
-    moves: Moves = replaced,
-) -> tuple[int, ...]:
-    scale = _scale(data, beta, size, bound, moves)
-    return tuple(largest(group, scale, rng) for group in cut(data, size, per_group, bound))
+def _select_subsets(data: Sample, rng: Rng, **given: Any) -> tuple[int, ...]:
+    groups, scale = _groups(data, **given)
+    return tuple(largest(group, scale, rng) for group in groups)
 
 
-def _exact_maximum(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[int, ...]:
-    groups = split(data, size, per_group, bound)
+def _exact_maximum(data: Sample, rng: Rng, **given: Any) -> tuple[int, ...]:
+    groups, _ = _groups(data, **given)
     return tuple(int(rng.choice([j for j, mean in enumerate(group) if mean == max(group)])) for group in groups)
 
 
-def _noisy_value(data: Sample, rng: Rng, beta: float, size: int, per_group: int, bound: float) -> tuple[float, ...]:
-    scale, released = _scale(data, beta, size, bound, replaced), []
-    for group in split(data, size, per_group, bound):
+def _noisy_value(data: Sample, rng: Rng, **given: Any) -> tuple[float, ...]:
+    (groups, scale), released = _groups(data, **given), list[float]()
+    for group in groups:
         noisy = [float(mean + rng.laplace(scale=scale)) for mean in group]
         released += [float(noisy.index(max(noisy))), max(noisy)]
     return tuple(released)

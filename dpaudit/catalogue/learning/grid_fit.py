@@ -13,6 +13,7 @@ from dpaudit import validate
 from dpaudit.arrays import Places, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import REPLACED, ROOM, Data
+from dpaudit.catalogue.learning.sums import clipped
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.losses.discrete import largest_log_ratio
@@ -25,16 +26,12 @@ _OTHERS: Data = [*_SLOPES, [0.9, 1.0]]
 _FEW: Data = [[0.5, 0.1], [-0.4, 0.1], [0.3, 0.0], [0.2, 0.2]]
 
 
-def _clipped(value: float) -> float:
-    return max(-1.0, min(1.0, value))
-
-
 def _clip(data: Data) -> Data:
-    return [[_clipped(x), _clipped(y)] for x, y in data]
+    return [[clipped(x), clipped(y)] for x, y in data]
 
 
 def _clip_features(data: Data) -> Data:
-    return [[_clipped(x), y] for x, y in data]
+    return [[clipped(x), y] for x, y in data]
 
 
 # --- one run ----------------------------------------------------------------------------------------------------
@@ -70,7 +67,7 @@ def _fit(
 ) -> float | tuple[float, float]:
     """`over` is what the sum of losses is divided by, `centre` the middle of the grid; `told`: with the risk."""
     records = clip(data)
-    slopes = [_clipped(centre(records, weight) + t) for t in _slopes(cells)]
+    slopes = [clipped(centre(records, weight) + t) for t in _slopes(cells)]
     risks = [sum((y - t * x) ** 2 for x, y in records) / over(data) + sign * weight * t * t for t in slopes]
     slope = _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
     return (slope, risks[slopes.index(slope)]) if told else slope
@@ -211,5 +208,3 @@ exponential_fit = Entry(
         broken=False,
     ),
 )
-
-ENTRIES = (exponential_fit,)

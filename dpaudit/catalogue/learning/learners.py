@@ -21,8 +21,8 @@ from typing import Any
 from dpaudit.catalogue.adaptive.analysts import Analyst, Readings
 from dpaudit.catalogue.adaptive.analysts import Query as Asked
 from dpaudit.catalogue.entry import Parameter
+from dpaudit.catalogue.promises import one_of
 from dpaudit.errors import InvalidSpec
-from dpaudit.mechanisms.importing import import_reference
 
 Query = Callable[[Any, Any], Any]
 Asking = Generator[Query, float, int]
@@ -206,18 +206,13 @@ LEARNERS = {
 }
 
 
-def named(learner: str) -> SQLearner:
+def named(learner: object, what: str = "learner") -> SQLearner:
     """The learner of this name, one of `LEARNERS` or `module:name`; raises `InvalidSpec`."""
-    found = LEARNERS.get(learner) or (import_reference(learner) if ":" in learner else None)
-    if not isinstance(found, SQLearner):
-        raise InvalidSpec(f"there is no learner {learner!r}; name one of {', '.join(LEARNERS)}, or `module:name`")
-    return found
+    return one_of(what, LEARNERS, SQLearner, learner)
 
 
-def _name(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise InvalidSpec(f"{name} must be the name of a learner, got {value!r}")
-    named(value)
+def _name(name: str, value: object) -> object:
+    named(value, name)
     return value
 
 

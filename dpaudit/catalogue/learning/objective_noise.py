@@ -115,36 +115,31 @@ def _divided_twice(records: int, epsilon: float, weight: float) -> tuple[float, 
     return steepness, records * rate
 
 
-def _runs(
-    data: Data,
-    runs: int,
-    rng: Rng,
-    epsilon: float,
-    weight: float,
-    *,
-    terms: Terms = _terms,
-    scaled: bool = True,
-    shape: float | None = None,
-) -> Reals:
-    signed, (steepness, rate) = _signed(data, scaled), terms(len(data), epsilon, weight)
+def _law(
+    data: Data, epsilon: float, weight: float, terms: Terms = _terms, scaled: bool = True
+) -> tuple[Reals, float, float]:
+    """Features times label, the steepness of the quadratic term, and the rate of the noise."""
+    return _signed(data, scaled), *terms(len(data), epsilon, weight)
+
+
+def _runs(data: Data, runs: int, rng: Rng, *, shape: float | None = None, **given: Any) -> Reals:
+    signed, steepness, rate = _law(data, **given)
     blocks = [spherical(rng, min(_BLOCK, runs - start), signed.shape[1], shape) for start in range(0, runs, _BLOCK)]
     return np.concatenate([minimisers(signed, steepness, noise / rate) for noise in blocks])
 
 
-def _objective(data: Data, rng: Rng, epsilon: float, weight: float, **parts: Any) -> tuple[float, ...]:
-    return tuple(_runs(data, 1, rng, epsilon, weight, **parts)[0].tolist())
+def _objective(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
+    return tuple(_runs(data, 1, rng, **given)[0].tolist())
 
 
-def _loss(
-    first: Data, second: Data, epsilon: float, weight: float, *, terms: Terms = _terms, scaled: bool = True
-) -> float:
+def _loss(first: Data, second: Data, **given: Any) -> float:
     """The largest log ratio of the densities: on grids of optima, made finer around the best point of each.
 
     Far out an objective is still bent along the lines on which a record has a small margin, and such a line is thin:
     so there is a grid along each record that is replaced, beside the one along the axes.
     """
-    both, (steepness, rate) = [_signed(data, scaled) for data in (first, second)], terms(len(first), epsilon, weight)
-    width = both[0].shape[1]
+    (one, steepness, rate), (other, *_) = _law(first, **given), _law(second, **given)
+    both, width = (one, other), one.shape[1]
     if width not in _NODES:
         raise InvalidSpec("the exact loss is known for at most three features")
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -82,66 +83,54 @@ def _double_rate(data: Data, epsilon: float, weight: float) -> float:
     return epsilon * len(data) * weight
 
 
+def _law(data: Data, epsilon: float, weight: float, fit: Fit = _fit, rate: Rate = _rate) -> tuple[Reals, float]:
+    """The optimum, and the rate of the noise around it."""
+    return fit(data, weight), rate(data, epsilon, weight)
+
+
+def _gamma(rng: Rng, dimensions: int, scale: float) -> float:
+    return rng.gamma(dimensions, scale)
+
+
 def _output(
-    data: Data,
-    rng: Rng,
-    epsilon: float,
-    weight: float,
-    *,
-    fit: Fit = _fit,
-    rate: Rate = _rate,
-    radius: Callable[[Rng, int, float], float] = lambda rng, dimensions, scale: rng.gamma(dimensions, scale),
+    data: Data, rng: Rng, *, radius: Callable[[Rng, int, float], float] = _gamma, **given: Any
 ) -> tuple[float, ...]:
-    optimum = fit(data, weight)
-    scale = 1.0 / rate(data, epsilon, weight)
-    noise = radius(rng, len(optimum), scale) * _direction(len(optimum), rng)
+    optimum, rate = _law(data, **given)
+    noise = radius(rng, len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
     return tuple((optimum + noise).tolist())
 
 
-def _laplace_per_coordinate(data: Data, rng: Rng, epsilon: float, weight: float) -> tuple[float, ...]:
-    scale = 1.0 / _rate(data, epsilon, weight)
-    return tuple(coordinate + rng.laplace(scale=scale) for coordinate in _fit(data, weight).tolist())
+def _laplace_per_coordinate(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
+    optimum, rate = _law(data, **given)
+    return tuple(coordinate + rng.laplace(scale=1.0 / rate) for coordinate in optimum.tolist())
 
 
-def _output_runs(
-    data: Data,
-    runs: int,
-    rng: Rng,
-    epsilon: float,
-    weight: float,
-    *,
-    fit: Fit = _fit,
-    rate: Rate = _rate,
-    shape: float | None = None,
-) -> Reals:
+def _output_runs(data: Data, runs: int, rng: Rng, *, shape: float | None = None, **given: Any) -> Reals:
     """The direction is that of a normal draw, the length a gamma draw; `shape` is the number of dimensions."""
-    optimum = fit(data, weight)
+    optimum, rate = _law(data, **given)
     noise = rng.standard_normal((len(optimum), runs))
     length = rng.standard_gamma(len(optimum) if shape is None else shape, runs)
     length /= np.sqrt(np.einsum("ir,ir->r", noise, noise))
-    length /= rate(data, epsilon, weight)
+    length /= rate
     noise *= length
     noise += optimum[:, None]
     return noise.T
 
 
-def _laplace_runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float) -> Reals:
-    return around_each(_fit(data, weight), 1.0 / _rate(data, epsilon, weight), runs, rng)
+def _laplace_runs(data: Data, runs: int, rng: Rng, **given: Any) -> Reals:
+    optimum, rate = _law(data, **given)
+    return around_each(optimum, 1.0 / rate, runs, rng)
 
 
-def _loss(
-    first: Data, second: Data, epsilon: float, weight: float, *, fit: Fit = _fit, rate: Rate = _rate, norm: int = 2
-) -> float:
+def _loss(first: Data, second: Data, *, norm: int = 2, **given: Any) -> float:
     """Far out along the line through both optima the densities differ by e^(rate * distance), and nowhere by more."""
-    moved = float(np.linalg.norm(fit(first, weight) - fit(second, weight), norm))
-    return float(rate(first, epsilon, weight)) * moved
+    (one, rate), (other, _) = (_law(data, **given) for data in (first, second))
+    return rate * float(np.linalg.norm(one - other, norm))
 
 
-def _radius_loss(first: Data, second: Data, epsilon: float, weight: float) -> float:
-    moved = not np.array_equal(_fit(first, weight), _fit(second, weight))
-    if not moved or len(first[0]) == 2:  # one feature: the radius has the right law
-        return _loss(first, second, epsilon, weight)
-    return math.inf
+def _radius_loss(first: Data, second: Data, **given: Any) -> float:
+    loss = _loss(first, second, **given)
+    return math.inf if loss and len(first[0]) > 2 else loss  # of one feature the radius has the right law
 
 
 _CODE = Code(_output, _output_runs, _loss)
@@ -220,33 +209,35 @@ def _squared_sigma(data: Data, mu: float, weight: float) -> float:
     return _sigma(data, mu, weight) ** 2
 
 
-def _gaussian(data: Data, rng: Rng, mu: float, weight: float, *, sigma: Rate = _sigma) -> tuple[float, ...]:
-    scale = sigma(data, mu, weight)
-    return tuple(coordinate + rng.normal(scale=scale) for coordinate in _fit_logistic(data, weight).tolist())
+def _normal_law(data: Data, mu: float, weight: float, sigma: Rate = _sigma) -> tuple[Reals, float]:
+    """The optimum, and the standard deviation of the noise around it."""
+    return _fit_logistic(data, weight), sigma(data, mu, weight)
 
 
-def _one_draw(data: Data, rng: Rng, mu: float, weight: float) -> tuple[float, ...]:
-    noise = rng.normal(scale=_sigma(data, mu, weight))
-    return tuple(coordinate + noise for coordinate in _fit_logistic(data, weight).tolist())
+def _gaussian(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
+    optimum, sigma = _normal_law(data, **given)
+    return tuple(coordinate + rng.normal(scale=sigma) for coordinate in optimum.tolist())
 
 
-def _gaussian_runs(
-    data: Data, runs: int, rng: Rng, mu: float, weight: float, *, sigma: Rate = _sigma, shared: bool = False
-) -> Reals:
-    optimum = _fit_logistic(data, weight)
-    noise = rng.standard_normal((1 if shared else len(optimum), runs))
-    noise *= sigma(data, mu, weight)
+def _one_draw(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
+    optimum, sigma = _normal_law(data, **given)
+    return tuple((optimum + rng.normal(scale=sigma)).tolist())
+
+
+def _gaussian_runs(data: Data, runs: int, rng: Rng, *, shared: bool = False, **given: Any) -> Reals:
+    optimum, sigma = _normal_law(data, **given)
+    noise = rng.standard_normal((1 if shared else len(optimum), runs)) * sigma
     return np.asarray((noise + optimum[:, None]).T)
 
 
-def _gaussian_loss(first: Data, second: Data, mu: float, weight: float, *, sigma: Rate = _sigma) -> float:
-    moved = float(np.linalg.norm(_fit_logistic(first, weight) - _fit_logistic(second, weight)))
-    return moved / float(sigma(first, mu, weight))
+def _gaussian_loss(first: Data, second: Data, **given: Any) -> float:
+    (one, sigma), (other, _) = (_normal_law(data, **given) for data in (first, second))
+    return float(np.linalg.norm(one - other)) / sigma
 
 
-def _one_draw_loss(first: Data, second: Data, mu: float, weight: float) -> float:
-    moved = _fit_logistic(first, weight) - _fit_logistic(second, weight)
-    return math.inf if np.ptp(moved) > 1e-9 else abs(float(moved[0])) / _sigma(first, mu, weight)
+def _one_draw_loss(first: Data, second: Data, **given: Any) -> float:
+    (one, sigma), (other, _) = (_normal_law(data, **given) for data in (first, second))
+    return math.inf if np.ptp(one - other) > 1e-9 else abs(float(one[0] - other[0])) / sigma
 
 
 gaussian_output_perturbation = Entry(
@@ -285,5 +276,3 @@ gaussian_output_perturbation = Entry(
         code=Code(_one_draw, partial(_gaussian_runs, shared=True), _one_draw_loss),
     ),
 )
-
-ENTRIES = (output_perturbation, gaussian_output_perturbation)

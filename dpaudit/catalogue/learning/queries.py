@@ -175,5 +175,3 @@ statistical_queries = Entry(
         broken=False,
     ),
 )
-
-ENTRIES = (statistical_queries,)

@@ -16,6 +16,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import NOTES, REPLACED, ROOM, Data
+from dpaudit.catalogue.learning.sums import clipped
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
@@ -41,16 +42,12 @@ def sensitivity(records: int, weight: float, bound: float) -> float:
     return 2.0 * bound * (1.0 + 0.5 / math.sqrt(weight)) / (records * weight)
 
 
-def _clipped(value: float, bound: float) -> float:
-    return max(-bound, min(bound, value))
-
-
 def _ridge(
     data: Data, rng: Rng, epsilon: float, weight: float, bound: float, *, clip: bool = True, average: bool = True
 ) -> float:
-    clipped = [(_clipped(x, 1.0), _clipped(y, bound) if clip else y) for x, y in data]
+    kept = [(clipped(x), clipped(y, bound) if clip else y) for x, y in data]
     flat = len(data) * weight if average else weight
-    optimum = sum(x * y for x, y in clipped) / (sum(x * x for x, _ in clipped) + flat)
+    optimum = sum(x * y for x, y in kept) / (sum(x * x for x, _ in kept) + flat)
     return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
 
 
@@ -114,5 +111,3 @@ ridge_output_perturbation = Entry(
         code=_changed(average=False),
     ),
 )
-
-ENTRIES = (ridge_output_perturbation,)

@@ -187,5 +187,3 @@ noisy_stats = Entry(
         default_pair=([*_AT_ONE, [0.0, 0.0]], [*_AT_ONE, [1.0, 0.0]]),
     ),
 )
-
-ENTRIES = (noisy_stats,)

@@ -192,5 +192,3 @@ sq_learner = Entry(
         code=Code(_error_released, _error_runs, _error_loss),
     ),
 )
-
-ENTRIES = (sq_learner,)

@@ -36,7 +36,8 @@ def line(sums: Reals) -> Reals:
     return np.stack([slope, (y - slope * x) / n])
 
 
-def _clipped(value: float, bound: float = 1.0) -> float:
+def clipped(value: float, bound: float = 1.0) -> float:
+    """The value, or the end of [-bound, bound] that it lies beyond."""
     return max(-bound, min(bound, value))
 
 
@@ -59,7 +60,7 @@ Law = tuple[Reals, Reals]
 
 
 def _law(data: Data, epsilon: float, *, scales: tuple[float, ...] = (SUMS,) * SUMS) -> Law:
-    sums = _exact([[_clipped(x), _clipped(y)] for x, y in data])
+    sums = _exact([[clipped(x), clipped(y)] for x, y in data])
     return np.array(sums), np.array(scales, float) / epsilon
 
 
@@ -164,5 +165,3 @@ regression_from_sums = Entry(
         default_pair=_WIDE,
     ),
 )
-
-ENTRIES = (regression_from_sums,)

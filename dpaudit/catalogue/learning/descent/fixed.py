@@ -17,9 +17,9 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Promise, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
-from dpaudit.catalogue.learning.descent.sgd import NOTES, PENALTY, ROOM
+from dpaudit.catalogue.learning.descent.sgd import LAST, NOTES, PENALTY, ROOM, coded_sgd
 from dpaudit.catalogue.learning.descent.sgd import PARAMETERS as POISSON
-from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, last
+from dpaudit.catalogue.learning.descent.steps import Data, Descent
 from dpaudit.catalogue.learning.output_noise import REPLACED
 from dpaudit.claims import ApproximateDP, Relation
 from dpaudit.losses.distribution import (
@@ -96,7 +96,6 @@ def _last_model(first: Data, second: Data, at: Descent) -> float:
     return mixture_epsilon(at.delta, Mixture(tuple(shifts), tuple(chances)))
 
 
-_coded = partial(coded, programs.dp_sgd, many.dp_sgd)
 _EXACTLY = (programs.of_exactly, many.of_exactly)
 
 dp_sgd_fixed_batches = Entry(
@@ -115,7 +114,7 @@ dp_sgd_fixed_batches = Entry(
         "and whichever order tells more at each loss"
     ),
     neighbours=REPLACED,
-    code=_coded(_all_models, batches=_EXACTLY),
+    code=coded_sgd(_all_models, batches=_EXACTLY),
     parameters=(replace(_NOISE, default=2.0), _CLIP, _LEARNING_RATE, _STEPS, *_DRAWN, PENALTY, _DELTA),
     promise=_accounted(fixed_batch_epsilon),
     default_pair=([*OTHERS, [[1.0, 0.0], 1.0]], [*OTHERS, [[1.0, 0.0], 0.0]]),
@@ -125,7 +124,7 @@ dp_sgd_fixed_batches = Entry(
         title="DP-SGD with batches of exactly B records, the last model",
         reason="the last model is one of those that are private together",
         formula="as DP-SGD with batches of exactly B records; only the last model is released",
-        code=_coded(_last_model, batches=_EXACTLY, out=(programs.last, last)),
+        code=coded_sgd(_last_model, batches=_EXACTLY, out=LAST),
         broken=False,
     ),
     Twin(
@@ -149,6 +148,6 @@ dp_sgd_fixed_batches = Entry(
         title="DP-SGD that draws one batch of exactly B records for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch of B records is drawn once, before the first step",
-        code=_coded(_one_batch, batches=(programs.once(programs.of_exactly), many.once(many.of_exactly))),
+        code=coded_sgd(_one_batch, batches=(programs.once(programs.of_exactly), many.once(many.of_exactly))),
     ),
 )

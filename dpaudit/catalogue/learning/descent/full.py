@@ -13,8 +13,8 @@ from dpaudit import validate
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
-from dpaudit.catalogue.learning.descent.sgd import LEARNING_RATE, NOISE, NOTES, PENALTY, ROOM, STEPS
-from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, last, mean, planned, unclipped_total
+from dpaudit.catalogue.learning.descent.sgd import LAST, LEARNING_RATE, NOISE, NOTES, PENALTY, ROOM, STEPS
+from dpaudit.catalogue.learning.descent.steps import Data, Descent, coded, mean, planned, unclipped_total
 from dpaudit.catalogue.learning.output_noise import REPLACED
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 from dpaudit.claims import GaussianDP, Relation
@@ -49,7 +49,6 @@ def _of_an_update(at: Descent) -> float:
 
 
 _descent = partial(coded, programs.descent, many.descent)
-_LAST = (programs.last, last)
 
 
 def _exact_loss(first: Data, second: Data, at: Descent) -> float:
@@ -87,7 +86,7 @@ dp_gradient_descent = Entry(
         "downhill: sqrt(T) / noise_multiplier-GDP"
     ),
     neighbours="datasets of which one has one record more",
-    code=_descent(losses.of_the_last_mu, out=_LAST),
+    code=_descent(losses.of_the_last_mu, out=LAST),
     parameters=PARAMETERS,
     promise=_gaussian,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -97,7 +96,7 @@ dp_gradient_descent = Entry(
         title="DP gradient descent without clipping",
         reason="a record of large error moves the model as far as its error is large, and the noise knows no bound",
         formula="as DP gradient descent, with the records' own gradients in the sum",
-        code=_descent(losses.unclipped_mu, total=(programs.unclipped_sum, unclipped_total), out=_LAST),
+        code=_descent(losses.unclipped_mu, total=(programs.unclipped_sum, unclipped_total), out=LAST),
     ),
     Twin(
         name="clipping_after_averaging",
@@ -109,7 +108,7 @@ dp_gradient_descent = Entry(
             total=(programs.clipped_average, many.average_clipped),
             spread=(_of_a_share, _of_a_share),
             step=(programs.of_the_average, many.of_the_average),
-            out=_LAST,
+            out=LAST,
         ),
         default_pair=(
             [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], 1000.0]],

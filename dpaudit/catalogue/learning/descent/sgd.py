@@ -52,8 +52,8 @@ def _accounted(noise_multiplier: float, steps: int, rate: float, delta: float, *
     return ApproximateDP(epsilon, delta, Relation.ADD_OR_REMOVE_ONE)
 
 
-_dp_sgd = partial(coded, programs.dp_sgd, many.dp_sgd)
-_LAST = (programs.last, last)
+coded_sgd = partial(coded, programs.dp_sgd, many.dp_sgd)
+LAST = (programs.last, last)
 
 dp_sgd = Entry(
     module=ROOM,
@@ -66,7 +66,7 @@ dp_sgd = Entry(
         "`batch_size` and followed downhill; epsilon is exact for all models seen"
     ),
     neighbours="datasets of which one has one record more",
-    code=_dp_sgd(losses.last_iterate, out=_LAST),
+    code=coded_sgd(losses.last_iterate, out=LAST),
     parameters=PARAMETERS,
     promise=_accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -76,7 +76,7 @@ dp_sgd = Entry(
         title="DP-SGD that draws one batch for all its steps",
         reason="a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step",
         formula="the batch is drawn once, before the first step",
-        code=_dp_sgd(losses.one_batch, batches=(programs.once(programs.poisson), many.once(many.poisson)), out=_LAST),
+        code=coded_sgd(losses.one_batch, batches=(programs.once(programs.poisson), many.once(many.poisson)), out=LAST),
     ),
     Twin(
         name="rate_of_one_record",
@@ -97,7 +97,7 @@ dp_sgd_iterates = Entry(
         "loss: T times that of (1 - rate) N(0, 1) + rate N(1 / noise_multiplier, 1) against N(0, 1)"
     ),
     neighbours="datasets of which one has one record more",
-    code=_dp_sgd(losses.all_iterates),
+    code=coded_sgd(losses.all_iterates),
     parameters=PARAMETERS,
     promise=_accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -107,7 +107,7 @@ dp_sgd_iterates = Entry(
         title="DP-SGD without clipping",
         reason="a record's gradient is as long as its features allow, and the noise is for one of length C",
         formula="as DP-SGD, with the records' own gradients in the sum",
-        code=_dp_sgd(losses.unclipped, clip=(programs.whole, many.whole_pull)),
+        code=coded_sgd(losses.unclipped, clip=(programs.whole, many.whole_pull)),
         default_pair=([*OTHERS, [[0.3, 0.0], 1.0]], OTHERS),
     ),
     Twin(
@@ -115,7 +115,7 @@ dp_sgd_iterates = Entry(
         title="DP-SGD that clips the gradient of the batch",
         reason="alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
         formula="the average of the batch is clipped to C and gets N(0, (noise_multiplier C / batch_size)^2)",
-        code=_dp_sgd(
+        code=coded_sgd(
             losses.per_batch,
             clip=(programs.whole, many.whole_pull),
             average=(programs.expected_clipped, many.expected_clipped),
@@ -127,7 +127,7 @@ dp_sgd_iterates = Entry(
         title="DP-SGD that divides by the number of records drawn",
         reason="in a small batch a record's share is large, up to C, and the noise is for C / batch_size",
         formula="the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
-        code=_dp_sgd(losses.realised_size, average=(programs.realised, many.realised)),
+        code=coded_sgd(losses.realised_size, average=(programs.realised, many.realised)),
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     Twin(
@@ -138,7 +138,7 @@ dp_sgd_iterates = Entry(
             "it moves by C"
         ),
         formula="each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
-        code=_dp_sgd(losses.shuffled, batches=(programs.shuffled, many.shuffled)),
+        code=coded_sgd(losses.shuffled, batches=(programs.shuffled, many.shuffled)),
         default_pair=([[[1.0, 0.0], 0.0]] * 4 + [[[1.0, 0.0], 1.0]], [[[1.0, 0.0], 0.0]] * 4),
     ),
 )

@@ -82,7 +82,7 @@ def _bind(
     try:
         arguments = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature owns its randomness
-        return _without_rng(function, parameters, leading), False
+        return _without_rng(function, parameters), False
     positional = [a.name for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
     named = {a.name for a in arguments if a.kind in (a.POSITIONAL_OR_KEYWORD, a.KEYWORD_ONLY)}
     takes_rng = "rng" in named or "rng" in positional
@@ -108,23 +108,15 @@ def _bind(
     if open_:
         raise InvalidSpec(f"{name_of(function)} needs a value for {open_[0]!r}; give it in parameters")
     if not takes_rng:
-        return _without_rng(function, parameters, leading), False
+        return _without_rng(function, parameters), False
     if len(positional) > leading and positional[leading] == "rng":
         return (functools.partial(function, **parameters) if parameters else function), True
-    return _rng_by_keyword(function, parameters, leading), True
+    return (lambda *given: function(*given[:-1], rng=given[-1], **parameters)), True
 
 
-def _without_rng(function: Callable[..., Any], parameters: dict[str, Any], leading: int) -> Callable[..., Any]:
+def _without_rng(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:
     bound = functools.partial(function, **parameters) if parameters else function
-    if leading == 1:
-        return lambda data, rng: bound(data)
-    return lambda data, runs, rng: bound(data, runs)
-
-
-def _rng_by_keyword(function: Callable[..., Any], parameters: dict[str, Any], leading: int) -> Callable[..., Any]:
-    if leading == 1:
-        return lambda data, rng: function(data, rng=rng, **parameters)
-    return lambda data, runs, rng: function(data, runs, rng=rng, **parameters)
+    return lambda *given: bound(*given[:-1])
 
 
 def describe(function: Callable[..., Any], kind: str, parameters: dict[str, Any], takes_rng: bool) -> Description:

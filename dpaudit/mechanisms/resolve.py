@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -59,16 +59,7 @@ class Imported:
 
     def describe(self) -> Description:
         found = self.resolve().describe()
-        return Description(
-            name=self.name,
-            kind=found.kind,
-            reference=self.reference,
-            parameters=dict(self.parameters),
-            takes_rng=found.takes_rng,
-            file=found.file,
-            line=found.line,
-            digest=found.digest,
-        )
+        return replace(found, name=self.name, reference=self.reference, parameters=dict(self.parameters))
 
 
 def built_by(make: Callable[..., Any] | BuiltBy, **parameters: Any) -> BuiltBy:

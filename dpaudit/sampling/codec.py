@@ -6,8 +6,10 @@ No pickle: a ledger is a file that may come from elsewhere, and to read it must 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,8 @@ MAGIC = b"dpaudit shard 1\n"
 LENGTH = 8  # bytes that tell how long the head is
 KINDS = "fiub"  # of arrays: floats, integers, truth values
 
-MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)  # of bytes not of ours
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, StopIteration)
+"""Of bytes that are not ours."""
 
 Array = npt.NDArray[Any]
 
@@ -66,7 +69,7 @@ def encoded(kept: KeptShard) -> tuple[str, bytes]:
     head = {
         "kind": kind,
         "value": value,
-        "arrays": [[array.dtype.str, list(array.shape)] for array in arrays],
+        "arrays": layout(arrays),
         "task": [kept.seconds, kept.runs, kept.pool, kept.driver, kept.lost],
     }
     text = json.dumps(head, allow_nan=False).encode("ascii")
@@ -77,34 +80,38 @@ def encoded(kept: KeptShard) -> tuple[str, bytes]:
 def decoded(kind: str, content: bytes) -> KeptShard:
     """The shard again. Raises `UnreadableShard` for bytes that `encoded` did not write for this kind."""
     try:
-        return _decoded(kind, content)
-    except UnreadableShard:
-        raise
+        start = len(MAGIC) + LENGTH
+        end = start + int.from_bytes(content[len(MAGIC) : start], "little")
+        head = json.loads(content[start:end].decode("ascii"))
+        if content[: len(MAGIC)] != MAGIC or head["kind"] != kind:
+            raise ValueError(kind)
+        arrays = [array.copy() for array in arrays_at(end, content, head["arrays"])]
+        seconds, runs, pool, driver, lost = head["task"]
+        result = _put_together(kind, head["value"], iter(arrays))
+        return KeptShard(result, float(seconds), int(runs), str(pool), int(driver), int(lost))
     except MALFORMED:
-        _unreadable()
+        raise UnreadableShard(
+            "a stored shard is damaged or was written by another version; start again without --resume"
+        ) from None
 
 
-def _decoded(kind: str, content: bytes) -> KeptShard:
-    start = len(MAGIC) + LENGTH
-    if content[: len(MAGIC)] != MAGIC:
-        _unreadable()
-    end = start + int.from_bytes(content[len(MAGIC) : start], "little")
-    head = json.loads(content[start:end].decode("ascii"))
-    if head["kind"] != kind:
-        _unreadable()
+def layout(arrays: list[Array]) -> list[Any]:
+    """The type and the shape of each array, as JSON holds them."""
+    return [[array.dtype.str, array.shape] for array in arrays]
+
+
+def arrays_at(start: int, content: bytes | memoryview, told: list[Any], aligned: int = 1) -> list[Array]:
+    """The arrays of a layout, each from a multiple of `aligned` bytes on; raises an error of values for other bytes."""
     arrays: list[Array] = []
-    for name, shape in head["arrays"]:
-        dtype = np.dtype(name)
-        count = int(np.prod(shape, dtype=np.int64)) if shape else 1
-        if dtype.kind not in KINDS or count < 0 or end + count * dtype.itemsize > len(content):
-            _unreadable()
-        arrays.append(np.frombuffer(content, dtype, count, end).reshape(shape).copy())
-        end += count * dtype.itemsize
-    if end != len(content):
-        _unreadable()
-    seconds, runs, pool, driver, lost = head["task"]
-    kept = KeptShard(None, float(seconds), int(runs), str(pool), int(driver), int(lost))
-    return replace(kept, result=_put_together(kind, head["value"], arrays))
+    for name, shape in told:
+        dtype = np.dtype(str(name))
+        if dtype.kind not in KINDS or min(shape, default=0) < 0:
+            raise ValueError(name)
+        arrays.append(np.frombuffer(content, dtype, math.prod(shape), start).reshape(shape))
+        start += arrays[-1].nbytes + -arrays[-1].nbytes % aligned
+    if start != len(content):
+        raise ValueError(start)
+    return arrays
 
 
 # --- the kinds ------------------------------------------------------------------------------------------------------
@@ -125,12 +132,11 @@ def _taken_apart(result: Any, arrays: list[Array]) -> tuple[str, Any]:
     raise TypeError(f"no shard brings home a {type(result).__name__}")
 
 
-def _put_together(kind: str, value: Any, arrays: list[Array]) -> Any:
-    left = iter(arrays)
+def _put_together(kind: str, value: Any, left: Iterator[Array]) -> Any:
     if kind == "counts":
         made: Any = next(left)
         if made.dtype != np.int64:
-            _unreadable()
+            raise ValueError(made.dtype)
     elif kind == "pilot":
         first, second = outputs_again(value["first"], left), outputs_again(value["second"], left)
         made = Pilot(first, second, next(left), tuple(int(size) for size in value["sizes"]))
@@ -139,10 +145,15 @@ def _put_together(kind: str, value: Any, arrays: list[Array]) -> Any:
     elif kind == "batch-failed":
         made = BatchFailure(str(value))
     else:
-        _unreadable()
-    if next(left, None) is not None:
-        _unreadable()
+        raise ValueError(kind)
+    none_left(left)
     return made
+
+
+def none_left(arrays: Iterator[Array]) -> None:
+    """Raises `ValueError` where there is an array more than was asked for."""
+    if next(arrays, None) is not None:
+        raise ValueError("an array is left over")
 
 
 def outputs_apart(outputs: Outputs, arrays: list[Array]) -> dict[str, Any]:
@@ -158,14 +169,14 @@ def outputs_apart(outputs: Outputs, arrays: list[Array]) -> dict[str, Any]:
     return {"runs": int(outputs.runs), **whole, "columns": columns, "labels": labels}
 
 
-def outputs_again(value: dict[str, Any], arrays: Any) -> Outputs:
-    """The outputs; raises `UnreadableShard`, or an error of values, for what `outputs_apart` does not make."""
+def outputs_again(value: dict[str, Any], arrays: Iterator[Array]) -> Outputs:
+    """The outputs; raises an error of values for what `outputs_apart` does not make."""
     columns: dict[Path, Column] = {}
     runs = int(value["runs"])
     for path, tokens in value["columns"]:
         column = Column(next(arrays), next(arrays) if tokens else None)
         if len(column.values) != runs or (column.codes is not None and len(column.codes) != runs):
-            _unreadable()
+            raise ValueError(path)
         columns[tuple(step_of(step) for step in path)] = column
     labels = {int(code): str(label) for code, label in value["labels"]}
     notes = {str(label): str(note) for label, note in value["notes"].items()}
@@ -183,7 +194,3 @@ def _add(array: Array, arrays: list[Array]) -> None:
     if array.dtype.kind not in KINDS:
         raise TypeError(f"no shard brings home an array of {array.dtype}")
     arrays.append(np.ascontiguousarray(array).reshape(array.shape))
-
-
-def _unreadable() -> NoReturn:
-    raise UnreadableShard("a stored shard is damaged or was written by another version; start again without --resume")

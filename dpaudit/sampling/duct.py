@@ -7,7 +7,6 @@ changes the memory afterwards changes nothing. What crosses is JSON and arrays o
 from __future__ import annotations
 
 import json
-import math
 import mmap
 import struct
 from collections.abc import Callable
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from dpaudit.arrays import Bools, Places
 from dpaudit.outputs import Column, Columns, Outputs
-from dpaudit.sampling.codec import KINDS, UnreadableShard, outputs_again, outputs_apart, step_of
+from dpaudit.sampling.codec import arrays_at, layout, none_left, outputs_again, outputs_apart, step_of
 from dpaudit.sampling.matrix import Wanted
 
 SIZE = 1 << 23  # bytes of the memory; only what is used is ever there
@@ -63,8 +62,8 @@ class Mouth:
     def put(self, head: Any, arrays: list[Array]) -> None:
         """One part: a head, and arrays behind it."""
         self._begun = None
-        held = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
-        text = json.dumps([head, [[array.dtype.str, array.shape] for array in held]]).encode("ascii")
+        held = [np.ascontiguousarray(array) for array in arrays]
+        text = json.dumps([head, layout(arrays)]).encode("ascii")
         text += b" " * (-len(text) % WORD)
         size = sum(array.nbytes + -array.nbytes % WORD for array in held)
         self._add(SIZES.pack(len(text), size) + text)
@@ -111,16 +110,9 @@ class Ear:
         body = memoryview(bytes(whole)) if self.keeps else whole
         if not text:
             return None, [np.frombuffer(body, np.float64)]
-        (head, shapes), arrays, at = json.loads(text), [], 0
-        for name, shape in shapes:
-            dtype = np.dtype(str(name))
-            count = math.prod(shape)
-            plain = dtype.kind in KINDS and dtype.itemsize <= WORD and dtype.isnative
-            if not plain or min(shape, default=0) < 0 or count > size:
-                raise Garbled
-            arrays.append(np.frombuffer(body, dtype, count, at).reshape(shape))
-            at += arrays[-1].nbytes + -arrays[-1].nbytes % WORD
-        if at != size:
+        head, told = json.loads(text)
+        arrays = arrays_at(0, body, told, WORD)
+        if any(array.dtype.itemsize > WORD or not array.dtype.isnative for array in arrays):
             raise Garbled
         return head, arrays
 
@@ -198,11 +190,9 @@ def received(head: Any, arrays: list[Array]) -> tuple[Outputs, Places | None]:
     left = iter(arrays)
     numbers = next(left) if tallied else None
     wide = None if matrix is None else next(left)
-    try:
-        outputs = outputs_again(value, left)
-    except UnreadableShard:
-        raise Garbled from None
-    if next(left, None) is not None or outputs.runs < 0:
+    outputs = outputs_again(value, left)
+    none_left(left)
+    if outputs.runs < 0:
         raise Garbled
     if any(
         each.values.ndim != 1 or (each.codes is not None and each.codes.dtype != np.uint64)

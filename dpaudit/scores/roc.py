@@ -83,17 +83,11 @@ def tpr_at(in_scores: Any, out_scores: Any, fpr: float) -> float:
     >>> round(tpr_at(np.arange(100) + 9.5, np.arange(100), 0.01), 4)
     0.11
     """
-    import numpy as np
-
     target = validate.probability("fpr", fpr)
     curve = roc(in_scores, out_scores)
     corners = hull(curve)
     x, y = curve.fp[corners] / curve.others, curve.tp[corners] / curve.members
-    first = int(np.searchsorted(x, target, side="right")) - 1  # the last corner there: the hull may rise straight up
-    if first + 1 >= x.size:
-        return float(y[-1])
-    part = (target - x[first]) / (x[first + 1] - x[first])
-    return float(y[first] + part * (y[first + 1] - y[first]))
+    return float(y[-1]) if target >= x[-1] else _on_hull(x, y, target)
 
 
 def auroc(in_scores: Any, out_scores: Any) -> float:
@@ -168,6 +162,6 @@ def raw_epsilon(in_scores: Any, out_scores: Any, delta: float = 0.0, min_count: 
 def _on_hull(x: Any, y: Any, at: float) -> float:
     import numpy as np
 
-    first = int(np.searchsorted(x, at, side="right")) - 1
+    first = int(np.searchsorted(x, at, side="right")) - 1  # the last corner there: the hull may rise straight up
     part = (at - x[first]) / (x[first + 1] - x[first])
     return float(y[first] + part * (y[first + 1] - y[first]))

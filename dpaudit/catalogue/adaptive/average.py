@@ -34,7 +34,7 @@ Sample = Sequence[float]
 HALVES, WHOLES, EXACT = (0.5, 0.5), (1.0, 1.0), (1.0, 0.0)
 
 
-class Plan(NamedTuple):
+class TwoStages(NamedTuple):
     """The means to choose by and those to average, group by group, and the noise of the choice and of the average."""
 
     groups: list[Reals]
@@ -52,13 +52,13 @@ def _plan(
     budgets: tuple[float, float] = HALVES,
     of_all: bool = False,
     clip_answer: bool = True,
-) -> Plan:
+) -> TwoStages:
     """The two stages have the shares `budgets` of epsilon; a mistake is another way to answer in the last one."""
     groups = split(data, size, per_group, bound)
     answers = groups if clip_answer else split(data, size, per_group, math.inf)
     samples = len(data) if of_all else size * len(groups)
     choice, last = (replaced(len(data), taken, bound) / epsilon for taken in (size, samples))
-    return Plan(groups, answers, choice / budgets[0], last / budgets[1] if budgets[1] else 0.0)
+    return TwoStages(groups, answers, choice / budgets[0], last / budgets[1] if budgets[1] else 0.0)
 
 
 def _runs(data: Sample, runs: int, rng: Rng, **given: Any) -> Reals:

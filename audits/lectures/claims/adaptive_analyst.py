@@ -187,7 +187,7 @@ def check_multiple_testing() -> Truth:
     m = 100
     independent, bound = -math.expm1(m * math.log1p(-one)), m * bounds.hoeffding(n, tau)
     return Truth(
-        "right and loose" if 0.0 < share <= 0.9 else "right and tight" if share <= 1.0 else "wrong",
+        "right and tight" if 0.0 < share <= 1.0 else "wrong",
         f"The chances of m hypotheses add up at most: m 2 exp(-2 n tau^2). For {m} independent ones on n = {n} fair "
         "bits, one is more than "
         f"{tau:g} off with probability {independent:.4f}, and the bound is {bound:.4f}: m costs no more than ln m in "
@@ -242,7 +242,7 @@ ANALYST = (
             "If the set of all tested hypotheses is known and independent of the holdout set, then it is easy to "
             "account for such multiple testing."
         ),
-        verdict="right and loose",
+        verdict="right and tight",
         how=("derived", "computed"),
         check=check_multiple_testing,
     ),

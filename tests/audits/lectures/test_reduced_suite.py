@@ -1,7 +1,7 @@
 """Every audit of `make lectures`, small: nothing raises, no claim that holds is refuted, no bound is above the truth.
 
-All of them are certified on an event that a plain search chose on runs of its own; of each spec file one that this
-refutes is audited whole, and one that holds its claim. At a confidence of 1 - 1e-9 each, one of them all is refuted by
+All of them are certified on an event that a plain search chose on runs of its own; of each spec file one is audited
+whole, of every second one a mechanism that this refutes, of the others one that holds its claim. At a confidence of 1 - 1e-9 each, one of them all is refuted by
 chance with a probability of 1e-6 at the most. The seeds are fixed.
 """
 
@@ -60,14 +60,23 @@ def drawn(entry: Entry, pair: AdjacentPair, seed: int) -> tuple[list[Array], Arr
     rows: list[bytes] = []
     for part in parts:
         held, masked = np.ma.getdata(part), np.ma.getmaskarray(part)
-        objects = held.dtype == object
-        rows += [repr(a).encode() if objects else a.tobytes() + b.tobytes() for a, b in zip(held, masked, strict=True)]
+        if held.dtype == object:
+            rows += [repr(row).encode() for row in held]
+        else:
+            rows += [a + b for a, b in zip(cut(held), cut(masked), strict=True)]
     columns = [np.array([hash(row) for row in rows])]
     whole = np.ma.concatenate(parts)  # type: ignore[no-untyped-call]
     if whole.dtype.kind in "biuf":
         flat = np.ma.filled(whole.reshape(RUNS, -1).astype(float), np.nan)
         columns += list(flat.T[:COLUMNS])
     return columns, np.arange(RUNS) >= likely
+
+
+def cut(rows: Array) -> list[bytes]:
+    """Each row as its bytes."""
+    whole = rows.tobytes()
+    width = len(whole) // len(rows)
+    return [whole[place : place + width] for place in range(0, len(whole), width)]
 
 
 def events(columns: list[Array], sides: Array) -> Iterator[Event]:
@@ -147,7 +156,7 @@ def test_the_audits_of_a_file_say_nothing_untrue(path: Path) -> None:
     varied = [each for each in found if not each.constant]  # the audit of constants starts processes by the hundred
     broken = [each for each in varied if each.must and each.entry.broken]
     sound = [each for each in varied if not each.entry.broken and "claim" not in each.table]
-    for each in (*broken[:1], *sound[:1]):
+    for each in (broken, sound)[sorted(LECTURES).index(path) % 2][:1] or [*broken, *sound][:1]:
         result = dpaudit.audit(
             each.entry, pairs=each.pairs, claim=each.claim, runs=WHOLE, confidence=CONFIDENCE, n_jobs=1
         )

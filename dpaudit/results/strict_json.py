@@ -35,6 +35,8 @@ def stored(value: Any) -> Any:
     >>> stored((Explored("feature", "output", "looked at", math.inf),))
     [{'what': 'feature', 'name': 'output', 'status': 'looked at', 'score': 'inf', 'runs': 0}]
     """
+    if type(value) in (str, int, bool, type(None)):  # most of them: quicker than to ask for a method
+        return value
     if isinstance(value, Storable):
         return value.to_dict()
     if is_dataclass(value):

@@ -33,6 +33,8 @@ def visible(text: str) -> str:
     >>> visible("a\nPROVED")
     'a\\nPROVED'
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

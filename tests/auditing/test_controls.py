@@ -101,6 +101,8 @@ def test_each_place_that_outputs_have_is_caught_when_large_and_missed_when_rare(
             if name != "number" and place not in (FAR, places[-1]):
                 continue  # the place of a number, once more
             for mass, rarer, verdict in ((0.4, 0.01, Verdict.REFUTED), (0.003, 1e-4, Verdict.NOT_REFUTED)):
+                if verdict is Verdict.NOT_REFUTED and place != places[-1] and name != "number":
+                    continue  # one rare mark of each kind of output
                 made = run_stages(spiked_with(spec, mass, rarer, mark), engine)
                 assert made.verdict is verdict, place
 

@@ -18,7 +18,7 @@ from dpaudit.losses.comparisons import halting, winning
 from tests.cases import for_each
 
 LEVEL = 1e-9
-SAMPLED, PROGRAMMED = 30_000, 1_000
+SAMPLED, PROGRAMMED = 30_000, 700
 FITTED = 400  # runs of a program that fits a model
 CUTS = 4, 16  # quantiles that real numbers are cut at: the first few together, and each alone
 RAREST = 25  # outcomes seen less often in both samples together are counted as one

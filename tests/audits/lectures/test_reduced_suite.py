@@ -1,8 +1,8 @@
 """Every audit of `make lectures`, small: nothing raises, no claim that holds is refuted, no bound is above the truth.
 
 All of them are certified on an event that a plain search chose on runs of its own; of each spec file one is audited
-whole, of every second one a mechanism that this refutes, of the others one that holds its claim. At a confidence of 1 - 1e-9 each, one of them all is refuted by
-chance with a probability of 1e-6 at the most. The seeds are fixed.
+whole, of every second one a mechanism that this refutes, of the others one that holds its claim. At a confidence of
+1 - 1e-9 each, one of them all is refuted by chance with a probability of 1e-6 at the most. The seeds are fixed.
 """
 
 from __future__ import annotations

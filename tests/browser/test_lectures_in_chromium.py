@@ -81,6 +81,21 @@ def test_filters_work_without_script(tab: Tab, path: Path) -> None:
     assert tab.run("document.scripts.length") == 0
 
 
+def test_two_choices_leave_no_empty_chapter_and_a_link_brings_its_target_back(tab: Tab, path: Path) -> None:
+    tab.open(path)
+    for choice in ("notes-004", "verdict-wrong"):
+        tab.run(f"document.getElementById('{choice}').checked = true")
+    shown = "filter(each => each.offsetHeight > 0)"
+    for held, kept in (("section:has(article)", "article"), ("tbody:has(.of-notes)", "tr")):
+        left = f"[...document.querySelectorAll('{held}')].{shown}"
+        assert (
+            tab.run(f"{left}.filter(each => ![...each.querySelectorAll('{kept}.notes-004.wrong')].{shown}.length)")
+            == []
+        )
+    gone = "[...document.querySelectorAll('article')].find(each => !each.offsetHeight)"
+    assert tab.run(f"location.hash = {gone}.id, document.querySelector('article:target').offsetHeight") > 0
+
+
 def test_every_link_within_the_page_leads_somewhere(tab: Tab, path: Path) -> None:
     tab.open(path)
     lost = "[...document.querySelectorAll('nav a, .wide th a')].map(each => each.getAttribute('href'))"

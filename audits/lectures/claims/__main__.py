@@ -50,7 +50,7 @@ def main() -> int:
     every = [each for statements in found.values() for each in statements]
     for each in every:
         if not each.as_known:
-            reason = f"audits not run: {', '.join(each.missing)}" if each.missing else f"found {each.truth.verdict!r}"
+            reason = f"audits not run: {'; '.join(each.missing)}" if each.missing else f"found {each.truth.verdict!r}"
             print(f"UNEXPECTED  {each.statement.name}: known as {each.statement.verdict!r}; {reason}")
     for name, words in marked.items():
         print(f"UNEXPECTED  audit {name!r}: {words}")

@@ -284,7 +284,8 @@ STATEMENTS = (
         check=check_holdout,
         figure=Figure(
             "Labels that no feature predicts: accuracies as told by the training set, by the holdout and by fresh "
-            "data. A holdout asked directly is overfitted; through Thresholdout it tells the truth.",
+            "data, with their standard deviations. A holdout asked directly is overfitted; through Thresholdout it "
+            "tells the truth.",
             draw_holdout,
         ),
     ),

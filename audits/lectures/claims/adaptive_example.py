@@ -166,11 +166,12 @@ def check_not_close() -> Truth:
 
 
 def draw_end_to_end(axes: Axes) -> None:
-    shades = {"at random": "#8a8f98", "largest mean": "#a3262a", "with noise": "#2b5d8a", "Thresholdout": "#3f7d4e"}
+    shades = {"at random": "#8a8f98", "largest mean": "#a3262a", "with noise": "#2b5d8a", "Thresholdout": "#0b6e3c"}
     bins = np.linspace(-0.45, 0.85, 53).tolist()
     for name, shade in shades.items():
         told = end_to_end()[name].ravel()
-        axes.hist(told, bins, weights=np.full(len(told), 1.0 / len(told)), color=shade, alpha=0.7, label=name)
+        share = np.full(len(told), 1.0 / len(told))
+        axes.hist(told, bins, weights=share, histtype="stepfilled", color=shade, alpha=0.7, label=name)
     axes.axvline(0.0, color="black", linewidth=1.0)
     axes.set_xlabel("what is told of the final query (true mean 0)")
     axes.set_ylabel("share of the answers")
@@ -200,7 +201,8 @@ def check_revisited() -> Truth:
 def draw_revisited(axes: Axes) -> None:
     shades = {"chosen at random": "#8a8f98", "exact maximum": "#a3262a", "with noise": "#2b5d8a"}
     for name, values in simulated().items():
-        axes.hist(values, bins=np.linspace(-0.25, 0.85, 56).tolist(), color=shades[name], alpha=0.75, label=name)
+        bins = np.linspace(-0.25, 0.85, 56).tolist()
+        axes.hist(values, bins, histtype="stepfilled", color=shades[name], alpha=0.75, label=name)
     axes.axvline(0.0, color="black", linewidth=1.0)
     axes.set_xlabel("the final query (true mean 0)")
     axes.set_ylabel(f"of {RUNS} runs")

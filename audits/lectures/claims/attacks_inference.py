@@ -72,7 +72,9 @@ def draw_membership(axes: Axes) -> None:
     best = [math.erf(mu / 2.0 / math.sqrt(2.0)) for mu in shifts]
     axes.plot(EPSILONS, [allowed(epsilon, DELTA) for epsilon in EPSILONS], "k--", label="allowed")
     axes.plot(EPSILONS, best, color="#a3262a", label="best test, worst two worlds")
-    axes.plot(EPSILONS, [homer_with_noise(epsilon) for epsilon in EPSILONS], color="#2b5d8a", label="inner product")
+    axes.plot(
+        EPSILONS, [homer_with_noise(epsilon) for epsilon in EPSILONS], "-.", color="#2b5d8a", label="inner product"
+    )
     axes.axhline(homer_advantage(PATIENTS, VARIANTS), color="#5b6168", lw=0.8, label="inner product, no noise")
     axes.set_xscale("log")
     axes.set_xlabel(f"epsilon, at delta = {DELTA}")

@@ -152,9 +152,9 @@ def unexpected(results: Results) -> dict[str, str]:
     written = [table for file in files for table in file.get("audit", [])]
     found: dict[str, str] = {}
     for name, expect in ((table["name"], table.get("expect", "not-refuted")) for table in written):
-        verdict = results[name].verdict.value.lower().replace("_", "-") if name in results else "no verdict"
-        if verdict != expect:
-            found[name] = f"expected {expect}, found {verdict}"
+        verdict = f"found {results[name].verdict.value.lower().replace('_', '-')}" if name in results else "was not run"
+        if verdict != f"found {expect}":
+            found[name] = f"expected {expect}, {verdict}"
     return found
 
 

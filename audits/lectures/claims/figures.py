@@ -8,6 +8,7 @@ from functools import cache
 
 from markupsafe import Markup, escape
 
+from audits.lectures.claims.mathematics import GREEK, NAMES
 from audits.lectures.claims.statement import Figure
 from dpaudit.report.figures.colours import LIGHT
 from dpaudit.report.figures.svg import FAMILY
@@ -15,6 +16,9 @@ from dpaudit.report.figures.svg import FAMILY
 SIZE = (6.4, 3.4)  # inches
 DRAWN = ("ink", "muted", "rule", "paper", "first", "second", "claim", "certified", "refuted")
 CYCLE = ("first", "refuted", "certified", "claim", "second", "muted")
+SIGNS = {**GREEK, "sqrt": "√", "^2": "²"}
+WORDS = re.compile(rf"\b(?:{NAMES}|sqrt)\b|\^2")
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def picture(figure: Figure, name: str) -> Markup:
@@ -25,6 +29,7 @@ def picture(figure: Figure, name: str) -> Markup:
     import matplotlib as mpl
     from cycler import cycler
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.text import Text
 
     with mpl.rc_context(
         {
@@ -43,9 +48,22 @@ def picture(figure: Figure, name: str) -> Markup:
     ):
         canvas = Canvas(figsize=SIZE, layout="constrained")
         figure.draw(canvas.subplots())
+        for each in canvas.findobj(Text):
+            assert isinstance(each, Text)
+            each.set_text(lettered(each.get_text()))
         drawn = io.BytesIO()
         canvas.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     return Markup(inlined(drawn.getvalue().decode("utf-8"), name, figure.caption))
+
+
+def lettered(text: str) -> str:
+    """The words of a picture with the signs they stand for, as far as plain letters go.
+
+    >>> lettered("2 sqrt(k) at delta = 1e-05"), lettered("epsilon = tau^2")
+    ('2 √(k) at δ = 10⁻⁵', 'ε = τ²')
+    """
+    text = WORDS.sub(lambda found: SIGNS[found.group()], text)
+    return re.sub(r"\b1e-0?(\d+)\b", lambda found: f"10⁻{found[1].translate(RAISED)}", text)
 
 
 def inlined(svg: str, name: str, caption: str) -> str:
@@ -57,6 +75,7 @@ def inlined(svg: str, name: str, caption: str) -> str:
     svg = re.sub(r"#[0-9a-f]{6}\b", lambda found: f"var(--dp-{nearest(found.group())})", svg)
     svg = re.sub(r"font: ([^;\"]*?px) [^;\"]*", lambda found: f"font: {found[1]} {FAMILY}", svg)
     svg = re.sub(r"\n\s*", "\n", svg)
+    svg = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found.group()):.2f}", svg)  # finer than anyone can see
     label = escape(caption)
     return re.sub(
         r"<svg\b", f'<svg role="img" aria-label="{label}" class="dp-figure" stroke-linejoin="round"', svg, count=1

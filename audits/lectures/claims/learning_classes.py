@@ -181,13 +181,13 @@ def check_sample() -> Truth:
 
 def _draw(axes: Axes) -> None:
     for place, each in enumerate(CLASSES):
-        color = f"C{place}"
+        color, mark = f"C{place}", "os^D"[place]
         sizes = [each.records // 2**step for step in range(11) if each.records >> step >= 10]
         worst = [float(np.quantile(errors(each, size, 100, seed=size), 0.95)) for size in sizes]
-        axes.plot(sizes, worst, color=color, marker=".", label=each.title)
+        axes.plot(sizes, worst, color=color, marker=mark, markersize=4, label=each.title)
         axes.axvline(each.records, color=color, linestyle=":")
     axes.axhline(ALPHA, color="C5", linewidth=0.8)
-    axes.set(xscale="log", xlabel="records m", ylabel="error of the learner, 95 % of samples", ylim=(0.0, 1.0))
+    axes.set(xscale="log", xlabel="records m", ylabel="error in 95 % of samples, at most", ylim=(0.0, 1.0))
     axes.legend(framealpha=1.0)
 
 

@@ -68,7 +68,9 @@ def check_universe() -> Truth:
 def _draw(axes: Axes) -> None:
     doublings = np.arange(2, 41, 2)
     axes.plot(doublings, [records_needed(2 ** int(k)) for k in doublings], color="C0", label="measured, exactly")
-    axes.plot(doublings, [general_sample(2 ** int(k)) for k in doublings], color="C1", label="the formula")
+    axes.plot(
+        doublings, [general_sample(2 ** int(k)) for k in doublings], color="C1", linestyle="--", label="the formula"
+    )
     axes.axhline(math.log(BETA) / math.log1p(-2.0 * ALPHA), color="C5", linestyle=":", label="without privacy")
     axes.set(xlabel="log2 of the size of the universe", ylabel="records m")
     axes.legend(frameon=False)

@@ -22,7 +22,7 @@ LETTERS = {"normal", "sans-serif", "monospace"}  # upright, which the browsers k
 BREAKS = set("=≤≥<>≈≜→⟶∈∝")  # a long formula may go on in the next line before one of these
 OPENS, CLOSES = set("([{"), set(")]}")
 
-LETTER_NAMES = "alpha beta gamma delta epsilon eta theta lambda mu rho sigma tau phi omega pi Delta"
+LETTER_NAMES = "alpha beta gamma delta epsilon eta theta kappa lambda mu rho sigma tau phi omega pi Delta"
 GREEK = {name: unescape(f"&{name};") for name in LETTER_NAMES.split()} | {"oo": "∞"}
 MINUS = "\N{MINUS SIGN}"
 SIGNS = {"<<": "≪", "<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "->": "→", "*": "·", "-": MINUS}
@@ -87,6 +87,7 @@ def _pieces(tex: str) -> tuple[str, ...]:
 
     known = re.sub(r"\\begin\{aligned\}|\\begin\{split\}", r"\\begin{align*}", tex.strip())
     known = re.sub(r"\\end\{aligned\}|\\end\{split\}", r"\\end{align*}", known)
+    known = known.replace("||", r"\|")  # a divergence of two laws: one sign, as it is set
     known = known.replace(r"\,", " ")  # thin spaces, which trip it in a table
     known = re.sub(r"\\(?:big|Big|bigg|Bigg)[lrm]?(?=\\[{}|])", "", known)
     try:
@@ -183,7 +184,9 @@ def _scientific(token: str) -> Markup:
     if float(digits) == 0.0:
         return Markup("0")
     raised = Markup("10<sup>{}</sup>").format(str(int(power)).replace("-", MINUS))
-    return raised if float(digits) == 1.0 else Markup("{} · {}").format(digits, raised)
+    return (
+        raised if float(digits) == 1.0 else Markup("{}\N{NO-BREAK SPACE}·\N{NO-BREAK SPACE}{}").format(digits, raised)
+    )
 
 
 def _bracketed(text: str, at: int) -> tuple[str, int] | None:

@@ -109,7 +109,7 @@ def odd(
     found: list[tuple[str, str | None, str]] = []
     for each in every:
         if not each.as_known:
-            missing = f"not run: {', '.join(each.missing)}"
+            missing = f"not run: {'; '.join(each.missing)}"
             words = missing if each.missing else f"known as “{each.statement.verdict}”, found “{each.truth.verdict}”"
             found.append((each.statement.name, f"#{slug(each.statement.name)}", words))
     return found + [(name, records.get(name), words) for name, words in unexpected.items()]
@@ -191,7 +191,7 @@ def floored(value: float, digits: int) -> float:
 def number(value: float | None) -> str:
     """An exact loss in at most five digits; a dash where none is known."""
     if value is None:
-        return "-"
+        return "\N{EN DASH}"
     return "∞" if math.isinf(value) else f"{value:.5g}"
 
 

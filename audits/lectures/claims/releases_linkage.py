@@ -194,8 +194,11 @@ def check_films() -> Truth:
 
 
 def draw_films(axes: Axes) -> None:
-    for days, colour, label in ((14, "#a3262a", "days off by two weeks"), (10_000, "#2b5d8a", "days not known")):
-        axes.plot(HOW_MANY, [shares(many, days)[0] for many in HOW_MANY], "o-", color=colour, label=label)
+    for days, mark, colour, label in (
+        (14, "o-", "#a3262a", "days off by two weeks"),
+        (10_000, "s-", "#2b5d8a", "days not known"),
+    ):
+        axes.plot(HOW_MANY, [shares(many, days)[0] for many in HOW_MANY], mark, color=colour, label=label)
     axes.set_xlabel(f"ratings that are known, of {EACH}")
     axes.set_ylabel("subscribers found")
     axes.set_ylim(-0.05, 1.05)

@@ -151,12 +151,12 @@ def check_halting() -> Truth:
 
 def draw_halting(axes: Axes) -> None:
     lengths = (1, 2, 3, 4, 6, 8, 11, 15, 20)
-    for c, color in zip((1, 2, 3), ("tab:blue", "tab:orange", "tab:green"), strict=True):
+    for c, color, mark in ((1, "tab:blue", "o"), (2, "tab:orange", "s"), (3, "tab:green", "^")):
         found = [halting_as_printed(n, c) for n in lengths]
-        axes.plot(lengths, found, color=color, marker=".", label=f"as printed, c = {c}")
+        axes.plot(lengths, found, color=color, marker=mark, markersize=4, label=f"as printed, c = {c}")
         axes.axhline((c + 1) / c, color=color, linewidth=0.7, linestyle=":")
     meant = [2 * loss("above_threshold", *witness(n), epsilon=1 / 2) for n in lengths]
-    axes.plot(lengths, meant, color="tab:gray", marker=".", label="as the comment, c = 2")
+    axes.plot(lengths, meant, color="tab:gray", marker="x", markersize=4, label="as the comment, c = 2")
     axes.set_xlabel("bottoms before each top")
     axes.set_ylabel("exact loss at epsilon = 1")
     axes.legend(fontsize="small")

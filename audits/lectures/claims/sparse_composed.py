@@ -106,7 +106,7 @@ COMPOSED: tuple[Statement, ...] = (
         how=("derived", "computed", "audited"),
         check=check_approximate,
         audits=("Sparse as approximate DP", "Sparse as approximate DP, without query noise"),
-        quote=r"procedure Sparse(D, { f_i }, T, c, ε , δ) ... else "
+        quote=r"procedure Sparse(D, { $f_i$ }, T, c, ε , δ) ... else "
         r"$\sigma \leftarrow 2\frac{\sqrt{2c\ln(1/\delta)}}{c}$ 2: Select noise level",
         context="As we saw, this is an approximation and should be handled with care. For simplicity, we will take the "
         "inequality as true for the rest of the presentation.",

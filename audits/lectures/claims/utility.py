@@ -100,12 +100,13 @@ def check_accuracy_and_noise() -> Truth:
 def draw_accuracy(axes: Axes) -> None:
     epsilons = np.geomspace(0.01, 30.0, 60)
     for people, style in ((STUDENTS, "-"), (10 * STUDENTS, "--")):
-        for name, answer, sensitivity, colour in (
-            ("number", people, 1.0, BLUE),
-            ("average age", AGE, OLDEST / people, "#b5532d"),
+        for name, answer, sensitivity, colour, mark in (
+            ("number", people, 1.0, BLUE, ""),
+            ("average age", AGE, OLDEST / people, "#b5532d", "o"),
         ):
             chances = [close(answer, sensitivity, float(epsilon)) for epsilon in epsilons]
-            axes.semilogx(epsilons, chances, style, color=colour, label=f"{name}, {people} people")
+            label = f"{name}, {people} people"
+            axes.semilogx(epsilons, chances, mark + style, markevery=6, markersize=4, color=colour, label=label)
     axes.set_xlabel("epsilon")
     axes.set_ylabel("chance to be within a tenth")
     axes.legend(frameon=False)

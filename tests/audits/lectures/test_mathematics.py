@@ -21,7 +21,10 @@ MINUS = "\N{MINUS SIGN}"
         ("e^-32 e^(-epsilon |z| / GS)", "/e/<sup>~32</sup> /e/<sup>~/ε/ |/z/| / GS</sup>"),
         ("Y_i, epsilon_0, a_max", "/Y/<sub>/i/</sub>, /ε/<sub>0</sub>, a<sub>max</sub>"),
         ("1 - delta <= x * y << w*", "1 ~ /δ/ ≤ /x/ · /y/ ≪ /w/*"),
-        ("[-B, B] of 1e-05, 4.1e+08 and 0e+00", "[~/B/, /B/] of 10<sup>~5</sup>, 4.1 · 10<sup>8</sup> and 0"),
+        (
+            "[-B, B] of 1e-05, 4.1e+08 and 0e+00",
+            "[~/B/, /B/] of 10<sup>~5</sup>, 4.1\N{NO-BREAK SPACE}·\N{NO-BREAK SPACE}10<sup>8</sup> and 0",
+        ),
         ("`epsilon_1` and noise_multiplier", "<code>epsilon_1</code> and <code>noise_multiplier</code>"),
         ("k-anonymity, l-infinity", "/k/-anonymity, /l/-infinity"),
     ],

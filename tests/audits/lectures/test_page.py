@@ -188,7 +188,7 @@ def test_a_verdict_that_is_not_as_expected_fails_the_page_and_a_second_call_read
     for expect, name, code, words in (
         ("refuted", result.name, 0, "1 audits, 0 verdicts not as expected"),
         ("not-refuted", result.name, 1, "expected not-refuted, found refuted"),
-        ("refuted", "another", 1, "expected refuted, found no verdict"),
+        ("refuted", "another", 1, "expected refuted, was not run"),
     ):
         (tmp_path / "some.toml").write_text(f'[[audit]]\nname = "{name}"\nexpect = "{expect}"\n', "utf-8")
         assert command.main() == code
@@ -216,7 +216,7 @@ def test_pages_results_of_other_names_and_partial_ones_may_lie_beside(
     assert (tmp_path / "claims.html").read_text("utf-8") == first
     (tmp_path / "some.toml").write_text('[[audit]]\nname = "another"\nexpect = "refuted"\n', "utf-8")
     assert command.main() == 1
-    assert "audit 'another': expected refuted, found no verdict" in capsys.readouterr().out
+    assert "audit 'another': expected refuted, was not run" in capsys.readouterr().out
 
 
 def test_a_result_that_was_changed_is_refused(
@@ -231,7 +231,7 @@ def test_a_result_that_was_changed_is_refused(
 
 
 def test_numbers_on_the_page_are_rounded_the_safe_way() -> None:
-    assert page.number(None) == "-"
+    assert page.number(None) == "\N{EN DASH}"
     assert page.number(float("inf")) == "∞"
     assert page.number(1.23456789) == "1.2346"
     assert page.slug("A topic: of notes") == "a-topic--of-notes"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from scipy.special import expit
 
 from dpaudit.catalogue import find
 from dpaudit.catalogue.learning.objective_noise import corrected, minimisers, spherical
@@ -34,6 +35,16 @@ def test_the_optimum_is_that_of_a_general_minimiser() -> None:
             assert np.abs(gradient(w)).max() < 1e-9 * (1.0 + np.linalg.norm(b))
             best = optimize.root(gradient, w + 0.01, tol=1e-12).x
             assert best == pytest.approx(w, abs=1e-6 * (1.0 + np.linalg.norm(w)))
+
+
+def test_no_run_of_many_ends_short_of_its_optimum() -> None:
+    rng = np.random.default_rng(5)
+    signed = 5.0 * rng.uniform(-1.0, 1.0, (6, 5))
+    for steepness in (1e-4, 0.03, 1.0):
+        noise = spherical(rng, 500, 5) * rng.choice([0.1, 1.0, 20.0, 300.0], (500, 1))
+        w = minimisers(signed, steepness, noise)
+        gradient = steepness * w + noise - expit(-w @ signed.T) @ signed
+        assert (np.linalg.norm(gradient, axis=1) < 1e-9 * (1.0 + np.linalg.norm(noise, axis=1))).all()
 
 
 def test_the_sample_lies_where_the_density_says() -> None:

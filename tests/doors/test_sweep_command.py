@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit.catalogue import sparse
 from dpaudit.errors import InvalidSpec
 from dpaudit.spec_file.files import find_specs
 from dpaudit.spec_file.questions import Wishes
@@ -152,7 +153,7 @@ pairs = ["swept:pair", { first = 1, second = 2 }]
 relation = "replace_one"
 """
     rooms, listed = read_sweep_file(sweeps(text))
-    assert rooms.grid.size == 10 * 2 * 2 * 3 * 2
+    assert rooms.grid.size == (len(sparse.ENTRIES) + 1) * 2 * 2 * 3 * 2
     assert rooms.grid.confidence == 0.999
     assert listed.grid.size == 2 * 2 * 2
     assert [getattr(pair, "name", None) for pair in listed.grid.pairs] == ["pair 1, pair", "pair 2"]

@@ -144,18 +144,6 @@ def _total(data: Values, bound: float, **_: float) -> float:
     return sum(_clipped(data, -bound, bound))
 
 
-def _moved(first: Values, second: Values, bound: float) -> float:
-    return abs(_total(first, bound) - _total(second, bound))
-
-
-def _sum_loss(first: Values, second: Values, epsilon: float, bound: float) -> float:
-    return epsilon * _moved(first, second, bound) / bound
-
-
-def _inverted_loss(first: Values, second: Values, epsilon: float, bound: float) -> float:
-    return _moved(first, second, bound) * bound / epsilon
-
-
 def _observed_bound(data: Values, epsilon: float, bound: float) -> float:
     return max(abs(value) for value in _clipped(data, -bound, bound)) / epsilon
 
@@ -167,7 +155,7 @@ laplace_sum = Entry(
     source=Source(f"{SARKAR}, 'Aggregate functions'", DMNS),
     formula="the sum of the values, clipped to [-bound, bound], plus one draw of Lap(bound / epsilon)",
     neighbours="one value more or less",
-    code=centred(_total, lambda data, epsilon, bound: bound / epsilon, _sum, _sum_loss),
+    code=centred(_total, lambda data, epsilon, bound: bound / epsilon, _sum),
     parameters=(EPSILON, SIZE),
     promise=pure_if_added_or_removed,
     default_pair=([1.0, -0.5, 2.0], [1.0, -0.5]),
@@ -177,7 +165,7 @@ laplace_sum = Entry(
         title="Noise of scale epsilon / sensitivity",
         reason="the fraction is upside down: the more one value can move the sum, the less noise it gets",
         formula="the sum plus one draw of Lap(epsilon / bound)",
-        code=centred(_total, lambda data, epsilon, bound: epsilon / bound, loss=_inverted_loss),
+        code=centred(_total, lambda data, epsilon, bound: epsilon / bound),
     ),
     Twin(
         name="observed_bound",

@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, around_each, centred, centred_each, laplace
+from dpaudit.catalogue.noise import Rng, around_each, centred, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
 
 Members = list[list[int]]
@@ -18,10 +18,6 @@ Members = list[list[int]]
 ROOM = "dpaudit.catalogue.composition"
 SARKAR = "Sarkar, notes 003"
 BOOK = "Dwork & Roth 2014, The algorithmic foundations of differential privacy"
-
-
-def _l1(first: Reals, second: Reals) -> float:
-    return float(np.abs(first - second).sum())
 
 
 # --- parallel composition: one release for each part ----------------------------------------------------------
@@ -58,8 +54,8 @@ def _total_of_noisy_runs(data: Members, runs: int, rng: Rng, epsilon: float, par
     return np.vstack([noisy.sum(axis=0), noisy]).T
 
 
-def _parallel_loss(first: Members, second: Members, epsilon: float, parts: int, *, overlap: bool = False) -> float:
-    return epsilon * _l1(_members(first, parts, overlap), _members(second, parts, overlap))
+def _parallel_loss(first: Members, second: Members, epsilon: float, parts: int) -> float:
+    return epsilon * float(np.abs(_members(first, parts) - _members(second, parts)).sum())
 
 
 def _exact_total_loss(first: Members, second: Members, epsilon: float, parts: int) -> float:
@@ -67,8 +63,7 @@ def _exact_total_loss(first: Members, second: Members, epsilon: float, parts: in
 
 
 def _parallel(*, overlap: bool) -> Code:
-    loss = partial(_parallel_loss, overlap=overlap)
-    return centred_each(partial(_members, overlap=overlap), lambda data, epsilon, parts: 1.0 / epsilon, loss=loss)
+    return centred_each(partial(_members, overlap=overlap), lambda data, epsilon, parts: 1.0 / epsilon)
 
 
 parallel_counts = Entry(
@@ -114,29 +109,14 @@ parallel_counts = Entry(
 # --- group privacy: a household is one step of the claim -------------------------------------------------------
 
 
-def _people(data: list[int], size: int, enforced: bool) -> float:
+def _people(data: list[int], size: int, enforced: bool, **_: float) -> float:
     return float(sum(min(household, size) if enforced else household for household in data))
 
 
-def _group_count(
-    data: list[int], rng: Rng, epsilon: float, size: int, *, grouped: bool = True, enforced: bool = True
-) -> float:
-    return _people(data, size, enforced) + rng.laplace(scale=(size if grouped else 1.0) / epsilon)
-
-
-def _group_runs(
-    data: list[int], runs: int, rng: Rng, epsilon: float, size: int, *, grouped: bool = True, enforced: bool = True
-) -> Reals:
-    noisy = laplace(rng, (size if grouped else 1.0) / epsilon, runs)
-    noisy += _people(data, size, enforced)
-    return noisy
-
-
-def _group_loss(
-    first: list[int], second: list[int], epsilon: float, size: int, *, grouped: bool = True, enforced: bool = True
-) -> float:
-    moved = abs(_people(first, size, enforced) - _people(second, size, enforced))
-    return epsilon * moved / (size if grouped else 1.0)
+def _group(*, grouped: bool = True, enforced: bool = True) -> Code:
+    return centred(
+        partial(_people, enforced=enforced), lambda data, epsilon, size: (size if grouped else 1.0) / epsilon
+    )
 
 
 group_count = Entry(
@@ -146,7 +126,7 @@ group_count = Entry(
     source=Source(f"{SARKAR}, 'What about privacy other than one person?'", f"{BOOK}, theorem 2.2"),
     formula="the number of people, at most `size` of each household, plus one draw of Lap(size / epsilon)",
     neighbours="lists of households by their number of people, one household added or removed",
-    code=Code(_group_count, _group_runs, _group_loss),
+    code=_group(),
     parameters=(
         EPSILON,
         Parameter("size", 3, "people", "the most that a household counts for", partial(validate.whole, least=1)),
@@ -159,14 +139,14 @@ group_count = Entry(
         title="A count that protects one person, claimed for households",
         reason="epsilon-DP for one person is no more than k epsilon-DP for a group of k",
         formula="the number of people, at most `size` of each household, plus one draw of Lap(1 / epsilon)",
-        code=Code(_group_count, _group_runs, _group_loss).given(grouped=False),
+        code=_group(grouped=False),
     ),
     Twin(
         name="size_not_enforced",
         title="A count for households of limited size, with the limit taken on trust",
         reason="nothing cuts a larger household down to the size that the noise was made for",
         formula="the number of people, all of each household, plus one draw of Lap(size / epsilon)",
-        code=Code(_group_count, _group_runs, _group_loss).given(enforced=False),
+        code=_group(enforced=False),
         default_pair=([2, 1, 7], [2, 1]),
     ),
 )
@@ -179,17 +159,8 @@ def _histogram(data: list[int], bins: int, **_: float) -> Reals:
     return np.bincount(data, minlength=bins).astype(float)
 
 
-def _histogram_loss(first: list[int], second: list[int], epsilon: float, bins: int, *, moved: float = 2.0) -> float:
-    return epsilon * _l1(_histogram(first, bins), _histogram(second, bins)) / moved
-
-
 def _bins(moved: float) -> Code:
-    loss = partial(_histogram_loss, moved=moved)
-    return centred_each(_histogram, lambda data, epsilon, bins: moved / epsilon, loss=loss)
-
-
-def _one_bin_loss(first: list[int], second: list[int], epsilon: float, bins: int) -> float:
-    return epsilon * abs(first.count(0) - second.count(0))
+    return centred_each(_histogram, lambda data, epsilon, bins: moved / epsilon)
 
 
 replaced_histogram = Entry(
@@ -216,7 +187,7 @@ replaced_histogram = Entry(
         title="One count with the noise of remove-one, claimed for replace-one",
         reason="a record that is replaced moves a single count by at most 1, so here nothing is to be doubled",
         formula="the number of records of value 0 plus one draw of Lap(1 / epsilon)",
-        code=centred(lambda data, **_: data.count(0), lambda data, epsilon, bins: 1.0 / epsilon, loss=_one_bin_loss),
+        code=centred(lambda data, **_: data.count(0), lambda data, epsilon, bins: 1.0 / epsilon),
         broken=False,
     ),
 )

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.learning.output_noise import NOTES, REPLACED, ROOM, Data
 from dpaudit.catalogue.learning.sums import clipped
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, centred
 from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
 
 _OTHERS: Data = [
@@ -42,35 +40,26 @@ def sensitivity(records: int, weight: float, bound: float) -> float:
     return 2.0 * bound * (1.0 + 0.5 / math.sqrt(weight)) / (records * weight)
 
 
-def _ridge(
-    data: Data, rng: Rng, epsilon: float, weight: float, bound: float, *, clip: bool = True, average: bool = True
-) -> float:
+def _ridge(data: Data, rng: Rng, epsilon: float, weight: float, bound: float, *, clip: bool, average: bool) -> float:
     kept = [(clipped(x), clipped(y, bound) if clip else y) for x, y in data]
     flat = len(data) * weight if average else weight
     optimum = sum(x * y for x, y in kept) / (sum(x * x for x, _ in kept) + flat)
-    return optimum + rng.laplace(scale=sensitivity(len(data), weight, bound) / epsilon)
+    return optimum + rng.laplace(scale=_scale(data, epsilon, weight, bound))
 
 
-def _fit(data: Data, weight: float, bound: float, *, clip: bool = True, average: bool = True) -> float:
+def _fit(data: Data, weight: float, bound: float, *, clip: bool, average: bool, **_: float) -> float:
     x, y = np.asarray(data, float).T
     x, y = np.clip(x, -1.0, 1.0), np.clip(y, -bound, bound) if clip else y
     return float((x @ y) / (x @ x + (len(data) * weight if average else weight)))
 
 
-def _runs(data: Data, runs: int, rng: Rng, epsilon: float, weight: float, bound: float, *, fit: Any = _fit) -> Reals:
-    noisy = laplace(rng, sensitivity(len(data), weight, bound) / epsilon, runs)
-    noisy += fit(data, weight, bound)
-    return noisy
+def _scale(data: Data, epsilon: float, weight: float, bound: float) -> float:
+    return sensitivity(len(data), weight, bound) / epsilon
 
 
-def _loss(first: Data, second: Data, epsilon: float, weight: float, bound: float, *, fit: Any = _fit) -> float:
-    moved = abs(fit(first, weight, bound) - fit(second, weight, bound))
-    return float(epsilon * moved / sensitivity(len(first), weight, bound))
-
-
-def _changed(*, clip: bool = True, average: bool = True) -> Code:
-    fit = partial(_fit, clip=clip, average=average)
-    return Code(partial(_ridge, clip=clip, average=average), partial(_runs, fit=fit), partial(_loss, fit=fit))
+def _code(*, clip: bool = True, average: bool = True) -> Code:
+    fit, program = (partial(call, clip=clip, average=average) for call in (_fit, _ridge))
+    return centred(fit, _scale, program)
 
 
 ridge_output_perturbation = Entry(
@@ -86,7 +75,7 @@ ridge_output_perturbation = Entry(
         "S = 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda)"
     ),
     neighbours=REPLACED,
-    code=Code(_ridge, _runs, _loss),
+    code=_code(),
     parameters=(
         EPSILON,
         Parameter("weight", 1.0, "squared units of x", "lambda, of the regulariser", validate.positive),
@@ -100,7 +89,7 @@ ridge_output_perturbation = Entry(
         title="Ridge regression on labels of any size",
         reason="the gradient of a squared loss grows with the label, and the move of the optimum with it",
         formula="as ridge regression with noise, with the labels as they come",
-        code=_changed(clip=False),
+        code=_code(clip=False),
         default_pair=([*_OTHERS, [1.0, 8.0]], [*_OTHERS, [1.0, -1.0]]),
     ),
     Twin(
@@ -108,6 +97,6 @@ ridge_output_perturbation = Entry(
         title="Ridge regression of the sum, with noise for the average",
         reason="lambda beside a sum of losses is n times weaker than beside their average: the optimum moves further",
         formula="w* + Lap(S / epsilon) with the S of the average, and w* = argmin sum (y - w x)^2 + lambda w^2",
-        code=_changed(average=False),
+        code=_code(average=False),
     ),
 )

@@ -15,6 +15,7 @@ from dpaudit.catalogue.noise import Rng, around_each, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed
 from dpaudit.catalogue.releases.fixed import exact
 from dpaudit.losses.counting import random_rounding_loss, rounded_noise_loss
+from dpaudit.losses.laplace import vector_loss
 
 Records = Sequence[Sequence[str]]  # (area, health)
 
@@ -31,15 +32,11 @@ def _counts(data: Records, **_: float) -> list[int]:
 # --- noise in every cell --------------------------------------------------------------------------------------
 
 
-def _noisy_counts_loss(first: Records, second: Records, epsilon: float) -> float:
-    return epsilon * float(np.abs(np.subtract(_counts(first), _counts(second))).sum())
-
-
 def _noisy(data: Records, runs: int, rng: Rng, epsilon: float) -> Reals:
     return around_each(np.array(_counts(data), float), 1.0 / epsilon, runs, rng)
 
 
-_NOISY = centred_each(_counts, lambda data, epsilon: 1.0 / epsilon, loss=_noisy_counts_loss)
+_NOISY = centred_each(_counts, lambda data, epsilon: 1.0 / epsilon)
 
 
 def _rounded_noise(data: Records, rng: Rng, epsilon: float, base: int) -> tuple[int, ...]:
@@ -68,7 +65,8 @@ def _empty_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> 
 
 def _empty_left_out_loss(first: Records, second: Records, epsilon: float) -> float:
     empty = [[count == 0 for count in _counts(data)] for data in (first, second)]
-    return _noisy_counts_loss(first, second, epsilon) if empty[0] == empty[1] else float("inf")
+    noisy = vector_loss(*(np.array(_counts(data)) for data in (first, second)), 1.0 / epsilon)
+    return noisy if empty[0] == empty[1] else float("inf")
 
 
 # --- without noise, or with too little of it ------------------------------------------------------------------
@@ -220,9 +218,7 @@ noisy_counts = Entry(
         title="Counts after random swapping of records between areas",
         reason="swapping keeps the number of people in every area, so that number is published exactly",
         formula="each record is chosen with probability `rate`; the chosen exchange health at random; then counts",
-        code=Code(
-            _swapped, _swapped_runs, _EXACT.loss
-        ),  # neighbours differ in the total of an area, and swapping keeps it
+        code=Code(_swapped, _swapped_runs, _EXACT.loss),  # an area's total differs, and swapping keeps it
         parameters=(Parameter("rate", 0.1, "probability", "of a record to be swapped", validate.probability),),
     ),
     Twin(

@@ -54,11 +54,6 @@ def _scale(data: Bits, epsilon: float, queries: int) -> float:
     return most_queries_of_one(len(data), queries) / epsilon
 
 
-def _noisy_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> float:
-    moved = np.abs(_counts(first, queries) - _counts(second, queries)).sum()
-    return epsilon * float(moved) / most_queries_of_one(len(first), queries)
-
-
 def _counts(data: Bits, queries: int, **_: float) -> Reals:
     return np.asarray(subsets(len(data), queries) @ np.asarray(data), float)
 
@@ -76,10 +71,6 @@ def _bounded_loss(first: Bits, second: Bits, epsilon: float, queries: int, error
     return 0.0 if np.array_equal(_counts(first, queries), _counts(second, queries)) else math.inf
 
 
-def _noise_of_one_loss(first: Bits, second: Bits, epsilon: float, queries: int) -> float:
-    return epsilon * float(np.abs(_counts(first, queries) - _counts(second, queries)).sum())
-
-
 def _flipped(data: Bits, queries: int) -> list[int]:
     """The data with another bit for the person who is in most of the subsets."""
     person = int(subsets(len(data), queries).sum(axis=0).argmax())
@@ -95,7 +86,7 @@ noisy_subset_counts = Entry(
     source=Source("Sarkar, notes 003, 'Aggregate functions' (data reconstruction attack)", DINUR),
     formula="for each public subset: how many in it have the bit, plus Lap(s / epsilon); nobody is in more than s",
     neighbours="lists of bits, one a person in a public order, with one of them replaced",
-    code=centred_each(_counts, _scale, _noisy, _noisy_loss),
+    code=centred_each(_counts, _scale, _noisy),
     parameters=(EPSILON, QUERIES),
     promise=pure_if_replaced,
     default_pair=(_BITS, _flipped(_BITS, 6)),
@@ -120,6 +111,6 @@ noisy_subset_counts = Entry(
         title="Counts over many subsets, each with the noise that one alone would need",
         reason="every count is epsilon-DP by itself, and a person in five of them pays five times",
         formula="for each public subset: how many in it have the bit, plus a draw of Lap(1 / epsilon)",
-        code=centred_each(_counts, lambda data, epsilon, queries: 1.0 / epsilon, loss=_noise_of_one_loss),
+        code=centred_each(_counts, lambda data, epsilon, queries: 1.0 / epsilon),
     ),
 )

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from dpaudit import validate
-from dpaudit.arrays import Masked, Reals
+from dpaudit.arrays import Masked
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred, centred_each
 from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
@@ -21,6 +21,8 @@ CAP = Parameter("cap", 10.0, "units of the values", "larger values count as this
 ROOM = "dpaudit.catalogue.releases"
 CHEEMA = "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)"
 DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
+
+
 # --- a sum ----------------------------------------------------------------------------------------------------
 
 
@@ -36,28 +38,15 @@ def _total(data: Values, cap: float, **_: float) -> float:
     return float(sum(min(value, cap) for value in data))
 
 
-def _scale(data: Values, epsilon: float, cap: float) -> float:
+def _scale(data: Values, epsilon: float, cap: float, **_: float) -> float:
     return cap / epsilon
 
 
 _NOISY = centred(_total, _scale, _sum, _sum_loss)
 
 
-def _unclipped_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
-    return epsilon * abs(sum(first) - sum(second)) / cap
-
-
-def _asked_again(data: Values, rng: Rng, epsilon: float, cap: float, times: int) -> tuple[float, ...]:
-    exact = sum(min(value, cap) for value in data)
-    return tuple(exact + rng.laplace(scale=cap / epsilon) for _ in range(times))
-
-
-def _asked_again_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float, times: int) -> Reals:
-    return around(_total(data, cap), cap / epsilon, times * runs, rng).reshape(times, runs).T
-
-
-def _asked_again_loss(first: Values, second: Values, epsilon: float, cap: float, times: int) -> float:
-    return times * _sum_loss(first, second, epsilon, cap)
+def _asked_again(data: Values, cap: float, times: int, **_: float) -> list[float]:
+    return [_total(data, cap)] * times
 
 
 def _refused(data: Values, least: int, **_: float) -> dict[int, float]:
@@ -116,7 +105,7 @@ noisy_sum = Entry(
         title="A noisy sum whose values are not cut at the cap",
         reason="the noise is for values up to the cap, and a value of three times the cap costs 3 epsilon",
         formula="the sum of the values as they are, plus a draw of Lap(cap / epsilon)",
-        code=centred(lambda data, **_: sum(data), _scale, loss=_unclipped_loss),
+        code=centred(lambda data, **_: sum(data), _scale),
         default_pair=([*_SALARIES[:4], 30], _SALARIES[:4]),
     ),
     Twin(
@@ -124,18 +113,13 @@ noisy_sum = Entry(
         title="The same sum asked four times, with fresh noise each time",
         reason="every answer costs epsilon, and the noise averages out",
         formula="`times` answers, each the sum plus a draw of its own of Lap(cap / epsilon)",
-        code=Code(_asked_again, _asked_again_runs, _asked_again_loss),
+        code=centred_each(_asked_again, _scale),
         parameters=(Parameter("times", 4, "queries", "how often it is asked", partial(validate.whole, least=2)),),
     ),
 )
 
 
 # --- largest values, of all and of all but one ----------------------------------------------------------------
-
-
-def _maxima_loss(first: Values, second: Values, epsilon: float, cap: float) -> float:
-    moved = np.abs(np.subtract(_largest(first, cap), _largest(second, cap)))
-    return epsilon * float(moved.sum()) / (2.0 * cap)
 
 
 def _largest(data: Values, cap: float, **_: float) -> tuple[float, float]:
@@ -157,7 +141,7 @@ noisy_maxima = Entry(
     source=Source(f"{CHEEMA}, as a release with DP", DMNS),
     formula="the largest value, and the largest but for the last person's, each in [0, cap], plus Lap(2 cap / epsilon)",
     neighbours="lists of values, in one order of the people, with one of them replaced: both answers move by up to cap",
-    code=centred_each(_largest, lambda data, epsilon, cap: 2.0 * cap / epsilon, loss=_maxima_loss),
+    code=centred_each(_largest, lambda data, epsilon, cap: 2.0 * cap / epsilon),
     parameters=(EPSILON, CAP),
     promise=pure_if_replaced,
     default_pair=([3, 10, 2, 9], [3, 1, 2, 9]),

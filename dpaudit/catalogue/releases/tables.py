@@ -39,14 +39,6 @@ def _table(data: Records, **_: float) -> list[int]:
     return counts(data, decade, DECADES)
 
 
-def _noisy_table_loss(first: Records, second: Records, epsilon: float) -> float:
-    return epsilon / 2.0 * _moved(_table(first), _table(second))
-
-
-def _moved(before: Sequence[int], after: Sequence[int]) -> float:
-    return float(np.abs(np.subtract(before, after)).sum())
-
-
 def _pseudonymised(data: Records, rng: Rng, epsilon: float) -> tuple[str, ...]:
     rows = [""] * len(data)
     for identity, record in zip(rng.permutation(len(data)), data, strict=True):
@@ -84,7 +76,7 @@ noisy_table = Entry(
     source=Source(f"{SARKAR}, 'K-anonymity', as a release with DP", DMNS),
     formula="for each age group and each condition of a fixed list: how many, plus a draw of Lap(2 / epsilon)",
     neighbours="lists of records (zip code, age, nationality, condition) with one replaced: two cells move by 1",
-    code=centred_each(_table, lambda data, epsilon: 2.0 / epsilon, loss=_noisy_table_loss),
+    code=centred_each(_table, lambda data, epsilon: 2.0 / epsilon),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
     default_pair=(HOSPITAL_A, changed(HOSPITAL_A, 0, "Flu")),
@@ -125,10 +117,6 @@ noisy_table = Entry(
 # --- two tables, by two hospitals that share patients ---------------------------------------------------------
 
 
-def _noisy_tables_loss(first: Records, second: Records, epsilon: float) -> float:
-    return epsilon / 4.0 * _moved(_both(first), _both(second))
-
-
 def _both(data: Records, **_: float) -> list[int]:
     return counts(_seen_at(data, "A"), decade, DECADES) + counts(_seen_at(data, "B"), half, HALVES)
 
@@ -158,7 +146,7 @@ two_noisy_tables = Entry(
         "lists of records (hospitals A, B or AB, zip code, age, nationality, condition) with one of them replaced: "
         "four cells move by 1"
     ),
-    code=centred_each(_both, lambda data, epsilon: 4.0 / epsilon, loss=_noisy_tables_loss),
+    code=centred_each(_both, lambda data, epsilon: 4.0 / epsilon),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
     default_pair=(_seen("AIDS"), _seen("Flu")),

@@ -6,8 +6,9 @@ In units of the clip norm such a record moves every sum that it joins by one, wh
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 
 import numpy as np
 
@@ -46,9 +47,15 @@ def canary(first: Data, second: Data) -> Record | None:
     return large[0] if large else None
 
 
-def others(first: Data, second: Data) -> Data:
-    """The records that both datasets have."""
-    return min((first, second), key=len)
+def with_and_without(loss: Callable[..., float]) -> Callable[..., float]:
+    """The loss of a pair, from `loss(record, rest, at)` of its canary and the records beside it; 0 without a canary."""
+
+    @wraps(loss)
+    def of_pair(first: Data, second: Data, at: Descent, **given: bool) -> float:
+        record = canary(first, second)
+        return 0.0 if record is None else loss(record, min((first, second), key=len), at, **given)
+
+    return of_pair
 
 
 def own_features(record: Record, rest: Data) -> bool:
@@ -71,12 +78,9 @@ def drift(at: Descent, records: float) -> float:
     return at.learning_rate * at.clip / at.size * (records * past + FAR * at.noise_multiplier * math.sqrt(past))
 
 
-def gaussian_mu(first: Data, second: Data, at: Descent, *, own: bool = False) -> float:
+@with_and_without
+def gaussian_mu(record: Record, rest: Data, at: Descent, *, own: bool = False) -> float:
     """sqrt(T) / noise multiplier: the record joins all T steps. `own`: it must have features of its own."""
-    record = canary(first, second)
-    if record is None:
-        return 0.0
-    rest = others(first, second)
     reach = length(record) * drift(at, len(rest) + 1)
     need(length(record) * (abs(record[1]) - reach) >= at.clip, "the record is clipped in every step")
     need(not own or own_features(record, rest), "the record has features of its own")
@@ -110,11 +114,9 @@ def replaced_mu(first: Data, second: Data, at: Descent) -> float:
     return 2.0 * gaussian_mu([record for record in first if record in second], second, at, own=True)
 
 
-def after_averaging_mu(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def after_averaging_mu(record: Record, rest: Data, at: Descent) -> float:
     """2 size sqrt(T) / noise multiplier: the clipped average turns round, and the noise is for one record of `size`."""
-    record, rest = canary(first, second), others(first, second)
-    if record is None:
-        return 0.0
     line = [each[0] for each in (record, *rest)]
     need(all(features == line[0] for features in line), "all records have the same features")
     reach = length(record) * drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
@@ -185,21 +187,21 @@ def _of_one_step(record: Record, at: Descent) -> float:
     return float(min(at.clip, length(record) * abs(record[1]))) / (at.noise_multiplier * at.clip)
 
 
-def first_step_mu(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def first_step_mu(record: Record, rest: Data, at: Descent) -> float:
     """Infinite from the second step on, which is exact; the first is a step like any other."""
-    record = canary(first, second)
-    if record is None or not any(record[0]):
+    if not any(record[0]):
         return 0.0
     return math.inf if at.steps > 1 else _of_one_step(record, at)
 
 
-def one_noise_mu(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def one_noise_mu(record: Record, rest: Data, at: Descent) -> float:
     """Infinite where the record's gradient may change: a record that is always clipped only shifts the one noise."""
-    record = canary(first, second)
-    if record is None or not any(record[0]):
+    if not any(record[0]):
         return 0.0
     past = at.steps - 1
-    pulls = len(others(first, second)) + 1 + FAR * at.noise_multiplier
+    pulls = len(rest) + 1 + FAR * at.noise_multiplier
     reach = length(record) * at.learning_rate * at.clip / at.size * pulls * past
     if past and length(record) * (abs(record[1]) - reach) < at.clip:
         return math.inf
@@ -211,11 +213,9 @@ def seeded_mu(first: Data, second: Data, at: Descent) -> float:
     return 0.0 if canary(first, second) is None else math.inf
 
 
-def stopping_mu(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def stopping_mu(record: Record, rest: Data, at: Descent) -> float:
     """Infinite where the record alone keeps the descent going, and the others would let it stop."""
-    record, rest = canary(first, second), others(first, second)
-    if record is None:
-        return 0.0
     if at.steps == 1:
         return _of_one_step(record, at)
     keeps = not any(record[0]) and abs(record[1]) >= at.tolerance * (len(rest) + 1)
@@ -244,18 +244,14 @@ def regularised_mu(first: Data, second: Data, at: Descent) -> float:
 # --- a logistic model, Poisson batches: epsilon at delta --------------------------------------------------------
 
 
-def _is_canary(first: Data, second: Data, at: Descent, *, silent: bool = False) -> bool:
-    """Whether there is a record at all; raises `InvalidSpec` where it is not clipped in every step or not alone.
+def _need_canary(record: Record, rest: Data, at: Descent, *, silent: bool = False) -> None:
+    """Raises `InvalidSpec` where the record is not clipped in every step or not alone with its features.
 
     `silent`: the other records must have no features, and so no gradients.
     """
-    record, rest = canary(first, second), others(first, second)
-    if record is None:
-        return False
     need(clipped_within(record, drift(at, 1), at.clip), "the record is always clipped")
     need(own_features(record, rest), "the record has features of its own")
     need(not silent or not any(any(other[0]) for other in rest), "the other records have no features")
-    return True
 
 
 def clipped_within(record: Record, drift: float, clip: float) -> bool:
@@ -264,35 +260,33 @@ def clipped_within(record: Record, drift: float, clip: float) -> bool:
     return size / (1.0 + math.exp(size * drift)) >= clip
 
 
-def all_iterates(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def all_iterates(record: Record, rest: Data, at: Descent) -> float:
     """All steps are seen: T times a subsampled Gaussian."""
-    if not _is_canary(first, second, at):
-        return 0.0
+    _need_canary(record, rest, at)
     return subsampled_gaussian_epsilon(at.delta, at.noise_multiplier, at.rate, at.steps)
 
 
-def last_iterate(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def last_iterate(record: Record, rest: Data, at: Descent) -> float:
     """The sum of all steps is seen: a binomial number of shifts in the noise of T steps."""
-    if not _is_canary(first, second, at):
-        return 0.0
+    _need_canary(record, rest, at)
     counts = range(at.steps + 1)
     joined = [math.comb(at.steps, k) * at.rate**k * (1.0 - at.rate) ** (at.steps - k) for k in counts]
     unit = at.noise_multiplier * math.sqrt(at.steps)
     return mixture_epsilon(at.delta, Mixture(tuple(k / unit for k in counts), tuple(joined)))
 
 
-def one_batch(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def one_batch(record: Record, rest: Data, at: Descent) -> float:
     """The record joins every step or none."""
-    if not _is_canary(first, second, at):
-        return 0.0
+    _need_canary(record, rest, at)
     return mixture_epsilon(at.delta, poisson(at.rate, math.sqrt(at.steps) / at.noise_multiplier))
 
 
-def per_batch(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def per_batch(record: Record, rest: Data, at: Descent) -> float:
     """Alone in the average, the record moves it by the clip norm: `batch_size` times what the noise is for."""
-    record, rest = canary(first, second), others(first, second)
-    if record is None:
-        return 0.0
     reach = drift(replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0), 1)
     need(clipped_within(record, reach, at.clip * at.size), "the average is clipped whenever the record is in it")
     need(not any(any(other[0]) for other in rest), "the other records have no features")
@@ -300,23 +294,21 @@ def per_batch(first: Data, second: Data, at: Descent) -> float:
     return repeated_epsilon(at.delta, step, at.steps)
 
 
-def realised_size(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def realised_size(record: Record, rest: Data, at: Descent) -> float:
     """Divided by the k others in its batch and itself, the record's share is 1 / (k + 1), not 1 / `batch_size`."""
     averaged = replace(at, noise_multiplier=at.noise_multiplier / at.size, size=1.0)
-    if not _is_canary(first, second, averaged, silent=True):
-        return 0.0
-    n = len(others(first, second))
+    _need_canary(record, rest, averaged, silent=True)
+    n = len(rest)
     chances = [at.rate * math.comb(n, k) * at.rate**k * (1.0 - at.rate) ** (n - k) for k in range(n + 1)]
     shifts = [at.size / (at.noise_multiplier * (k + 1)) for k in range(n + 1)]
     joined = Mixture((0.0, *shifts), (1.0 - at.rate, *chances))
     return repeated_epsilon(at.delta, step_losses(joined, ALONE, "above"), at.steps)
 
 
-def shuffled(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def shuffled(record: Record, rest: Data, at: Descent) -> float:
     """In a full batch the record takes the place of one that pulls the other way: a shift of two clip norms."""
-    record, rest = canary(first, second), others(first, second)
-    if record is None:
-        return 0.0
     reach = drift(at, at.size)
     need(all(clipped_within(each, reach, at.clip) for each in (record, *rest)), "all records are always clipped")
     need(all(other[0] == record[0] and other[1] != record[1] for other in rest), "all others pull the other way")
@@ -334,11 +326,9 @@ def _unclipped(size: float, unit: float, step: float, rate: float, steps: int, d
     return transcript_epsilon(delta, steps, law, size / unit)
 
 
-def unclipped(first: Data, second: Data, at: Descent) -> float:
+@with_and_without
+def unclipped(record: Record, rest: Data, at: Descent) -> float:
     """The record's shift is its own gradient, which depends on the models seen so far: a sum over a grid of them."""
-    record, rest = canary(first, second), others(first, second)
-    if record is None:
-        return 0.0
     need(own_features(record, rest), "the record has features of its own")
     unit = at.noise_multiplier * at.clip
     return _unclipped(length(record), unit, at.learning_rate * unit / at.size, at.rate, at.steps, at.delta)

@@ -55,7 +55,7 @@ LIBRARY = (
 )  # mechanisms, the mathematics of checks, and the design of pages
 LONGEST = 400  # lines of a module
 LONGER_FOR_A_REASON: dict[str, str] = {
-    "dpaudit/sampling/engine.py": "two people change it today; the choice of pools will be a module of its own",
+    "dpaudit/sampling/engine.py": "sessions, and their choice of pools by what their engine knows",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 if TYPE_CHECKING:
@@ -45,14 +45,7 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """The description as plain values, as results store it; file and line live in the provenance."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "reference": self.reference,
-            "parameters": dict(self.parameters),
-            "takes_rng": self.takes_rng,
-            "digest": self.digest,
-        }
+        return {key: value for key, value in asdict(self).items() if key not in ("file", "line")}
 
 
 def _told(value: Any) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,11 +77,9 @@ class _Changed(ABC):
         """The mechanism, changed, as per-run or batched as it is without."""
         inner = self.mechanism.open()
         limited = inner.limited
-        return Opened(
-            self._per_run(inner.call) if inner.per_run else self._batched(inner.call),
-            per_run=inner.per_run,
-            takes_rng=inner.takes_rng,
-            smallest_batch=inner.smallest_batch,
+        return replace(
+            inner,
+            call=self._per_run(inner.call) if inner.per_run else self._batched(inner.call),
             limited=None if limited is None else lambda limit_s: self._batched(limited(limit_s)),
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, around, laplace
 from dpaudit.catalogue.promises import also, approximate, pure
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
@@ -233,9 +233,7 @@ def _averaged_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int, *, di
 
 
 def _answer_kept_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Reals:
-    answer = laplace(rng, 1.0 / epsilon, runs)
-    answer += data
-    return answer
+    return around(data, 1.0 / epsilon, runs, rng)
 
 
 def _averaged_loss(first: int, second: int, epsilon: float, k: int, *, divided: bool = True) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, laplace
+from dpaudit.catalogue.noise import Rng, around, laplace
 from dpaudit.catalogue.promises import EPSILON, pure, unbounded
 from dpaudit.losses.discrete import largest_log_ratio
 
@@ -44,9 +44,7 @@ def _draws_counted(data: int, rng: Rng, epsilon: float) -> tuple[float, float]:
 
 
 def _nonnegative_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
-    noisy = laplace(rng, 1.0 / epsilon, runs)
-    noisy += data
-    return np.maximum(noisy, 0.0, out=noisy)
+    return np.maximum(around(data, 1.0 / epsilon, runs, rng), 0.0)
 
 
 def _drawn_again_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
@@ -62,8 +60,7 @@ def _draws(data: int, runs: int, rng: Rng, epsilon: float) -> tuple[Reals, Reals
     noisy, draws = np.empty(runs), np.zeros(runs)
     left = np.arange(runs)
     while len(left):
-        tried = laplace(rng, 1.0 / epsilon, len(left))
-        tried += data
+        tried = around(data, 1.0 / epsilon, len(left), rng)
         noisy[left] = tried
         draws[left] += 1.0
         left = left[tried < 0.0]

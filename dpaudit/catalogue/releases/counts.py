@@ -65,8 +65,8 @@ def _empty_left_out_runs(data: Records, runs: int, rng: Rng, epsilon: float) -> 
 
 def _empty_left_out_loss(first: Records, second: Records, epsilon: float) -> float:
     empty = [[count == 0 for count in _counts(data)] for data in (first, second)]
-    noisy = vector_loss(*(np.array(_counts(data)) for data in (first, second)), 1.0 / epsilon)
-    return noisy if empty[0] == empty[1] else float("inf")
+    one, other = (np.array(_counts(data), float) for data in (first, second))
+    return vector_loss(one, other, 1.0 / epsilon) if empty[0] == empty[1] else float("inf")
 
 
 # --- without noise, or with too little of it ------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpaudit.catalogue import entries, rooms
+from dpaudit.catalogue import Entry, entries, rooms
 from dpaudit.catalogue.attacks import ATTACKS
 from tests.doors.conftest import Outcome, document, process, spec
 
@@ -157,7 +157,10 @@ def test_the_catalogue_describes_an_attack(dpaudit: Run) -> None:
     assert "allows at most 0." in page.out
 
 
-def test_the_specs_that_the_catalogue_prints_are_valid(dpaudit: Run, folder: Path) -> None:
+def test_the_specs_that_the_catalogue_prints_are_valid(
+    dpaudit: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Entry, "true_loss", lambda *_: None)  # which no spec holds, and other tests compute
     printed = []
     for each in CATALOGUE:
         page = dpaudit("catalogue", each.name)

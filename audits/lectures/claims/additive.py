@@ -224,7 +224,8 @@ STATEMENTS: tuple[Statement, ...] = (
         quote=(
             r"where $Y_i$ are i.i.d. random variables drawn from Lap($\sigma$), and $\sigma = \Delta f / "
             r"\varepsilon$ is sometimes called the noise rate. ... The Laplace mechanism preserves "
-            r"($\varepsilon$, 0)-differential privacy."
+            r"($\varepsilon$, 0)-differential privacy. ... The Laplace mechanism is $\varepsilon$-DP. "
+            r"$\phi(x) = f(x) + \nu, \quad \nu \sim \text{Lap}\left(\frac{\Delta_1 f}{\varepsilon}\right)$"
         ),
     ),
     Statement(

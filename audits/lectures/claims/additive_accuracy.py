@@ -248,7 +248,7 @@ STATEMENTS: tuple[Statement, ...] = (
         quote=(
             "The distribution is like gluing together two exponential distributions. ... The variance of this "
             "distribution is $2b^2$. ... The Laplace distribution is a symmetric version of the exponential "
-            "distribution."
+            r"distribution. ... $\mu$ is the mean, $2b^2$ is variance"
         ),
     ),
     Statement(
@@ -266,7 +266,7 @@ STATEMENTS: tuple[Statement, ...] = (
         quote=(
             r"Removing one user can only affect the count by one, i.e., $\Delta f = 1$. ... In the worst case, a "
             r"user affects all counts, i.e., $\Delta f = m$. ... A user can only affect the count of only one "
-            r"question by one, i.e., $\Delta f = 1$."
+            r"question by one, i.e., $\Delta f = 1$. ... number of PhD students in CBL ... $\Delta_1 f = 1$"
         ),
     ),
     Statement(

@@ -147,7 +147,8 @@ STATEMENTS = (
         check_differencing,
         ("smokers, exact count and exact average", "smokers, noisy count and noisy average"),
         quote='The innocent-looking queries "total number of participants" and "average cigarette consumption", '
-        "when performed on both databases, allow for perfectly characterizing Bob's daily cigarette consumption.",
+        "when performed on both databases, allow for perfectly characterizing Bob's daily cigarette consumption. ... "
+        "Datasets with and without an individual. E.g. average before and after employee joins",
         context="Assume you have two identical databases except for Bob's data, which it only appears in the first "
         "one.",
     ),

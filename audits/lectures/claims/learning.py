@@ -50,8 +50,8 @@ STATEMENTS: tuple[Statement, ...] = (
         learning_classes.SAMPLE,
         quote=(
             r"Any $\mathcal{H}$ that is efficiently learnable in the statistical query model is also efficiently *PAC* "
-            r"learnable with $\epsilon$-differentially privacy. In particular, if the statistical query model uses K "
-            r"queries of tolerance at least $\tau$ , then m samples suffice to "
+            r"learnable with $\epsilon$-differentially privacy. ... K queries of tolerance at least $\tau$ , then m "
+            r"samples suffice to "
             r"$\epsilon$-privately PAC learn $\mathcal{H}$ , where $m \in \mathcal{O}\left(\frac{K}{\epsilon\tau}"
             r"\ln\left(\frac{K}{\beta}\right) + \frac{1}{\tau^2}\ln\left(\frac{K}{\beta}\right)\right).$"
         ),

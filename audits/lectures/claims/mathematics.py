@@ -13,6 +13,8 @@ from html import unescape
 
 from markupsafe import Markup, escape
 
+BESIDE = re.compile(r"(?<=</math>)(?=[,.;:!?)\]”-])|(?<=[(\[“])(?=<math>)")
+EQUATION = re.compile(r"(?<=</i>|sub>) = (?=\d)")
 TAGS = {
     *("math", "mrow", "mi", "mo", "mn", "mtext", "mspace", "msup", "msub", "msubsup", "mover", "munder", "munderover"),
     *("mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom"),
@@ -48,6 +50,15 @@ BASE = re.compile(r"\d+|[a-z]\b")  # of a root without brackets
 def written(text: str) -> Markup:
     """A text of ours: TeX between dollar signs, code between backticks, and plain formulas such as e^-32 or sqrt(k)."""
     return Markup("").join(formula(part) if tex else plain(part) for part, tex in parts(text))
+
+
+def joined(html: str) -> str:
+    """A page whose lines break neither between a formula and the sign beside it, nor within `c = 2`.
+
+    >>> ascii(joined("(<math></math>), <i>c</i> = 2"))
+    "'(\\\\u2060<math></math>\\\\u2060), <i>c</i>\\\\xa0=\\\\xa02'"
+    """
+    return EQUATION.sub("\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", BESIDE.sub("\N{WORD JOINER}", html))
 
 
 def quoted(text: str) -> Markup:

@@ -13,7 +13,7 @@ import dpaudit
 from audits.lectures.claims.collect import SCHEMA, Audited, Checked
 from audits.lectures.claims.figures import picture
 from audits.lectures.claims.items import NOTES, Item, file_of
-from audits.lectures.claims.mathematics import plain, quoted, written
+from audits.lectures.claims.mathematics import joined, plain, quoted, written
 from audits.lectures.claims.statement import CAUSES
 from dpaudit.report.html.templating import environment
 
@@ -53,7 +53,7 @@ def render(
     made.filters = {**made.filters, "number": number, "certified": certified, "slug": slug, "verdict": verdict}
     every = [each for topic in statements.values() for each in topic]
     records = records or {}
-    return made.get_template(TEMPLATE.name).render(
+    html = made.get_template(TEMPLATE.name).render(
         title=TITLE,
         statements=statements,
         topics=[(f"#{slug(topic)}", f"{topic} ({len(found)})") for topic, found in statements.items()],
@@ -82,6 +82,7 @@ def render(
         code=lambda file, line: f"{root}{file}#L{line}",
         own_style=Markup(STYLE.read_text(encoding="utf-8")),
     )
+    return joined(html)
 
 
 def classes(each: Checked) -> str:

@@ -1,4 +1,4 @@
-"""Laplace noise in bulk, at half the cost of `Generator.laplace`, and mechanisms that add it to what they compute."""
+"""Laplace noise in bulk, at half the cost of `Generator.laplace`, and mechanisms that add noise to what they have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from dpaudit.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Loss, Program
 from dpaudit.losses.laplace import centred_loss, vector_loss
+from dpaudit.losses.normal import gaussian_epsilon
 
 Rng = np.random.Generator
 Of = Callable[..., Any]  # something of the data and the parameters
@@ -85,3 +86,24 @@ def centred_each(centres: Of, scale: Of, program: Program | None = None, loss: L
         ),
         loss or exact,
     )
+
+
+def normal_each(centres: Of, sigma: Of, program: Program | None = None) -> Code:
+    """Normal noise of one public sigma around each number of a vector; the loss is the epsilon at the claim's delta."""
+
+    def run(data: Any, rng: Rng, **given: Any) -> tuple[float, ...]:
+        return tuple(float(centre + rng.normal(scale=sigma(data, **given))) for centre in centres(data))
+
+    def sampler(data: Any, runs: int, rng: Rng, **given: Any) -> Reals:
+        centre = np.asarray(centres(data), float)
+        noisy = rng.standard_normal((len(centre), runs))
+        noisy *= sigma(data, **given)
+        noisy += centre[:, None]
+        return noisy.T
+
+    def exact(first: Any, second: Any, **given: Any) -> float:
+        """Along the line between the vectors the noise is normal with the same sigma; across it nothing differs."""
+        moved = float(np.linalg.norm(np.subtract(centres(first), centres(second))))
+        return gaussian_epsilon(given["delta"], moved / sigma(first, **given))
+
+    return Code(program or run, sampler, exact)

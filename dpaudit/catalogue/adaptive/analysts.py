@@ -90,9 +90,6 @@ def named(analyst: object, what: str = "analyst") -> Analyst:
     return one_of(what, ANALYSTS, Analyst, analyst)
 
 
-def _name(name: str, value: object) -> object:
-    named(value, name)
-    return value
-
-
-ANALYST = Parameter("analyst", "in order", "name", "who chooses the queries", _name)
+ANALYST = Parameter(
+    "analyst", "in order", "name", "who chooses the queries", lambda name, value: named(value, name) and value
+)

@@ -14,9 +14,8 @@ from dpaudit.arrays import Reals
 from dpaudit.catalogue.additive.normal import DELTA, SMALL_EPSILON, classic_sigma
 from dpaudit.catalogue.additive.shared import CS208, ROOM
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, around_each
+from dpaudit.catalogue.noise import Rng, around_each, normal_each
 from dpaudit.catalogue.promises import EPSILON, approximate, pure, unbounded
-from dpaudit.losses.normal import gaussian_epsilon
 
 Vector = list[float]
 Norm = Literal["l1", "l2", "linf"]
@@ -226,17 +225,8 @@ def _gaussian_vector(data: Vector, rng: Rng, epsilon: float, delta: float, sensi
     return tuple(answer + rng.normal(scale=sigma) for answer in data)
 
 
-def _gaussian_vector_runs(data: Vector, runs: int, rng: Rng, epsilon: float, delta: float, sensitivity: float) -> Reals:
-    noisy = rng.standard_normal((len(data), runs))
-    noisy *= classic_sigma(epsilon, delta, sensitivity)
-    noisy += np.asarray(data, float)[:, None]
-    return noisy.T
-
-
-def _gaussian_vector_loss(first: Vector, second: Vector, epsilon: float, delta: float, sensitivity: float) -> float:
-    """Along the line between the vectors the noise is normal with the same sigma; across it nothing differs."""
-    move = float(np.linalg.norm(np.subtract(first, second)))
-    return gaussian_epsilon(delta, move / classic_sigma(epsilon, delta, sensitivity))
+def _sigma(data: Vector, epsilon: float, delta: float, sensitivity: float) -> float:
+    return classic_sigma(epsilon, delta, sensitivity)
 
 
 gaussian_vector = Entry(
@@ -246,7 +236,7 @@ gaussian_vector = Entry(
     source=Source(f"{CS208}, claim 5.5", "Dwork & Roth 2014, The algorithmic foundations, theorem A.1"),
     formula="every answer plus its own draw of N(0, sigma^2), sigma = sensitivity sqrt(2 ln(1.25 / delta)) / epsilon",
     neighbours="vectors at most `sensitivity` apart in Euclidean distance",
-    code=Code(_gaussian_vector, _gaussian_vector_runs, _gaussian_vector_loss),
+    code=normal_each(np.asarray, _sigma, _gaussian_vector),
     parameters=(SMALL_EPSILON, DELTA, NORM),
     promise=approximate,
     default_pair=([0.0, 0.0], [0.6, 0.8]),

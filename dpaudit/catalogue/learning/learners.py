@@ -211,12 +211,9 @@ def named(learner: object, what: str = "learner") -> SQLearner:
     return one_of(what, LEARNERS, SQLearner, learner)
 
 
-def _name(name: str, value: object) -> object:
-    named(value, name)
-    return value
-
-
-LEARNER = Parameter("learner", "threshold", "name", "who asks the queries", _name)
+LEARNER = Parameter(
+    "learner", "threshold", "name", "who asks the queries", lambda name, value: named(value, name) and value
+)
 
 
 def as_analyst(learner: str, bits: int, tau: float) -> Analyst:

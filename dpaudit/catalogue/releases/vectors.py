@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng
+from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
+from dpaudit.catalogue.noise import normal_each
 from dpaudit.catalogue.promises import EPSILON
 from dpaudit.catalogue.releases.fixed import exact
 from dpaudit.claims import ApproximateDP, Relation
-from dpaudit.losses.normal import gaussian_epsilon, gaussian_mu
+from dpaudit.losses.normal import gaussian_mu
 
 Rows = Sequence[Sequence[float]]
 
@@ -36,26 +36,6 @@ def _average(data: Rows) -> Reals:
     return np.asarray(np.clip(np.asarray(data, float), -1.0, 1.0).mean(axis=0))
 
 
-def _normal(sigma_of: Callable[..., float]) -> Code:
-    """The average of the rows with normal noise, sigma made from the data and the claim."""
-
-    def program(data: Rows, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
-        sigma = sigma_of(data, epsilon, delta)
-        return tuple(float(each + rng.normal(scale=sigma)) for each in _average(data))
-
-    def sampler(data: Rows, runs: int, rng: Rng, epsilon: float, delta: float) -> Reals:
-        noisy = rng.standard_normal((len(data[0]), runs))
-        noisy *= sigma_of(data, epsilon, delta)
-        noisy += _average(data)[:, None]
-        return noisy.T
-
-    def loss(first: Rows, second: Rows, epsilon: float, delta: float) -> float:
-        shift = float(np.linalg.norm(_average(first) - _average(second)))
-        return gaussian_epsilon(delta, shift / sigma_of(first, epsilon, delta))
-
-    return Code(program, sampler, loss)
-
-
 _OTHERS = [[1, -1, 1, 1, -1, 1], [-1, -1, 1, -1, 1, 1], [1, 1, -1, -1, -1, 1], [-1, 1, 1, 1, 1, -1]]
 
 noisy_mean_vector = Entry(
@@ -68,7 +48,7 @@ noisy_mean_vector = Entry(
         "sigma is the least that hides a shift of 2 sqrt(d) / n at (epsilon, delta)"
     ),
     neighbours="lists of n rows of d attributes with one row replaced",
-    code=_normal(lambda data, epsilon, delta: noise_of(len(data), len(data[0]), epsilon, delta)),
+    code=normal_each(_average, lambda data, epsilon, delta: noise_of(len(data), len(data[0]), epsilon, delta)),
     parameters=(EPSILON, DELTA),
     promise=lambda epsilon, delta: ApproximateDP(epsilon, delta, relation=Relation.REPLACE_ONE),
     default_pair=([[1] * 6, *_OTHERS], [[-1] * 6, *_OTHERS]),
@@ -85,6 +65,6 @@ noisy_mean_vector = Entry(
         title="The average of many attributes, each with the noise that one alone would need",
         reason="a person moves all d attributes at once: sqrt(d) times as far as the noise is for",
         formula="the average of the n rows, plus N(0, sigma^2) in each attribute; sigma hides a shift of 2 / n only",
-        code=_normal(lambda data, epsilon, delta: noise_of(len(data), 1, epsilon, delta)),
+        code=normal_each(_average, lambda data, epsilon, delta: noise_of(len(data), 1, epsilon, delta)),
     ),
 )

@@ -200,7 +200,7 @@ def draw_films(axes: Axes) -> None:
     ):
         axes.plot(HOW_MANY, [shares(many, days)[0] for many in HOW_MANY], mark, color=colour, label=label)
     axes.set_xlabel(f"ratings that are known, of {EACH}")
-    axes.set_ylabel("subscribers found")
+    axes.set_ylabel("share of subscribers found")
     axes.set_ylim(-0.05, 1.05)
     axes.legend(frameon=False)
 

@@ -13,6 +13,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms.importing import import_reference
 
 Named = TypeVar("Named")
+DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim", validate.positive)
 
 

@@ -7,10 +7,10 @@ from functools import partial
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import CHEEMA, DMNS, HAGHTALAB, ROOM, SARKAR
+from dpaudit.catalogue.additive.shared import CHEEMA, HAGHTALAB, ROOM, SARKAR
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
 
 Values = list[float]
 

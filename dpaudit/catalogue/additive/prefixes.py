@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import DMNS, ROOM, SENSITIVITY
+from dpaudit.catalogue.additive.shared import ROOM, SENSITIVITY
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
-from dpaudit.catalogue.promises import EPSILON, pure
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure
 from dpaudit.losses.laplace import vector_loss
 
 Answers = list[float]

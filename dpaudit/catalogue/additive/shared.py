@@ -9,7 +9,6 @@ ROOM = "dpaudit.catalogue.additive"
 
 HAGHTALAB, BASSI = "Haghtalab 2020, notes 000", "Bassi 2019, notes 001"
 CS208, SARKAR, CHEEMA = "CS 208, notes 002", "Sarkar, notes 003", "Cheema & Huszár, notes 004"
-DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 
 SENSITIVITY = Parameter(
     "sensitivity", 1.0, "units of the answer", "how far one person moves the answer", validate.positive

@@ -9,11 +9,11 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, DMNS, HAGHTALAB, ROOM, SARKAR, SENSITIVITY
+from dpaudit.catalogue.additive.shared import BASSI, HAGHTALAB, ROOM, SARKAR, SENSITIVITY
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around
 from dpaudit.catalogue.noise import laplace as laplace_noise
-from dpaudit.catalogue.promises import EPSILON, doubled, pure, unbounded
+from dpaudit.catalogue.promises import DMNS, EPSILON, doubled, pure, unbounded
 from dpaudit.losses.laplace import centred_loss, clamped_loss
 
 SEEDS = 64  # of the generator that has too few of them
@@ -49,9 +49,7 @@ def _relative_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -
 
 
 def _relative_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    noisy = _laplace_runs(1.0, runs, rng, epsilon, sensitivity)
-    noisy *= data
-    return noisy
+    return _laplace_runs(1.0, runs, rng, epsilon, sensitivity) * data
 
 
 def _relative_noise_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
@@ -67,10 +65,7 @@ def _uniform(data: float, rng: Rng, epsilon: float, sensitivity: float, width: f
 
 
 def _uniform_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, width: float) -> Reals:
-    noisy = rng.random(runs)
-    noisy *= width
-    noisy += data
-    return noisy
+    return rng.random(runs) * width + data
 
 
 def _one_sided(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -78,10 +73,7 @@ def _one_sided(data: float, rng: Rng, epsilon: float, sensitivity: float) -> flo
 
 
 def _one_sided_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    noisy = rng.standard_exponential(runs)
-    noisy *= sensitivity / epsilon
-    noisy += data
-    return noisy
+    return rng.standard_exponential(runs) * (sensitivity / epsilon) + data
 
 
 def _moved_up(data: float, rng: Rng, epsilon: float, sensitivity: float, shift: float) -> float:
@@ -94,10 +86,7 @@ def _clipped(data: float, rng: Rng, epsilon: float, sensitivity: float, reach: f
 
 
 def _clipped_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> Reals:
-    noisy = laplace_noise(rng, sensitivity / epsilon, runs)
-    np.clip(noisy, -reach, reach, out=noisy)
-    noisy += data
-    return noisy
+    return np.clip(laplace_noise(rng, sensitivity / epsilon, runs), -reach, reach) + data
 
 
 def _few_seeds(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
@@ -123,10 +112,7 @@ def _rounded_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) ->
 
 
 def _rounded_noise_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    noisy = laplace_noise(rng, sensitivity / epsilon, runs)
-    np.rint(noisy, out=noisy)
-    noisy += data
-    return noisy
+    return np.rint(laplace_noise(rng, sensitivity / epsilon, runs)) + data
 
 
 def _rounded_noise_loss(first: float, second: float, epsilon: float, sensitivity: float) -> float:
@@ -139,9 +125,7 @@ def _rounded_output(data: float, rng: Rng, epsilon: float, sensitivity: float) -
 
 
 def _rounded_output_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
-    noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
-    np.rint(noisy, out=noisy)
-    return noisy
+    return np.rint(_laplace_runs(data, runs, rng, epsilon, sensitivity))
 
 
 def _clamped_output(data: float, rng: Rng, epsilon: float, sensitivity: float, largest: float) -> float:
@@ -149,9 +133,7 @@ def _clamped_output(data: float, rng: Rng, epsilon: float, sensitivity: float, l
 
 
 def _clamped_output_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float, largest: float) -> Reals:
-    noisy = _laplace_runs(data, runs, rng, epsilon, sensitivity)
-    np.clip(noisy, 0.0, largest, out=noisy)
-    return noisy
+    return np.clip(_laplace_runs(data, runs, rng, epsilon, sensitivity), 0.0, largest)
 
 
 def _clamped_output_loss(first: float, second: float, epsilon: float, sensitivity: float, largest: float) -> float:

@@ -9,10 +9,10 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Reals
-from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, DMNS, ROOM
+from dpaudit.catalogue.additive.shared import BASSI, CHEEMA, ROOM
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each, laplace
-from dpaudit.catalogue.promises import EPSILON, pure, pure_if_added_or_removed
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure, pure_if_added_or_removed
 
 Answers = list[float]
 Rows = list[list[int]]

@@ -13,7 +13,7 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, laplace
-from dpaudit.catalogue.promises import also, approximate, pure
+from dpaudit.catalogue.promises import DMNS, also, approximate, pure
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.composing import laplace_epsilon
 
@@ -21,7 +21,6 @@ Counts = list[int]
 Shares = Callable[[int], float]  # the part of the budget that release 0, 1, ... gets
 
 ROOM = "dpaudit.catalogue.composition"
-DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 DRV = "Dwork, Rothblum & Vadhan 2010, Boosting and differential privacy"
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on all releases together", validate.positive)
 NEIGHBOURS = "vectors of counts that each move by at most 1"

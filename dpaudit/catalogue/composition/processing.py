@@ -48,14 +48,10 @@ def _nonnegative_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
 
 
 def _drawn_again_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
-    return _draws(data, runs, rng, epsilon)[0]
+    return _draws_counted_runs(data, runs, rng, epsilon)[:, 0]
 
 
 def _draws_counted_runs(data: int, runs: int, rng: Rng, epsilon: float) -> Reals:
-    return np.stack(_draws(data, runs, rng, epsilon), axis=1)
-
-
-def _draws(data: int, runs: int, rng: Rng, epsilon: float) -> tuple[Reals, Reals]:
     """The first draw that is not negative, and its number."""
     noisy, draws = np.empty(runs), np.zeros(runs)
     left = np.arange(runs)
@@ -64,7 +60,7 @@ def _draws(data: int, runs: int, rng: Rng, epsilon: float) -> tuple[Reals, Reals
         noisy[left] = tried
         draws[left] += 1.0
         left = left[tried < 0.0]
-    return noisy, draws
+    return np.stack([noisy, draws], axis=1)
 
 
 def _count_loss(first: int, second: int, epsilon: float, **_: int) -> float:
@@ -127,23 +123,17 @@ def _suppressed_by_truth(data: int, rng: Rng, epsilon: float, least: int) -> int
 
 
 def _whole(data: int, runs: int, rng: Rng, epsilon: float) -> Integers:
-    noise = laplace(rng, 1.0 / epsilon, runs)
-    noisy = np.rint(noise, out=noise).astype(np.int64)
-    noisy += data
-    return noisy
+    return np.rint(laplace(rng, 1.0 / epsilon, runs)).astype(np.int64) + data
 
 
 def _rounded_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> Integers:
     noisy = _whole(data, runs, rng, epsilon)
-    noisy[noisy < least] = 0
-    return noisy
+    return np.where(noisy < least, 0, noisy)
 
 
 def _rounded_to_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> Integers:
-    noisy = laplace(rng, 1.0 / epsilon, runs).astype(np.int64)  # cut off, towards 0
-    noisy += data
-    noisy[noisy < least] = 0
-    return noisy
+    noisy = laplace(rng, 1.0 / epsilon, runs).astype(np.int64) + data  # cut off, towards 0
+    return np.where(noisy < least, 0, noisy)
 
 
 def _suppressed_by_truth_runs(data: int, runs: int, rng: Rng, epsilon: float, least: int) -> Integers:

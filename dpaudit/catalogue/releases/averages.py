@@ -10,13 +10,12 @@ from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred, laplace
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import exact
 
 Values = Sequence[float]
 
 ROOM = "dpaudit.catalogue.releases"
-DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 
 
 # --- how many took part, and their average --------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dpaudit import validate
 from dpaudit.arrays import Masked
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, around, centred, centred_each
-from dpaudit.catalogue.promises import EPSILON, pure_if_added_or_removed, pure_if_replaced
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import exact
 
 Values = Sequence[float]
@@ -20,7 +20,6 @@ Values = Sequence[float]
 CAP = Parameter("cap", 10.0, "units of the values", "larger values count as this", validate.positive)
 ROOM = "dpaudit.catalogue.releases"
 CHEEMA = "Cheema & Huszár, notes 004, 'Why bother?' (query auditing)"
-DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 
 
 # --- a sum ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
 from dpaudit.catalogue.noise import Rng, centred_each
-from dpaudit.catalogue.promises import EPSILON, pure_if_replaced
+from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import exact, told_apart
 from dpaudit.catalogue.releases.hospital import (
     DECADES,
@@ -29,7 +29,6 @@ Records = Sequence[Record]
 ROOM = "dpaudit.catalogue.releases"
 SARKAR = "Sarkar, notes 003"
 GANTA = "Ganta, Kasiviswanathan & Smith 2008, Composition attacks and auxiliary information in data privacy"
-DMNS = "Dwork, McSherry, Nissim & Smith 2006, Calibrating noise to sensitivity in private data analysis"
 
 
 # --- one table ------------------------------------------------------------------------------------------------

@@ -58,9 +58,7 @@ def _uniform(data: Values, rng: Rng, epsilon: float, bound: float, reach: int) -
 
 
 def _uniform_runs(data: Values, runs: int, rng: Rng, epsilon: float, bound: float, reach: int) -> Reals:
-    noisy = rng.integers(-reach, reach + 1, runs) / len(data)
-    noisy += _mean(data, bound)
-    return noisy
+    return rng.integers(-reach, reach + 1, runs) / len(data) + _mean(data, bound)
 
 
 def _uniform_loss(first: Values, second: Values, epsilon: float, bound: float, reach: int) -> float:

@@ -85,32 +85,20 @@ def _directions(dimensions: int, runs: int, rng: Rng) -> Reals:
 
 def _l2_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
     """The length of z has the density r^(d-1) e^(-r / scale), and its direction is uniform."""
-    noise = _directions(dimensions, runs, rng)
-    noise *= rng.standard_gamma(dimensions, runs)
-    noise *= scale
-    return noise.T
+    return (_directions(dimensions, runs, rng) * rng.standard_gamma(dimensions, runs) * scale).T
 
 
 def _linf_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
-    noise = rng.random((dimensions, runs))
-    noise *= 2.0
-    noise -= 1.0
-    noise *= rng.standard_gamma(dimensions + 1, runs)
-    noise *= scale
-    return noise.T
+    points = rng.random((dimensions, runs)) * 2.0 - 1.0
+    return (points * rng.standard_gamma(dimensions + 1, runs) * scale).T
 
 
 def _exponential_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
-    noise = _directions(dimensions, runs, rng)
-    noise *= rng.standard_exponential(runs)
-    noise *= scale
-    return noise.T
+    return (_directions(dimensions, runs, rng) * rng.standard_exponential(runs) * scale).T
 
 
 def _shell_noise(dimensions: int, scale: float, runs: int, rng: Rng) -> Reals:
-    noise = _directions(dimensions, runs, rng)
-    noise *= dimensions * scale
-    return noise.T
+    return (_directions(dimensions, runs, rng) * (dimensions * scale)).T
 
 
 def _runs(

@@ -109,10 +109,7 @@ def _redrawn_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int) ->
 
 def _uniform_runs(data: Data, runs: int, rng: Rng, epsilon: float, bits: int, tolerance: float) -> Reals:
     shares = _shares(data, bits)
-    answers = rng.random((len(shares), runs))
-    answers *= 2.0 * tolerance
-    answers += (shares - tolerance)[:, None]
-    return np.asarray(answers.T)
+    return (rng.random((len(shares), runs)) * (2.0 * tolerance) + (shares - tolerance)[:, None]).T
 
 
 def _redrawn_loss(first: Data, second: Data, epsilon: float, bits: int) -> float:

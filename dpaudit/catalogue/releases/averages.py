@@ -9,7 +9,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Parameter, Source, Twin
-from dpaudit.catalogue.noise import Rng, centred, laplace
+from dpaudit.catalogue.noise import Rng, around, centred
 from dpaudit.catalogue.promises import DMNS, EPSILON, pure_if_added_or_removed, pure_if_replaced
 from dpaudit.catalogue.releases.fixed import exact
 
@@ -28,9 +28,10 @@ def _count_and_average(data: Values, rng: Rng, epsilon: float, cap: float) -> tu
 
 
 def _count_and_average_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
-    count, total = laplace(rng, 2.0 / epsilon, runs), laplace(rng, 2.0 * cap / epsilon, runs)
-    count += len(data)
-    total += _total(data, cap)
+    count, total = (
+        around(len(data), 2.0 / epsilon, runs, rng),
+        around(_total(data, cap), 2.0 * cap / epsilon, runs, rng),
+    )
     return np.column_stack([count, total / np.maximum(1.0, count)])
 
 
@@ -50,8 +51,7 @@ def _exact_count(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[fl
 
 
 def _exact_count_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
-    total = laplace(rng, cap / epsilon, runs)
-    total += _total(data, cap)
+    total = around(_total(data, cap), cap / epsilon, runs, rng)
     return np.column_stack([np.full(runs, float(len(data))), total / len(data)])
 
 

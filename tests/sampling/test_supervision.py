@@ -70,6 +70,8 @@ def test_a_driver_that_no_terminal_stopped_goes_on() -> None:
         terminal, at = pty.fork()
         if terminal == 0:
             os.execvp("sleep", ["sleep", "600"])
+        while stat(terminal)[4] == "0":  # it has forked, and takes its terminal
+            time.sleep(0.01)
         try:
             for each, after in ((bare.pid, "S"), (terminal, "T")):
                 os.kill(each, signal.SIGSTOP)

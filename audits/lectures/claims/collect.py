@@ -78,9 +78,10 @@ class Audited:
         (pair,) = result.spec["pairs"]
         entry = self.entry.with_parameters(result.spec["mechanism"]["parameters"])
         own, asked = ({**claim, "relation": None} for claim in (entry.claim().to_dict(), result.spec["claim"]))
-        if "value" not in pair["first"] or own != asked:
+        first, second = (pair[side].get("value") for side in ("first", "second"))
+        if first is None or second is None or own != asked:  # a record keeps no large data
             return None
-        return entry.true_loss(pair["first"]["value"], pair["second"]["value"])
+        return entry.true_loss(first, second)
 
 
 def topics() -> dict[str, tuple[Statement, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -150,6 +151,10 @@ def test_the_exact_loss_of_the_audited_pair_stands_beside_the_bound(result: dpau
     (audited,) = [each for room in found.values() for each in room if each.results]
     assert audited.entry.name == "laplace.half_noise"
     assert audited.exact(result) == 2.0
+    (pair,) = result.spec["pairs"]
+    for kept in ({"value": None}, {}):  # as records of large data are
+        large = {**result.spec, "pairs": [{**pair, "second": kept}]}
+        assert audited.exact(dataclasses.replace(result, spec=large)) is None
     assert sum(len(room) for room in found.values()) == sum(1 + len(entry.twins) for entry in entries())
 
 

@@ -28,12 +28,12 @@ from dpaudit.results.beside import FAR, INSIDE, LATE, NARROW, RECURRING, TEXT, C
 from dpaudit.results.result import AuditResult
 from dpaudit.results.verdict import Verdict
 from dpaudit.sampling import SILENT, BatchFailed, Engine, Progress, Stage, apart, shards
+from dpaudit.sampling.engine import FEWEST_PROBED
 
 REPEATS, CAUGHT = 20, 0.95  # 19 of 20
 MASSES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1)  # of the marked outputs; the smallest first
 EXCESS = math.log(2.0)  # a marked output is this much more telling than the claim allows: twice
 FEWEST_GLANCED, RECURS, THREE = 64, 0.02, 3  # numbers to choose a place by; share of the outputs; values of a mark
-FEWEST_PROBED = 4  # runs of each pair in each look of a probe
 GLANCE = 256  # outputs of each pair that say where a mark can stand
 CONTROL_KEY = 0xC0  # keeps the seeds of controls apart
 MOST_PLACES = 5  # of one mechanism

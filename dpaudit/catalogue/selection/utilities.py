@@ -170,9 +170,6 @@ def _seen_law(data: Votes, epsilon: float, candidates: int) -> Reals:
     return exponential(np.where(counts > 0.0, counts, -np.inf), epsilon)
 
 
-Ballots = list[tuple[int, int]]
-
-
 most_common = Entry(
     module=ROOM,
     name="most_common",

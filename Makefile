@@ -14,7 +14,7 @@ export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help audit lectures lectures-seeds literature literature-full research quick test oldest test-browser prove-random docs bench package sbom lock fuzz \
-        audit-libraries clean
+        audit-libraries audit-training clean
 .DELETE_ON_ERROR:
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make sbom             writes dist/dpaudit.cdx.json: what the wheel brings with it, at the versions of the lock"
 	@echo "make lock             writes requirements/ anew: the newest versions that pyproject.toml allows, with hashes"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own"
+	@echo "make audit-training   audits private training by Opacus, jax_privacy and plain loops, in environments of their own (half an hour)"
 	@echo "make fuzz             tries every reader of files on files that are nearly right, other ones each time (minutes)"
 	@echo "make clean            removes the environments"
 
@@ -135,6 +136,15 @@ audit-libraries: $(LIBRARIES:%=.environments/%/.ready)
 	    || status=1; \
 	done; exit $$status
 
+# NAMES="opacus_steps loaders" runs these tables alone. The newest torch on PyPI brings gigabytes of CUDA.
+CPU_TORCH ?= https://download.pytorch.org/whl/cpu
+TRAINING := $(patsubst audits/training/requirements/%.txt,%,$(wildcard audits/training/requirements/*.txt))
+audit-training: $(TRAINING:%=.environments/training-%/.ready)
+	@status=0; for environment in $(TRAINING); do \
+	  echo "== $$environment"; \
+	  .environments/training-$$environment/bin/python -m audits.training --environment $$environment $(NAMES) || status=1; \
+	done; exit $$status
+
 clean:
 	rm -rf $(VENV) .environments site dist
 
@@ -173,6 +183,12 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml $(i
 .environments/lock/.ready:
 	$(call environment,$(@D))
 	@$(@D)/bin/python -m pip install --quiet 'uv>=0.8'
+	@touch $@
+
+.environments/training-%/.ready: audits/training/requirements/%.txt pyproject.toml
+	$(call environment,$(@D))
+	@echo "installing $* and dpaudit into $(@D); this takes minutes"
+	@$(@D)/bin/python -m pip install --quiet --extra-index-url $(CPU_TORCH) --requirement $< --editable '.[$*]'
 	@touch $@
 
 .environments/%/.ready: audits/libraries/%/requirements.txt pyproject.toml

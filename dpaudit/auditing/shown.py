@@ -8,11 +8,10 @@ from dpaudit.arrays import Bools, Reals
 from dpaudit.events import Event, Feature
 from dpaudit.events.search.labels import labels_of
 from dpaudit.outputs import ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT, Column, Outputs, Pilot, concatenate
-from dpaudit.results.beside import VALUE, Ending, Histogram
+from dpaudit.results.beside import BINS, VALUE, Ending, Histogram, counts_on, grid
 from dpaudit.results.witness import Witness
 
-BINS, MOST_VALUES, MOST_TOKENS = 48, 40, 12
-TAIL = 0.002  # of all numbers that lie outside the bins at either end
+MOST_TOKENS = 12
 OTHERS = "others"
 KNOWN = (ABSENT, NONE, NOT_A_NUMBER, TIMED_OUT)  # tokens that outputs may hold without naming them
 MOST_ENDINGS = 8  # kinds of endings that are told
@@ -67,8 +66,8 @@ def histogram(pilot: Pilot | None, witness: Witness) -> Histogram | None:
         feature=str(feature),
         edges=edges,
         values=values,
-        first=_counts(numbers[0], edges, values),
-        second=_counts(numbers[1], edges, values),
+        first=counts_on(numbers[0], edges, values),
+        second=counts_on(numbers[1], edges, values),
         labels=names,
         tokens_first=tokens_first,
         tokens_second=tokens_second,
@@ -83,29 +82,13 @@ def _names(feature: Feature, pilot: Pilot) -> dict[int, str]:
 
 def _grid(numbers: Reals, witness: Witness) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """(edges, values): one of them empty. The thresholds of an event are edges where they are finite."""
-    different = np.unique(numbers)
-    if len(different) <= MOST_VALUES:
-        return (), tuple(different.tolist())
-    low, high = np.quantile(numbers, [TAIL, 1.0 - TAIL])
-    if not high > low:
-        low, high = different[0], different[-1]
-    edges = set(np.linspace(low, high, BINS + 1).tolist())
-    if isinstance(witness.event, Event):
-        width = (high - low) / BINS
-        thresholds = {each for both in witness.event.intervals for each in both if low < each < high}
-        edges = {edge for edge in edges if all(abs(edge - each) > 0.3 * width for each in thresholds)} | thresholds
-    return tuple(sorted(edges)), ()
-
-
-def _counts(numbers: Reals, edges: tuple[float, ...], values: tuple[float, ...]) -> tuple[int, ...]:
-    if values:
-        return tuple(
-            np.bincount(np.searchsorted(values, numbers[np.isfinite(numbers)]), minlength=len(values)).tolist()
-        )
-    if not edges:
-        return ()
-    places = np.searchsorted(edges, numbers, side="left")  # bins (low, high], as events have them
-    return tuple(np.bincount(places, minlength=len(edges) + 1).tolist())
+    edges, values = grid(numbers)
+    if not edges or not isinstance(witness.event, Event):
+        return edges, values
+    low, high = edges[0], edges[-1]
+    thresholds = {each for both in witness.event.intervals for each in both if low < each < high}
+    kept = {edge for edge in edges if all(abs(edge - each) > 0.3 * (high - low) / BINS for each in thresholds)}
+    return tuple(sorted(kept | thresholds)), ()
 
 
 def _tokens(sides: list[Column], labels: dict[int, str]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+BINS, MOST_VALUES = 48, 40  # of a histogram; up to so many different values each has a count of its own
+TAIL = 0.002  # of all numbers that lie outside the bins at either end
 VALUE = "a value"  # how a run ended that gave one
 PROCESSES, FIRST_CALLS = "processes", "first calls"  # what was explored in fresh processes; with runs where it was
 FAR, INSIDE, RECURRING, NARROW, TEXT, LATE = PLACES = (  # where a control puts its leak
@@ -62,6 +65,33 @@ class Histogram:
     tokens_second: tuple[int, ...]
     runs_first: int
     runs_second: int
+
+
+def grid(numbers: Any, bins: int = BINS) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """(edges, values) of a histogram of finite numbers, at least one: one of the two is empty."""
+    import numpy as np
+
+    different = np.unique(numbers)
+    if len(different) <= MOST_VALUES:
+        return (), tuple(different.tolist())
+    low, high = np.quantile(numbers, [TAIL, 1.0 - TAIL])
+    if not high > low:
+        low, high = different[0], different[-1]
+    return tuple(np.unique(np.linspace(low, high, bins + 1)).tolist()), ()
+
+
+def counts_on(numbers: Any, edges: tuple[float, ...], values: tuple[float, ...]) -> tuple[int, ...]:
+    """How many numbers lie in each cell of a histogram, as `Histogram` has them."""
+    import numpy as np
+
+    if values:
+        return tuple(
+            np.bincount(np.searchsorted(values, numbers[np.isfinite(numbers)]), minlength=len(values)).tolist()
+        )
+    if not edges:
+        return ()
+    places = np.searchsorted(edges, numbers, side="left")  # bins (low, high], as events have them
+    return tuple(np.bincount(places, minlength=len(edges) + 1).tolist())
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
+from dpaudit.results.beside import Histogram
 from dpaudit.results.strict_json import by_fields
 from dpaudit.scores.counts import AttackCounts
 
@@ -82,6 +83,7 @@ class ScoresResult:
 
     `counts` are those of the scores that were judged; `roc` holds the corners (fpr, fnr) of the empirical trade-off,
     `band` upper limits of (fpr, fnr) at every threshold that hold together at `confidence` (many-run designs only).
+    `histogram` is how the scores lie, `first` the members'; None where counts alone are known.
     """
 
     claim: Claim | None
@@ -97,6 +99,7 @@ class ScoresResult:
     estimates: tuple[Estimate, ...]
     roc: tuple[tuple[float, float], ...] = ()
     band: tuple[tuple[float, float], ...] = ()
+    histogram: Histogram | None = None
 
     @property
     def deciding(self) -> Estimate | None:

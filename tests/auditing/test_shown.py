@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.auditing.shown import BINS, MOST_TOKENS, MOST_VALUES, histogram
+from dpaudit.auditing.shown import MOST_TOKENS, histogram
 from dpaudit.events import Event, event_from_dict
 from dpaudit.outputs import Pilot
-from dpaudit.results.beside import Histogram
+from dpaudit.results.beside import BINS, MOST_VALUES, Histogram
 from dpaudit.results.fingerprint import event_class, fingerprint
 from dpaudit.results.witness import Witness
 from dpaudit.sampling.encode import encode_objects

@@ -49,16 +49,29 @@ def distributions(result: AuditResult) -> Drawing | None:
         beyond = ends and spans and all(low >= ends[-1] or high <= ends[0] for low, high in spans)
         keys.append(("area", "event", "event of the witness, further out" if beyond else "event of the witness"))
     below = (BELOW if numbers else 0.0) + (TOKEN * len(held.labels) + 32.0 if held.labels else 0.0)
-    if held.edges:
-        panel = _binned(held, spans, cuts, keys, below)
-    elif held.values:
-        panel = _single(held, spans, cuts, keys, below)
-    else:
-        panel = Panel(keys, Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0, below=below)
+    panel = compared(held, keys, spans, cuts, below=below)
     if held.labels:
         _tokens(panel, held, labels)
     title = BETS_TITLE if result.blocks else TITLE
     return Drawing.of(panel, "distributions", title, _described(result, held), COLUMNS, _table(held, spans, labels))
+
+
+def compared(
+    held: Histogram,
+    keys: list[Key],
+    spans: Sequence[Span] = (),
+    cuts: Sequence[float] = (),
+    *,
+    below: float = BELOW,
+    of: str = "runs",
+) -> Panel:
+    """Both sides of a histogram: steps, or bars for few values; shares `of` what was counted."""
+    share = f"share of the {of}"
+    if held.edges:
+        return _binned(held, spans, cuts, keys, below, share)
+    if held.values:
+        return _single(held, spans, cuts, keys, below, share)
+    return Panel(keys, Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0, below=below)
 
 
 def _described(result: AuditResult, held: Histogram) -> str:
@@ -92,7 +105,9 @@ def _shares(held: Histogram) -> Shares:
     return [count / held.runs_first for count in held.first], [count / held.runs_second for count in held.second]
 
 
-def _binned(held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float) -> Panel:
+def _binned(
+    held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float, share: str
+) -> Panel:
     """Steps whose area is the share of the runs; what lies beyond the edges is a step of usual width at either end."""
     edges = held.edges
     usual = (edges[-1] - edges[0]) / max(1, len(edges) - 1) or abs(edges[0]) or 1.0
@@ -104,7 +119,7 @@ def _binned(held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys:
     first, last = edges[0] - 0.5 * usual, edges[-1] + 0.5 * usual  # an event beyond is shown at the rim
     _event(panel, [(max(x.low, min(low, last)), min(x.high, max(high, first))) for low, high in spans])
     ticks = [(at, text) for at, text in x.ticks() if edges[0] <= at <= edges[-1]]
-    panel.frame(held.feature, "share of the runs", x_ticks=ticks)
+    panel.frame(held.feature, share, x_ticks=ticks)
     _upright(panel, cuts)
     least = panel.y.low
     panel.line(panel.at(np.repeat(ends, 2), [least, *np.repeat(sides[0], 2), least]), colour="first")
@@ -112,7 +127,9 @@ def _binned(held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys:
     return panel
 
 
-def _single(held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float) -> Panel:
+def _single(
+    held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: list[Key], below: float, share_of: str
+) -> Panel:
     """Two bars for each of a few different values, which stand side by side whatever lies between them."""
     shares, values = _shares(held), held.values
     panel = Panel(keys, Scale(-0.6, len(values) - 0.4), _heights(held, shares, spans), high=HIGH, below=below)
@@ -123,9 +140,7 @@ def _single(held: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys:
 
     _event(panel, [(after(low), after(high)) for low, high in spans if after(low) < after(high)])
     apart = math.ceil(len(values) / MOST_TICKS)
-    panel.frame(
-        held.feature, "share of the runs", x_ticks=[(k, number(values[k])) for k in range(0, len(values), apart)]
-    )
+    panel.frame(held.feature, share_of, x_ticks=[(k, number(values[k])) for k in range(0, len(values), apart)])
     _upright(panel, [after(cut) for cut in cuts])
     for side, colour, left, right in ((shares[0], "first", -0.36, -0.03), (shares[1], "second", 0.03, 0.36)):
         bars = [
@@ -181,11 +196,18 @@ def _inside(low: float, high: float, spans: Sequence[Span]) -> bool:
 def _table(held: Histogram, spans: Sequence[Span], tokens: set[str]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     cells = _cells(held) if held.edges or held.values else []
-    for (low, high), first, second in zip(cells, held.first, held.second, strict=True):
-        rows.append((_cell(low, high), f"{first:,}", f"{second:,}", "yes" if _inside(low, high, spans) else ""))
+    for (low, high), (told, *counts) in zip(cells, counted_rows(held), strict=True):
+        rows.append((told, *counts, "yes" if _inside(low, high, spans) else ""))
     for label, first, second in zip(held.labels, held.tokens_first, held.tokens_second, strict=True):
         rows.append((clean(label), f"{first:,}", f"{second:,}", "yes" if label in tokens else ""))
     return rows
+
+
+def counted_rows(held: Histogram) -> list[tuple[str, ...]]:
+    """Each cell of numbers, with its count on both sides."""
+    cells = _cells(held) if held.edges or held.values else []
+    counts = zip(cells, held.first, held.second, strict=True)
+    return [(_cell(low, high), f"{first:,}", f"{second:,}") for (low, high), first, second in counts]
 
 
 def _cell(low: float, high: float) -> str:

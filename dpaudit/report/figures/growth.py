@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 from dpaudit.certify import Certifier, EventCertifier, certifier_named
 from dpaudit.certify.certificate import error_probability
 from dpaudit.certify.sequential import log_wealth
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel
-from dpaudit.report.figures.scales import Scale, number, padded
+from dpaudit.report.figures.scales import Scale, Ticks, number, padded
 from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.result import AuditResult
 from dpaudit.results.wording.numerals import bound, counted, p_text
@@ -73,26 +74,49 @@ def _wealth(result: AuditResult) -> Drawing:
     runs = [0, *itertools.accumulate(block.evidence.runs for block in result.blocks)]
     tens = [0.0, *(log_wealth(result.blocks, result.claim) / math.log(10.0)).tolist()]
     needed = -math.log10(share)
-    keys: list[Key] = [
-        ("line", "certified", "wealth, from 1"),
-        ("dash", "refuted", f"from {_power(needed)} on the claim is refuted"),
-    ]
-    across = [max(1, each) for each in runs]
-    panel = Panel(keys, padded(across, log=True, share=0.02), padded([*tens, needed], share=0.08))
-    ticks = [(at, _power(at)) for at, _ in panel.y.ticks(5)]
-    panel.frame("runs that were bet on", "wealth", x_ticks=panel.x.ticks(5), y_ticks=ticks)
-    panel.level(needed, "refuted", "dash")
-    panel.line(panel.at(across, tens), colour="certified")
+    panel = climbing(runs, tens, needed, ("wealth, from 1", "runs that were bet on", "wealth"))
     shown = sorted({*range(0, len(runs), math.ceil(len(runs) / MOST_ROWS)), len(runs) - 1})
-    rows = [(f"{runs[k]:,}", _power(tens[k])) for k in shown]
+    rows = [(f"{runs[k]:,}", power_text(tens[k])) for k in shown]
     text = (
         "The wealth of bets against the claim after each block of runs, on a logarithmic scale. It starts at 1 and "
-        f"reaches {_power(needed)}, at any time, with probability at most {p_text(share)} if the claim holds."
+        f"reaches {power_text(needed)}, at any time, with probability at most {p_text(share)} if the claim holds."
     )
     return Drawing.of(panel, "wealth-against-runs", WEALTH_TITLE, text, WEALTH_COLUMNS, rows)
 
 
-def _power(tens: float) -> str:
+def climbing(
+    steps: Sequence[int], tens: Sequence[float], needed: float, names: tuple[str, str, str], *, counting: bool = False
+) -> Panel:
+    """Evidence that grows, as decimal logarithms after each of `steps`, and the level that refutes.
+
+    `names` are those of the curve and of both axes. Few steps that are counted one by one stand on a straight axis,
+    from 0 on, each with a mark.
+    """
+    curve, across, up = names
+    keys: list[Key] = [
+        ("point" if counting else "line", "certified", curve),
+        ("dash", "refuted", f"from {power_text(needed)} on the claim is refuted"),
+    ]
+    places = steps if counting else [max(1, each) for each in steps]
+    x = Scale(0.0, 1.04 * max(*steps, 1)) if counting else padded(places, log=True, share=0.02)
+    panel = Panel(keys, x, padded([*tens, needed], share=0.08))
+    whole = [(at, text) for at, text in x.ticks() if at == round(at)] if counting else x.ticks(5)
+    panel.frame(across, up, x_ticks=whole, y_ticks=_powers(panel.y))
+    panel.level(needed, "refuted", "dash")
+    panel.line(panel.at(places, tens), colour="certified")
+    if counting:
+        panel.marks(panel.at(places, tens), colour="certified", size=5.0)
+    return panel
+
+
+def _powers(tens: Scale) -> Ticks:
+    """Ticks of a scale of decimal logarithms: round numbers where the scale is short, otherwise powers."""
+    if tens.low < -3.0 or tens.high > 5.0:
+        return [(at, power_text(at)) for at, _ in tens.ticks(5)]
+    return [(math.log10(at), text) for at, text in Scale(10.0**tens.low, 10.0**tens.high, log=True).ticks(5)]
+
+
+def power_text(tens: float) -> str:
     """A wealth from its decimal logarithm: as a number where that is short."""
     if -3.0 <= tens <= 5.0:
         return number(10.0**tens)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpaudit.arrays import Reals
 from dpaudit.certify import Binned
 from dpaudit.certify.lower_profile import LowerProfile
+from dpaudit.claims import Claim
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Key, Panel
@@ -58,7 +60,7 @@ def tradeoff(result: AuditResult) -> Drawing | None:
     if curve:
         keys.append(("dots", "muted", "search runs, not certified"))
     panel = Panel(keys, *_scales(result, seen), high=HIGH)
-    _region(panel, result)
+    allowed_region(panel, result.claim)
     diagonal = panel.x.grid(24)  # where an event says nothing
     panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
     panel.frame("q: probability on the other dataset", "p: probability on the likelier dataset")
@@ -117,19 +119,24 @@ def _scales(result: AuditResult, seen: list[_Seen]) -> tuple[Scale, Scale]:
     return Scale(max(1e-12, least), 1.0, log=True), Scale(max(1e-12, low / 10.0), 1.0, log=True)
 
 
-def _region(panel: Panel, result: AuditResult) -> None:
+def allowed_region(panel: Panel, claim: Claim) -> None:
     """Everything below G, and by symmetry above its mirror image: for the event and its complement alike."""
-    claim = result.claim
-    if panel.x.log:
-        q = panel.x.grid(POINTS)
-    else:  # closer at both ends, where curves bend, and at its corners
-        corner = (1.0 - claim.delta) / (1.0 + math.exp(min(LARGEST, claim.epsilon_at(claim.delta))))
-        q = np.union1d(np.sin(np.linspace(0.0, math.pi / 2.0, POINTS)) ** 2, [corner, 1.0 - corner])
+    q = rates(panel, claim)
     upper = panel.at(q, [claim.max_probability(each) for each in q.tolist()])
     lower = panel.at(q, [1.0 - claim.max_probability(1.0 - each) for each in q.tolist()])
     panel.area(np.concatenate([upper, lower[::-1]]), colour="allowed")
     panel.line(upper, colour="claim")
     panel.line(lower, colour="claim", width=0.8)
+
+
+def rates(panel: Panel, claim: Claim) -> Reals:
+    """Where G is drawn."""
+    if panel.x.log:
+        q = panel.x.grid(POINTS)
+    else:  # closer at both ends, where curves bend, and at its corners
+        corner = (1.0 - claim.delta) / (1.0 + math.exp(min(LARGEST, claim.epsilon_at(claim.delta))))
+        q = np.union1d(np.sin(np.linspace(0.0, math.pi / 2.0, POINTS)) ** 2, [corner, 1.0 - corner])
+    return q
 
 
 def _search_curve(held: Histogram, result: AuditResult) -> list[tuple[float, float]]:

@@ -1,0 +1,192 @@
+"""Figures of an attack on canaries or examples: scores of both groups, error rates, statements, evidence by training.
+
+All take plain values; what may be said of them is the caller's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpaudit.claims import Claim
+from dpaudit.report.figures.distributions import compared, counted_rows
+from dpaudit.report.figures.drawing import Drawing
+from dpaudit.report.figures.growth import MOST_ROWS, climbing, power_text
+from dpaudit.report.figures.panel import SMALL, Dash, Kind, Panel
+from dpaudit.report.figures.panel import Key as Entry
+from dpaudit.report.figures.scales import Scale, number
+from dpaudit.report.figures.tradeoff import allowed_region, rates
+from dpaudit.results.beside import Histogram
+from dpaudit.results.wording.numerals import bound, counted, p_text
+
+ROW, NAMES = 26.0, 178.0  # of a statement, and the room for what it rests on
+LEAST, MOST = -30.0, 308.0  # decimal logarithms of evidence that are drawn
+SHOWN = 16  # corners of a curve in the table of numbers
+
+Rates = Sequence[tuple[float, float]]  # false positives and false negatives of each threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One statement as a mark: its name, a lower bound or a plain estimate, and how much it may decide.
+
+    `kind` is "certified", "given" (an assumption is made) or "estimate".
+    """
+
+    name: str
+    kind: str
+    lower: float | None
+    value: float | None = None
+
+
+LOOKS: dict[str, tuple[Kind, str, str]] = {
+    "certified": ("point", "certified", "certified: the truth is here or further right"),
+    "given": ("diamond", "second", "the same, if its assumption holds"),
+    "estimate": ("hollow", "muted", "estimate, no guarantee"),
+}
+
+
+def scores(held: Histogram, groups: tuple[str, str], of: str, text: str) -> Drawing:
+    """How the scores of both `groups` lie; `of` is what has a score ("canaries"), `text` what the scores are."""
+    keys: list[Entry] = [("line", "first", groups[0]), ("dash", "second", groups[1])]
+    if held.values and not held.edges:  # bars
+        keys = [("area", "first", f"{groups[0]}, left bar"), ("area", "second", f"{groups[1]}, right bar")]
+    panel = compared(held, keys, of=of)
+    rows = counted_rows(held)
+    columns = (held.feature, *groups)
+    return Drawing.of(panel, "scores", "The scores of both groups", text, columns, rows)
+
+
+def error_rates(
+    corners: Rates,
+    band: Rates,
+    band_name: str,
+    claim: Claim | None,
+    certified: tuple[str, Claim] | None,
+    sizes: tuple[int, int],
+    text: str,
+    *,
+    log: bool = False,
+) -> Drawing:
+    """The ROC of the attack: what the scores show, what is certified of it, and the region that the claim allows.
+
+    `corners` are those of the empirical curve; `band` upper limits of both error rates at several thresholds, with
+    what they hold under as `band_name`; `certified` is a bound in words and the promise at that bound; `sizes` the
+    numbers of scores in and out; `text` says what rests on what. Logarithmic axes show small rates.
+    """
+    least = min(0.1, 0.5 / max(sizes))
+    scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
+    keys: list[Entry] = [] if claim is None else [("area", "allowed", "allowed by the claim")]
+    keys.append(("line", "first", "these scores, an estimate"))
+    if band:
+        keys.append(("dots", "second", band_name))
+    if certified is not None:
+        keys.append(("dash", "certified", certified[0]))
+    panel = Panel(keys, scale, scale, high=300.0)
+    if claim is not None:
+        allowed_region(panel, claim)
+    diagonal = panel.x.grid(24)
+    panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
+    panel.frame("false positive rate: out, but called in", "true positive rate: in, and called in")
+    if certified is not None:
+        q = rates(panel, certified[1])
+        panel.line(
+            panel.at(q, [certified[1].max_probability(each) for each in q.tolist()]), colour="certified", dash="dash"
+        )
+    if band:
+        x, y = _stairs(band)
+        panel.line(panel.at(x, y), colour="second", dash="dots", width=1.8)
+    fpr, fnr = np.transpose(corners)
+    panel.line(panel.at(fpr, 1.0 - fnr), colour="first", width=2.0)
+    rows = [_rates(*corner, claim) for corner in _thinned(corners)]
+    name, title = ("roc-small-rates", "The same at small rates") if log else ("roc", "ROC of the attack")
+    columns = ("false positive rate", "true positive rate, estimate", "the claim allows at most")
+    return Drawing.of(panel, name, title, text, columns if claim is not None else columns[:2], rows)
+
+
+def statements(bars: Sequence[Bar], quantity: str, claimed: float | None, text: str) -> Drawing:
+    """A row for each statement about one quantity, on one scale with what was claimed."""
+    kinds = [kind for kind in LOOKS if any(each.kind == kind for each in bars)]
+    keys: list[Entry] = [LOOKS[kind] for kind in kinds]
+    shown = claimed is not None and math.isfinite(claimed)
+    if shown:
+        keys.append(("upright", "claim", f"claimed {quantity} {number(claimed or 0.0)}"))
+    ends = [each for bar in bars for each in (bar.lower, bar.value) if each is not None and math.isfinite(each)]
+    x = Scale(0.0, 1.15 * max([*ends, claimed if shown and claimed else 0.0], default=0.0) or 1.0)
+    panel = Panel(keys, x, Scale(float(len(bars)), 0.0), high=ROW * len(bars), left=NAMES)
+    panel.frame(quantity, "", y_ticks=[])
+    for k, bar in enumerate(bars):
+        kind, colour, _ = LOOKS[bar.kind]
+        panel.words(
+            NAMES - 8.0, panel.top + ROW * (k + 0.5) + 0.35 * SMALL, bar.name, size=SMALL, to="right", room=NAMES - 14.0
+        )
+        at = bar.value if bar.lower is None else bar.lower
+        if at is None:
+            continue
+        place = min(at, x.high)
+        if bar.lower is not None and bar.kind != "estimate":
+            dash: Dash = "line" if bar.kind == "certified" else "dash"
+            panel.line(panel.at((place, x.high), k + 0.5), colour=colour, dash=dash)
+        panel.marks(
+            panel.at(place, k + 0.5),
+            colour=colour,
+            shape="D" if kind == "diamond" else "o",
+            size=7.0,
+            filled=kind != "hollow",
+        )
+    if shown:
+        panel.line(panel.at(claimed or 0.0, (0.0, float(len(bars)))), colour="claim", width=2.0)
+    rows = [
+        (
+            bar.name,
+            "" if bar.lower is None else f">= {bound(bar.lower)}",
+            "" if bar.value is None else f"{bar.value:.3g}",
+        )
+        for bar in bars
+    ]
+    return Drawing.of(
+        panel,
+        "statements",
+        "The statements side by side",
+        text,
+        ("what it rests on", f"{quantity} at least", "estimate"),
+        rows,
+    )
+
+
+def evidence(e_values: Sequence[float], alpha: float) -> Drawing:
+    """The e-value against the claim after each training, from 1, on a logarithmic scale, and the line that refutes."""
+    tens = [0.0, *(min(MOST, max(LEAST, math.log10(each) if each > 0.0 else LEAST)) for each in e_values)]
+    needed = -math.log10(alpha)
+    steps = range(len(tens))
+    panel = climbing(steps, tens, needed, ("e-value, from 1", "trainings", "e-value"), counting=True)
+    kept = sorted({*range(0, len(tens), math.ceil(len(tens) / MOST_ROWS)), len(tens) - 1})
+    text = (
+        f"Evidence against the claim after each of {counted(len(e_values), 'training')}, on a logarithmic scale. It "
+        f"starts at 1. If the claim holds it reaches {power_text(needed)}, at any time, with probability at most "
+        f"{p_text(alpha)}, however the canaries of a training depend on each other."
+    )
+    rows = [(f"{k:,}", power_text(tens[k])) for k in kept]
+    return Drawing.of(panel, "evidence", "The evidence after each training", text, ("trainings", "e-value"), rows)
+
+
+def _stairs(band: Rates) -> tuple[list[float], list[float]]:
+    """The stairs that the true curve lies above: at each limit of false positives what is reached up to there."""
+    x, y, best = [0.0], [0.0], 0.0
+    for fpr, fnr in sorted(band):
+        x += [fpr, fpr]
+        y += [best, best := max(best, 1.0 - fnr)]
+    return [*x, 1.0], [*y, best]
+
+
+def _thinned(corners: Rates) -> list[tuple[float, float]]:
+    places = np.unique(np.linspace(0, len(corners) - 1, min(SHOWN, len(corners))).astype(int))
+    return [corners[place] for place in places.tolist()]
+
+
+def _rates(fpr: float, fnr: float, claim: Claim | None) -> tuple[str, ...]:
+    told = f"{fpr:.4g}", f"{1.0 - fnr:.4g}"
+    return told if claim is None else (*told, f"{claim.max_probability(fpr):.4g}")

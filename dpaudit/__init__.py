@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dpaudit.results.verdict import Verdict
     from dpaudit.scores import AttackCounts, ScoresResult, audit_scores
     from dpaudit.sweeps import Sweep, SweepInterrupted, sweep
+    from dpaudit.training import TrainingResult, audit_training
 
 _HOMES = {
     "dpaudit.api": ("audit", "bracket", "load", "load_suite", "recheck", "write_report"),
@@ -74,6 +75,7 @@ _HOMES = {
     "dpaudit.pairs": ("AdjacentPair", "stock_pairs"),
     "dpaudit.scores": ("AttackCounts", "ScoresResult", "audit_scores"),
     "dpaudit.sweeps": ("Sweep", "SweepInterrupted", "sweep"),
+    "dpaudit.training": ("TrainingResult", "audit_training"),
     "dpaudit.results.attesting": ("attest", "verify_attestation"),
     "dpaudit.results.bounds": ("BracketVerdict",),
     "dpaudit.results.bracket": ("Bracket",),
@@ -105,6 +107,7 @@ __all__ = [
     "Sweep",
     "SweepInterrupted",
     "TradeOffDP",
+    "TrainingResult",
     "UnsoundAudit",
     "UpperBound",
     "Verdict",
@@ -113,6 +116,7 @@ __all__ = [
     "attest",
     "audit",
     "audit_scores",
+    "audit_training",
     "batched",
     "bracket",
     "built_by",

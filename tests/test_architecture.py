@@ -42,6 +42,7 @@ FLOW = {
     "api": "the Python door",
     "spec_file": "the TOML door",
     "sweeps": "many audits over a grid",
+    "training": "audits of private training",
     "cli": "the door of the shell",
     "pytest_plugin": "the door of a test suite",
 }

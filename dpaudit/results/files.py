@@ -58,6 +58,11 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Writes a file of text in UTF-8 as `write_bytes` does."""
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     """Writes a file through a temporary one beside it, so that a reader never sees half of it.
 
     Temporary ones that killed writers of this file have left are removed.
@@ -66,8 +71,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.dpaudit-{os.getpid()}-")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)

@@ -1,0 +1,109 @@
+"""Whose coins they are: ours, drawn for every training by a seed of its own; and what `train` gives back for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpaudit.arrays import Bools, Reals
+from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.mechanisms import Opened
+from dpaudit.mechanisms.importing import in_a_line
+from dpaudit.training.plan import MANY, STEPS, Plan
+
+ENOUGH = 20  # scores that are equal, or equal the coins, by more than luck
+
+
+def drawn(plan: Plan, call: int) -> tuple[Bools, np.random.Generator]:
+    """The coins of a call, in `plan.shape(call)`, and the rng that `train` gets, which knows nothing of them."""
+    ours, theirs = np.random.SeedSequence(plan.seed, spawn_key=(call,)).spawn(2)
+    coins = np.random.Generator(np.random.SFC64(ours)).integers(0, 2, plan.shape(call), dtype=np.int8) == 1
+    return coins, np.random.default_rng(theirs)
+
+
+def trained(opened: Opened, plan: Plan, call: int) -> Reals:
+    """The scores of a call, in `plan.shape(call)`.
+
+    Raises `UnsoundAudit` where `train` fails or changes its coins, `InvalidSpec` for what is no score for each canary.
+    """
+    included, rng = drawn(plan, call)
+    if not opened.per_run:
+        if plan.design == STEPS:
+            raise InvalidSpec("an audit of one step trains one run at a time: give train itself, not batched(train)")
+        return _asked(opened, included, (len(included),), rng, plan, call)
+    if plan.design == STEPS:
+        return _asked(opened, included, (), rng, plan, call)
+    return np.concatenate([_asked(opened, row, (), rng, plan, call, place) for place, row in enumerate(included)])
+
+
+def _asked(
+    opened: Opened, included: Bools, runs: tuple[int, ...], rng: Any, plan: Plan, call: int, place: int = 0
+) -> Reals:
+    """The scores of one call of `train`, as rows."""
+    first = call * plan.trainings_in(0) + place + 1
+    where = f"training {first:,}" if not runs else f"trainings {first:,} to {first + runs[0] - 1:,}"
+    given = included.copy()
+    try:
+        raw = opened.call(given, *runs, rng)
+    except DpAuditError:
+        raise
+    except Exception as error:
+        raise UnsoundAudit(f"{where} failed with {in_a_line(error)}; no verdict") from error
+    if not np.array_equal(given, included):
+        raise UnsoundAudit(f"{where}: train changed `included`, which says who is in; let it work on a copy")
+    return _checked(raw, included.shape, where, plan)
+
+
+def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: Plan) -> Reals:
+    """What `train` returned as finite rows of scores, one a canary; a run's own steps are summed."""
+    try:
+        values = np.asarray(raw)
+        if values.dtype.kind in "cSUmM":
+            raise TypeError
+        scores = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSpec(f"{where}: train must return numbers, one score a canary, got {type(raw).__name__}") from None
+    summed = scores.ndim == 2 and len(shape) == 1
+    if summed and scores.shape[1:] == shape and len(scores):
+        wanted: tuple[int, ...] = scores.shape
+    else:
+        wanted = shape
+    if scores.shape != wanted:
+        what = {1: "a score a canary", 2: "a row of scores a training"}[len(shape)]
+        what = "row t what step t released" if plan.design == STEPS else what
+        few = " (fewer scores than canaries)" if scores.ndim == len(shape) and scores.size < np.prod(shape) else ""
+        raise InvalidSpec(f"{where}: train must return shape {shape}, {what}, got shape {scores.shape}{few}")
+    wrong = np.argwhere(~np.isfinite(scores))
+    if len(wrong):
+        *row, canary = wrong[0].tolist()
+        at = f"step {row[0] + 1:,}, canary {canary + 1:,}" if row and plan.design != MANY else f"canary {canary + 1:,}"
+        value = scores[tuple(wrong[0])]
+        raise UnsoundAudit(
+            f"{where}: the score of {at} is {value} ({len(wrong):,} such): did the model become NaN? no verdict; "
+            "where that is what the training releases, return a finite score for it, such as the lowest"
+        )
+    return np.atleast_2d(scores.sum(axis=0) if summed else scores)
+
+
+def check_informative(included: Bools, scores: Reals, plan: Plan, *, over: bool) -> None:
+    """Raises `InvalidSpec` where all scores so far are equal, or are the coins in other words.
+
+    Few equal scores may be luck: they count once all is `over`. Two values that tell every coin are what a training
+    without noise gives, and what a score does that reads `included` instead of the training.
+    """
+    if scores.size < ENOUGH and not over:
+        return
+    if np.ptp(scores) == 0.0:
+        raise InvalidSpec(
+            f"all {scores.size:,} scores are {scores.flat[0]:g}: the canaries are not in what is scored; "
+            "look whether train puts in those that `included` says, and whether a hook of the library ran"
+        )
+    inside, outside = scores[included], scores[~included]
+    told = scores.size >= ENOUGH and inside.size > 0 and outside.size > 0
+    if told and not plan.exact and np.ptp(inside) == np.ptp(outside) == 0.0:
+        raise InvalidSpec(
+            f"the scores are the coins: {inside[0]:g} for all {inside.size:,} canaries that were in, {outside[0]:g} "
+            f"for all {outside.size:,} that were out; score what the training released, or say exact=True where it is "
+            "meant (a training without noise)"
+        )

@@ -1,0 +1,107 @@
+"""The whole question of an audit of training, checked before anything is trained; what a call of `train` is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit import validate
+from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import Claim, check_claim, claim_of
+from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms import Description
+from dpaudit.results.strict_json import content_digest
+from dpaudit.scores.choice import curved
+
+CALL = 1_000  # trainings of one canary that one call makes, and one file keeps
+USUAL_DELTA = 1e-5  # at which the epsilon of a claim without a delta of its own is told
+ONE, FEW, STEPS, MANY = "one", "few", "steps", "many"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is asked: `claim` of the run, or of one of `steps` steps; `delta` is where epsilon is told.
+
+    A call is one training, or up to `CALL` of them where each has one canary alone.
+    """
+
+    claim: Claim
+    delta: float
+    canaries: int
+    trainings: int
+    steps: int | None
+    compose: int | None
+    confidence: float
+    seed: int
+    exact: bool = False
+
+    @property
+    def design(self) -> str:
+        """How trainings become evidence: one of `ONE`, `FEW`, `STEPS`, `MANY`."""
+        if self.steps is not None:
+            return STEPS
+        if self.trainings == 1:
+            return ONE
+        return MANY if self.canaries == 1 else FEW
+
+    @property
+    def alpha(self) -> float:
+        """The error probability of the verdict."""
+        return error_probability(self.confidence)
+
+    @property
+    def calls(self) -> int:
+        """How often `train` is called, if it is not stopped before."""
+        return -(-self.trainings // CALL) if self.design == MANY else self.trainings
+
+    def trainings_in(self, call: int) -> int:
+        """How many trainings a call makes."""
+        return min(CALL, self.trainings - call * CALL) if self.design == MANY else 1
+
+    def shape(self, call: int) -> tuple[int, int]:
+        """The shape of a call's coins and scores: steps or trainings, by canaries."""
+        return self.steps or self.trainings_in(call), self.canaries
+
+    def digest(self, train: Description) -> str:
+        """What two audits share whose trainings may go into one result: all but how many there are to be."""
+        several = self.design if self.design != MANY else [MANY, self.trainings]
+        asked = [self.claim.to_dict(), self.delta, self.canaries, several, self.steps, self.compose]
+        return content_digest([*asked, self.confidence, self.seed, train.reference, train.digest, train.parameters])
+
+
+def plan_of(
+    *,
+    canaries: Any,
+    claim: Claim | None,
+    epsilon: float | None,
+    delta: float | None,
+    trainings: Any,
+    steps: Any,
+    compose: Any,
+    confidence: Any,
+    seed: Any,
+    exact: bool = False,
+) -> Plan:
+    """The plan of these words, which are those of `audit_training`. Raises `InvalidSpec` for wrong ones."""
+    if claim is not None and epsilon is not None:
+        raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
+    if claim is None and epsilon is None:
+        raise InvalidSpec("an audit needs a claim: epsilon=... with delta=..., or claim=dpaudit.GaussianDP(mu=...)")
+    stated = claim_of(epsilon or 0.0, delta or 0.0) if claim is None else check_claim(claim)
+    if not curved(stated) and delta is not None and delta != stated.delta:
+        raise InvalidSpec(f"delta must be that of the claim, {stated.delta:g}, or be left out; got {delta:g}")
+    told = delta if delta is not None else USUAL_DELTA if curved(stated) else stated.delta
+    if compose is not None and steps is None:
+        raise InvalidSpec("compose is for an audit of one step: give steps=..., or leave it out")
+    count = None if steps is None else validate.whole("steps", steps, least=1)
+    return Plan(
+        claim=stated,
+        delta=validate.probability("delta", told),
+        canaries=validate.whole("canaries", canaries, least=1),
+        trainings=validate.whole("trainings", trainings, least=1),
+        steps=count,
+        compose=count if compose is None else validate.whole("compose", compose, least=1),
+        confidence=validate.open_probability("confidence", confidence),
+        seed=validate.whole("seed", seed, least=0),
+        exact=exact,
+    )

@@ -1,0 +1,90 @@
+"""The result of `audit_training`: printed, stored, read back, and raised where it refutes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self, get_type_hints
+
+from dpaudit.claims import claim_from_dict
+from dpaudit.errors import ClaimRefuted, InvalidSpec
+from dpaudit.results.files import write_text
+from dpaudit.results.strict_json import by_fields, read, text_of
+from dpaudit.scores.result import Estimate
+from dpaudit.training.trained import Trained
+
+SCHEMA = "dpaudit.training/1"
+CURE = "restore the file, or audit again"
+LINES = {
+    "certified": "holds however the training makes canaries depend on each other; it alone decides",
+    "given independent canaries": "only where the training answers every canary independently of the others",
+    "estimate": "rests on a model, and is no bound",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingResult(Trained):
+    """The answer of `audit_training`: every estimate on its line, the verdict, and what was not tested."""
+
+    def raise_if_refuted(self) -> Self:
+        """Raises `ClaimRefuted` (an AssertionError) with the whole finding; otherwise returns the result."""
+        if self.refuted:
+            raise ClaimRefuted(str(self))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values, as JSON holds it; the verdict is derived, and read back never."""
+        return {"schema": SCHEMA, "verdict": self.verdict.value, **by_fields(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the result as JSON, whole or not at all."""
+        return write_text(path, text_of(self.to_dict()))
+
+    def __str__(self) -> str:
+        used = f"{self.trainings_used:,} of {self.trainings:,} training{'s' * (self.trainings != 1)}"
+        coins = "a coin for each canary" + ("" if self.steps is None else f" at each of {self.steps:,} steps")
+        said = [self._headline(), f"  {used}, {self.canaries:,} canar{'ies' if self.canaries > 1 else 'y'}: {coins}"]
+        if self.inserted:
+            said.append(f"  inserted    {self.inserted}")
+        for line, words in LINES.items():
+            found = self.on_line(line)
+            said += [f"  {line}: {words}"] * bool(found)
+            said += [f"    {each}" for each in found]
+            if line == "given independent canaries" and found and self.dependence is not None:
+                said.append(f"    dependence, p = {self.dependence.p_value:.2g}: {self.dependence.words}")
+        said += [f"  not tested  {each}" for each in self.not_tested]
+        return "\n".join(said)
+
+    def _headline(self) -> str:
+        decided, of = self.deciding, "" if self.steps is None else " of one step"
+        bound = "nothing is certified"
+        if decided is not None:
+            own = f"{self.claim.parameter}_lower"
+            told = decided if own not in decided.detail else _own(decided, self.claim.parameter, decided.detail[own])
+            bound = str(told)[len(f"{told.method:<16} {told.label:<15} ") :] + f" ({decided.method})"
+        return f"{self.verdict.value.replace('_', ' ')}  claim{of} {self.claim}: {bound}"
+
+
+def _own(decided: Estimate, parameter: str, lower: float) -> Estimate:
+    return replace(decided, quantity=parameter, lower=lower, value=None, delta=None)
+
+
+def load(path: str | os.PathLike[str]) -> TrainingResult:
+    """The result in a file that `TrainingResult.save` wrote; raises `InvalidSpec` where it is none."""
+    import msgspec
+
+    stored = read(path, cure=CURE, not_json="give the path of a result that audit_training saved")
+    if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
+        raise InvalidSpec(f"{path}: no result of an audit of training ({SCHEMA}); {CURE}")
+    hints = get_type_hints(TrainingResult)
+    try:
+        held = {each.name: stored[each.name] for each in fields(TrainingResult)}
+        claim = claim_from_dict(held.pop("claim"))
+        given = {name: msgspec.convert(value, hints[name], strict=False) for name, value in held.items()}
+    except (KeyError, msgspec.ValidationError) as error:
+        raise InvalidSpec(f"{path}: {error}; {CURE}") from None
+    found = TrainingResult(claim=claim, **given)
+    if stored.get("verdict") != found.verdict.value:
+        raise InvalidSpec(f"{path}: the stored verdict is not that of its estimates; {CURE}")
+    return found

@@ -1,0 +1,85 @@
+"""What an audit of private training found: the estimates on their lines, and the verdict that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import Claim
+from dpaudit.results.beside import Histogram
+from dpaudit.results.verdict import Verdict
+from dpaudit.scores.result import CERTIFIED, Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """A test of independence of the canaries: its p-value, what was computed, and what it can and cannot see."""
+
+    p_value: float
+    statistic: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """Everything that `audit_training` found; all but `provenance` is a function of the question and its seed.
+
+    `trainings` is how many were allowed, `trainings_used` how many were run. `steps` is None where the claim is about
+    the whole run, and the number of steps where it is about one step; `compose` steps are then composed. `lines` are
+    the estimates; the first certified one decides. `e_values` is the evidence against the claim after each training,
+    where trainings are combined: refuted at 1 / (1 - confidence). `roc` holds the corners (fpr, fnr) of the scores'
+    trade-off, `band` upper limits of (fpr, fnr) that hold together at `confidence`: certified where every training has
+    one canary. `repeat` are lines that ask the same again. `provenance` may differ between two equal audits.
+    """
+
+    claim: Claim
+    delta: float
+    confidence: float
+    seed: int
+    canaries: int
+    trainings: int
+    trainings_used: int
+    steps: int | None = None
+    compose: int | None = None
+    inserted: str = ""
+    not_tested: tuple[str, ...] = ()
+    lines: tuple[Estimate, ...] = ()
+    dependence: Dependence | None = None
+    e_values: tuple[float, ...] = ()
+    histogram: Histogram | None = None
+    roc: tuple[tuple[float, float], ...] = ()
+    band: tuple[tuple[float, float], ...] = ()
+    repeat: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def deciding(self) -> Estimate | None:
+        """The estimate that decides: the first certified one with a p-value."""
+        return next((each for each in self.on_line("certified") if each.p_value is not None), None)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is refuted at `confidence`."""
+        p = None if self.deciding is None else self.deciding.p_value
+        return p is not None and p <= error_probability(self.confidence)
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED or NOT_REFUTED; the second never means that the training is private."""
+        return Verdict.REFUTED if self.refuted else Verdict.NOT_REFUTED
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """The certified lower bound on epsilon at `delta`: of one step where the audit is of the step."""
+        return None if self.deciding is None else self.deciding.epsilon_lower
+
+    def on_line(self, line: str) -> tuple[Estimate, ...]:
+        """The estimates of one of the three lines, in their order."""
+        return tuple(each for each in self.lines if line_of(each) == line)
+
+
+def line_of(estimate: Estimate) -> str:
+    """Which of the three lines an estimate stands on."""
+    return "certified" if estimate.label == CERTIFIED else "estimate"

@@ -15,7 +15,7 @@ from dpaudit.mechanisms import Description, wrap
 from dpaudit.results.provenance import versions
 from dpaudit.scores import Estimate, audit_scores
 from dpaudit.training.coins import check_informative, drawn, trained
-from dpaudit.training.plan import FEW, MANY, STEPS, Plan, plan_of
+from dpaudit.training.plan import FEW, MANY, STEPS, TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult
 
 NEVER_TESTED = ("the accountant's own arithmetic: the claim is taken as it was given", "other data, other canaries")
@@ -83,7 +83,7 @@ def audit_training(
 
 
 def run_plan(
-    plan: Plan,
+    plan: TrainingPlan,
     calls: Callable[[Iterable[int]], Iterator[Reals]],
     train: Description,
     *,
@@ -116,7 +116,7 @@ def run_plan(
     )
 
 
-def _estimates(plan: Plan, included: Bools, scores: Reals) -> tuple[Estimate, ...]:
+def _estimates(plan: TrainingPlan, included: Bools, scores: Reals) -> tuple[Estimate, ...]:
     many = plan.design == MANY
     return audit_scores(
         scores[included],

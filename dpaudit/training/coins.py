@@ -10,19 +10,19 @@ from dpaudit.arrays import Bools, Reals
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms import Opened
 from dpaudit.mechanisms.importing import in_a_line
-from dpaudit.training.plan import MANY, STEPS, Plan
+from dpaudit.training.plan import MANY, STEPS, TrainingPlan
 
 ENOUGH = 20  # scores that are equal, or equal the coins, by more than luck
 
 
-def drawn(plan: Plan, call: int) -> tuple[Bools, np.random.Generator]:
+def drawn(plan: TrainingPlan, call: int) -> tuple[Bools, np.random.Generator]:
     """The coins of a call, in `plan.shape(call)`, and the rng that `train` gets, which knows nothing of them."""
     ours, theirs = np.random.SeedSequence(plan.seed, spawn_key=(call,)).spawn(2)
     coins = np.random.Generator(np.random.SFC64(ours)).integers(0, 2, plan.shape(call), dtype=np.int8) == 1
     return coins, np.random.default_rng(theirs)
 
 
-def trained(opened: Opened, plan: Plan, call: int) -> Reals:
+def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:
     """The scores of a call, in `plan.shape(call)`.
 
     Raises `UnsoundAudit` where `train` fails or changes its coins, `InvalidSpec` for what is no score for each canary.
@@ -38,7 +38,7 @@ def trained(opened: Opened, plan: Plan, call: int) -> Reals:
 
 
 def _asked(
-    opened: Opened, included: Bools, runs: tuple[int, ...], rng: Any, plan: Plan, call: int, place: int = 0
+    opened: Opened, included: Bools, runs: tuple[int, ...], rng: Any, plan: TrainingPlan, call: int, place: int = 0
 ) -> Reals:
     """The scores of one call of `train`, as rows."""
     first = call * plan.trainings_in(0) + place + 1
@@ -55,7 +55,7 @@ def _asked(
     return _checked(raw, included.shape, where, plan)
 
 
-def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: Plan) -> Reals:
+def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: TrainingPlan) -> Reals:
     """What `train` returned as finite rows of scores, one a canary; a run's own steps are summed."""
     try:
         values = np.asarray(raw)
@@ -86,7 +86,7 @@ def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: Plan) -> Reals:
     return np.atleast_2d(scores.sum(axis=0) if summed else scores)
 
 
-def check_informative(included: Bools, scores: Reals, plan: Plan, *, over: bool) -> None:
+def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, over: bool) -> None:
     """Raises `InvalidSpec` where all scores so far are equal, or are the coins in other words.
 
     Few equal scores may be luck: they count once all is `over`. Two values that tell every coin are what a training

@@ -19,7 +19,7 @@ ONE, FEW, STEPS, MANY = "one", "few", "steps", "many"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TrainingPlan:
     """What is asked: `claim` of the run, or of one of `steps` steps; `delta` is where epsilon is told.
 
     A call is one training, or up to `CALL` of them where each has one canary alone.
@@ -81,7 +81,7 @@ def plan_of(
     confidence: Any,
     seed: Any,
     exact: bool = False,
-) -> Plan:
+) -> TrainingPlan:
     """The plan of these words, which are those of `audit_training`. Raises `InvalidSpec` for wrong ones."""
     if claim is not None and epsilon is not None:
         raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
@@ -94,7 +94,7 @@ def plan_of(
     if compose is not None and steps is None:
         raise InvalidSpec("compose is for an audit of one step: give steps=..., or leave it out")
     count = None if steps is None else validate.whole("steps", steps, least=1)
-    return Plan(
+    return TrainingPlan(
         claim=stated,
         delta=validate.probability("delta", told),
         canaries=validate.whole("canaries", canaries, least=1),

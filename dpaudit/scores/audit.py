@@ -14,9 +14,10 @@ from dpaudit.scores import certified, many_run, one_run, ratios, seen, uncertifi
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Every, Given, choice_of, curved
 from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.estimate import Estimate
 from dpaudit.scores.inputs import checked
 from dpaudit.scores.question import DESIGNS, MANY, ONE, ScoresQuestion
-from dpaudit.scores.result import INTERVALS, Estimate, ScoresResult
+from dpaudit.scores.result import INTERVALS, ScoresResult
 
 EVENTS = ("in", "out", "both")
 BAND_POINTS = 200  # corners of the band that a result keeps

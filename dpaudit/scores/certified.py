@@ -9,10 +9,10 @@ from typing import Any
 from dpaudit.claims import ApproximateDP
 from dpaudit.scores import many_run, one_run, one_run_f
 from dpaudit.scores.choice import Every, curved
+from dpaudit.scores.estimate import CERTIFIED, Estimate
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import Judged, ScoresQuestion
 from dpaudit.scores.region import epsilon_of
-from dpaudit.scores.result import CERTIFIED, Estimate
 
 LEVELS = 3  # of the numbers of guesses that the recursion, which is slow, looks at
 

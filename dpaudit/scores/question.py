@@ -13,8 +13,8 @@ from dpaudit.scores import one_run
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Choice, Every, Given, Split, ThresholdRule, choose, parts
 from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.estimate import Estimate
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.result import Estimate
 
 MANY, ONE = DESIGNS = ("many-run", "one-run")
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,66 +14,10 @@ from dpaudit.claims import Claim
 from dpaudit.results.beside import Histogram
 from dpaudit.results.strict_json import by_fields
 from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.estimate import CERTIFIED, Estimate, number_text
 
 SCHEMA = "dpaudit.scores/1"
-CERTIFIED, MODEL, BAYESIAN, APPROXIMATE, POINT = LABELS = (
-    "certified",
-    "model-based",
-    "Bayesian",
-    "approximate",
-    "point estimate",
-)
 INTERVALS = ("lower", "upper", "two-sided")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """One method's answer about one quantity ("epsilon", "auroc", ...).
-
-    `label` says what kind of statement it is (one of `LABELS`), `assumption` what it rests on, in words. `value` is
-    the plain estimate, `lower` and `upper` the ends of the interval at `confidence`; None where the method has none.
-    `p_value` is that of the claim: the least error probability at which this method refutes it (certified ones only).
-    """
-
-    method: str
-    label: str
-    quantity: str
-    value: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-    delta: float | None = None
-    confidence: float | None = None
-    p_value: float | None = None
-    assumption: str
-    detail: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def epsilon_lower(self) -> float | None:
-        """The lower end, where the quantity is epsilon."""
-        return self.lower if self.quantity == "epsilon" else None
-
-    @property
-    def epsilon_upper(self) -> float | None:
-        """The upper end, where the quantity is epsilon: of what this attack shows, never of the mechanism's own."""
-        return self.upper if self.quantity == "epsilon" else None
-
-    def to_dict(self) -> dict[str, object]:
-        """The estimate as plain values; infinity is the string "inf"."""
-        return by_fields(self)
-
-    def __str__(self) -> str:
-        said = []
-        if self.lower is not None:
-            said.append(f"{self.quantity} >= {_number(self.lower)}")
-        if self.upper is not None:
-            said.append(f"{self.quantity} <= {_number(self.upper)}")
-        if not said:
-            said.append(f"{self.quantity} about {_number(self.value)}")
-        elif self.value is not None:
-            said.append(f"estimate {_number(self.value)}")
-        at = "" if self.delta is None else f" at delta {self.delta:g}"
-        level = "" if self.confidence is None else f", confidence {self.confidence:g}"
-        return f"{self.method:<16} {self.label:<15} {', '.join(said)}{at}{level}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +113,11 @@ class ScoresResult:
         if decided is None:
             return "NO CERTIFICATE  only estimates without a guarantee were asked for"
         at = f" at delta {decided.delta:g}" if decided.delta else ""
-        bound = f"epsilon >= {_number(decided.lower)}{at}"
+        bound = f"epsilon >= {number_text(decided.lower)}{at}"
         own = "" if self.claim is None else f"{self.claim.parameter}_lower"
         if own in decided.detail:
-            bound = f"{own.removesuffix('_lower')} >= {_number(decided.detail[own])}"
+            bound = f"{own.removesuffix('_lower')} >= {number_text(decided.detail[own])}"
         bound += f" with confidence {self.confidence:g} ({decided.method})"
         if self.refuted is None:
             return f"CERTIFIED  {bound}"
         return f"{'REFUTED' if self.refuted else 'NOT REFUTED'}  claim {self.claim}: {bound}"
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "nothing"
-    return f"{math.floor(value * 1e4) / 1e4:.4f}" if math.isfinite(value) else "infinity"

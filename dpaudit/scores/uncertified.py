@@ -13,10 +13,10 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.scores import gaussian, many_run, one_run, one_run_f, posterior, ratios, roc
 from dpaudit.scores.certified import f_guesses
 from dpaudit.scores.choice import Every
+from dpaudit.scores.estimate import APPROXIMATE, BAYESIAN, CERTIFIED, MODEL, POINT, Estimate
 from dpaudit.scores.posterior import Posterior
 from dpaudit.scores.question import ScoresQuestion
 from dpaudit.scores.region import epsilon_of
-from dpaudit.scores.result import APPROXIMATE, BAYESIAN, CERTIFIED, MODEL, POINT, Estimate
 
 PRIORS = {
     "joint-beta": "independent Jeffreys priors for the two error rates",

@@ -11,7 +11,7 @@ from dpaudit.claims import claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import by_fields, read, text_of
-from dpaudit.scores.result import Estimate
+from dpaudit.scores.estimate import Estimate
 from dpaudit.training.trained import Trained
 
 SCHEMA = "dpaudit.training/1"

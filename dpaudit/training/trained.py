@@ -10,7 +10,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.beside import Histogram
 from dpaudit.results.verdict import Verdict
-from dpaudit.scores.result import CERTIFIED, Estimate
+from dpaudit.scores.estimate import CERTIFIED, Estimate
 
 
 @dataclass(frozen=True, slots=True)

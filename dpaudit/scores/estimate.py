@@ -44,8 +44,8 @@ class Estimate:
 
     @property
     def line(self) -> str:
-        """The one of the three `LINES` that it stands on."""
-        return self.label if self.label in LINES else ESTIMATE
+        """The one of the three `LINES` that it stands on; a figure without a bound is an estimate."""
+        return ESTIMATE if self.label not in LINES or self.lower is None is self.upper else self.label
 
     @property
     def epsilon_lower(self) -> float | None:
@@ -61,22 +61,13 @@ class Estimate:
         """The estimate as plain values; infinity is the string "inf"."""
         return by_fields(self)
 
-    def __str__(self) -> str:
-        said = []
-        if self.lower is not None:
-            said.append(f"{self.quantity} >= {number_text(self.lower)}")
-        if self.upper is not None:
-            said.append(f"{self.quantity} <= {number_text(self.upper)}")
-        if not said:
-            said.append(f"{self.quantity} about {number_text(self.value)}")
-        elif self.value is not None:
-            said.append(f"estimate {number_text(self.value)}")
-        at = "" if self.delta is None else f" at delta {self.delta:g}"
-        level = "" if self.confidence is None else f", confidence {self.confidence:g}"
-        return f"{self.method:<16} {self.label:<15} {', '.join(said)}{at}{level}"
-
 
 def number_text(value: float | None) -> str:
-    if value is None:
-        return "nothing"
-    return f"{math.floor(value * 1e4) / 1e4:.4f}" if math.isfinite(value) else "infinity"
+    """A lower bound or an estimate with four decimals, rounded down.
+
+    >>> number_text(1.23456), number_text(0.0), number_text(None)
+    ('1.2345', '0', 'nothing')
+    """
+    if value is None or not math.isfinite(value):
+        return "nothing" if value is None else "infinity"
+    return f"{math.floor(value * 1e4) / 1e4:.4f}" if value else "0"

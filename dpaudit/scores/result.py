@@ -13,8 +13,9 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.beside import Histogram
 from dpaudit.results.strict_json import by_fields
+from dpaudit.scores import wording
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import CERTIFIED, Estimate, number_text
+from dpaudit.scores.estimate import CERTIFIED, Estimate
 
 SCHEMA = "dpaudit.scores/1"
 INTERVALS = ("lower", "upper", "two-sided")
@@ -73,7 +74,7 @@ class ScoresResult:
         from dpaudit.scores.plots import plot_tradeoff
 
         band = f"upper limits, all together at {self.confidence:g}", self.band
-        return plot_tradeoff(path, str(self).splitlines()[0], self.roc, band, self.claim, max(self.sizes))
+        return plot_tradeoff(path, self.headline, self.roc, band, self.claim, max(self.sizes))
 
     def estimate(self, method: str) -> Estimate:
         """The first estimate of that method; raises `KeyError` where it was not asked for."""
@@ -99,25 +100,22 @@ class ScoresResult:
         return Path(path)
 
     def __str__(self) -> str:
-        lines = [self._headline(), f"  scores      {self.sizes[0]:,} in, {self.sizes[1]:,} out; {self.choice}"]
         c = self.counts
-        lines.append(f"  judged      tp {c.tp:,} of {c.members:,} members, fp {c.fp:,} of {c.others:,} non-members")
-        lines.append(f"  assumes     {self.assumption}")
-        lines += [f"  {each}" for each in self.estimates]
+        meanings = wording.MEANINGS | {CERTIFIED: f"{self.assumption}; this line alone decides"}
+        facts = [
+            *wording.line_facts(self.estimates, meanings),
+            ("scores", f"{self.sizes[0]:,} in, {self.sizes[1]:,} out; {self.choice}"),
+            ("judged", f"tp {c.tp:,} of {c.members:,} members, fp {c.fp:,} of {c.others:,} non-members"),
+        ]
         if sum(each.label == CERTIFIED for each in self.estimates) > 1:
-            lines.append("  each statement holds at its confidence on its own; only the first certified one decides")
-        return "\n".join(lines)
+            facts.append(("several certified", "each holds at its confidence on its own; only the first decides"))
+        return wording.laid_out(self.headline, facts)
 
-    def _headline(self) -> str:
-        decided = self.deciding
-        if decided is None:
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        if self.deciding is None:
             return "NO CERTIFICATE  only estimates without a guarantee were asked for"
-        at = f" at delta {decided.delta:g}" if decided.delta else ""
-        bound = f"epsilon >= {number_text(decided.lower)}{at}"
-        own = "" if self.claim is None else f"{self.claim.parameter}_lower"
-        if own in decided.detail:
-            bound = f"{own.removesuffix('_lower')} >= {number_text(decided.detail[own])}"
-        bound += f" with confidence {self.confidence:g} ({decided.method})"
-        if self.refuted is None:
-            return f"CERTIFIED  {bound}"
-        return f"{'REFUTED' if self.refuted else 'NOT REFUTED'}  claim {self.claim}: {bound}"
+        stamp = "CERTIFIED" if self.refuted is None else "REFUTED" if self.refuted else "NOT REFUTED"
+        claim = "" if self.claim is None or self.refuted is None else str(self.claim)
+        return wording.headline(stamp, claim, self.deciding, self.confidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
@@ -11,16 +11,11 @@ from dpaudit.claims import claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import by_fields, read, text_of
-from dpaudit.scores.estimate import Estimate
 from dpaudit.training.trained import Trained
+from dpaudit.training.wording import text
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
-LINES = {
-    "certified": "holds however the training makes canaries depend on each other; it alone decides",
-    "given independent canaries": "only where the training answers every canary independently of the others",
-    "estimate": "rests on a model, and is no bound",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,32 +37,7 @@ class TrainingResult(Trained):
         return write_text(path, text_of(self.to_dict()))
 
     def __str__(self) -> str:
-        used = f"{self.trainings_used:,} of {self.trainings:,} training{'s' * (self.trainings != 1)}"
-        coins = "a coin for each canary" + ("" if self.steps is None else f" at each of {self.steps:,} steps")
-        said = [self._headline(), f"  {used}, {self.canaries:,} canar{'ies' if self.canaries > 1 else 'y'}: {coins}"]
-        if self.inserted:
-            said.append(f"  inserted    {self.inserted}")
-        for line, words in LINES.items():
-            found = self.on_line(line)
-            said += [f"  {line}: {words}"] * bool(found)
-            said += [f"    {each}" for each in found]
-            if line == "given independent canaries" and found and self.dependence is not None:
-                said.append(f"    dependence, p = {self.dependence.p_value:.2g}: {self.dependence.words}")
-        said += [f"  not tested  {each}" for each in self.not_tested]
-        return "\n".join(said)
-
-    def _headline(self) -> str:
-        decided, of = self.deciding, "" if self.steps is None else " of one step"
-        bound = "nothing is certified"
-        if decided is not None:
-            own = f"{self.claim.parameter}_lower"
-            told = decided if own not in decided.detail else _own(decided, self.claim.parameter, decided.detail[own])
-            bound = str(told)[len(f"{told.method:<16} {told.label:<15} ") :] + f" ({decided.method})"
-        return f"{self.verdict.value.replace('_', ' ')}  claim{of} {self.claim}: {bound}"
-
-
-def _own(decided: Estimate, parameter: str, lower: float) -> Estimate:
-    return replace(decided, quantity=parameter, lower=lower, value=None, delta=None)
+        return text(self)
 
 
 def load(path: str | os.PathLike[str]) -> TrainingResult:

@@ -40,7 +40,7 @@ def test_every_kind_of_file_gives_the_same_answer(dpaudit: Run, files: Path) -> 
     (only,) = answers
     assert (only.code, only.err) == (0, "")
     assert only.out.startswith("CERTIFIED  epsilon >= ")
-    assert "  assumes     every score comes from a model trained independently" in only.out
+    assert "rests on: every score comes from a model trained independently" in only.out
     assert dpaudit("audit-scores", "named.csv", "--score", "loss", "--member", "seen", *CP).out == only.out
 
 

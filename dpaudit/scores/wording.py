@@ -1,0 +1,103 @@
+"""How statements from scores are told: on three lines that are never mixed, each with what it assumes. Pure functions.
+
+Lower ends are rounded down, upper ends up.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from dpaudit.results.wording.quoting import clean
+from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, LINES, Estimate, number_text
+
+MEANINGS = {
+    CERTIFIED: "its design alone, and no model of the scores; this line alone decides",
+    INDEPENDENT: "canaries that are answered independently, which is assumed and not shown; never decides",
+    ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
+}
+COLUMN, WIDTH = 28, 120  # of the titles, and of a line
+OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
+LONGEST = 600  # characters of a user's text on the terminal
+
+Facts = Sequence[tuple[str, str]]
+
+
+def said(each: Estimate) -> str:
+    """What an estimate says: bounds on the claim's own parameter and on its quantity, or the plain figure.
+
+    >>> said(Estimate(method="m", label=CERTIFIED, quantity="epsilon", lower=1.23456, delta=1e-5, assumption=""))
+    'epsilon >= 1.2345 at delta 1e-05'
+    """
+    ends = [(name, ">=", number_text(value)) for name, value in own_bounds(each).items()]
+    if each.lower is not None:
+        ends.append((each.quantity, ">=", number_text(each.lower)))
+    if each.upper is not None:
+        ends.append((each.quantity, "<=", _up(each.upper)))
+    if each.line != ESTIMATE:  # no figure without a guarantee stands beside a bound that has one
+        told = ", ".join(map(" ".join, ends))
+    elif each.value is None and ends:
+        told = f"in its model {', '.join(map(' '.join, ends))}"
+    else:
+        held = " and ".join(f"{sign} {end}" for _, sign, end in ends)
+        told = f"{each.quantity} about {number_text(each.value)}" + (f", in its model {held}" if ends else "")
+    return told + ("" if not each.delta else f" at delta {each.delta:g}")
+
+
+def own_bounds(each: Estimate) -> dict[str, float]:
+    """Lower bounds on parameters other than the quantity, where they rest on no more than the line says."""
+    found = {key.removesuffix(OWN): value for key, value in each.detail.items() if key.endswith(OWN)}
+    return {} if each.line == ESTIMATE else {name: value for name, value in found.items() if name != each.quantity}
+
+
+def by(each: Estimate) -> str:
+    """The method, with the kind of statement where the line does not say it."""
+    return f"{each.method}, {each.label}" if each.line == ESTIMATE and each.label not in LINES else each.method
+
+
+def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
+    """The estimates by line, in the order of the lines; those without any are left out."""
+    held = list(estimates)
+    found = {line: [each for each in held if each.line == line] for line in LINES}
+    return {line: each for line, each in found.items() if each}
+
+
+def assumptions(estimates: Sequence[Estimate]) -> list[str]:
+    """What estimates of one line rest on, each once; with their methods where they differ."""
+    different = list(dict.fromkeys(each.assumption for each in estimates))
+    if len(different) == 1:
+        return different
+    return [
+        f"{', '.join(dict.fromkeys(each.method for each in estimates if each.assumption == words))}: {words}"
+        for words in different
+    ]
+
+
+def line_facts(estimates: Iterable[Estimate], meanings: dict[str, str]) -> Facts:
+    """For each line its statements, and below them what it rests on."""
+    return [
+        (line if k == 0 else "", told)
+        for line, held in on_lines(estimates).items()
+        for k, told in enumerate([*(f"{said(each)} ({by(each)})" for each in held), f"rests on: {meanings[line]}"])
+    ]
+
+
+def laid_out(headline: str, facts: Facts) -> str:
+    """A headline and facts in two columns, long ones broken; every text made harmless."""
+    lines = [clean(headline, LONGEST)]
+    for title, text in facts:
+        wrapped = textwrap.wrap(clean(text, LONGEST), WIDTH - COLUMN - 2, break_on_hyphens=False) or [""]
+        lines += [f"  {'' if k else title:<{COLUMN}}{part}".rstrip() for k, part in enumerate(wrapped)]
+    return "\n".join(lines)
+
+
+def headline(stamp: str, claim: str, decided: Estimate | None, confidence: float) -> str:
+    """The verdict, the claim, and what decided."""
+    bound = "nothing is certified" if decided is None else f"{said(decided)} with confidence {confidence:g}"
+    how = "" if decided is None else f" ({decided.method})"
+    return f"{stamp}  {f'claim {claim}: ' if claim else ''}{bound}{how}"
+
+
+def _up(value: float) -> str:
+    return f"{math.ceil(value * 1e4) / 1e4:.4f}" if math.isfinite(value) else "infinity"

@@ -1,0 +1,71 @@
+"""What an audit of training is told in: the verdict, three lines, what was done and what was not. Pure functions."""
+
+from __future__ import annotations
+
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import counted, p_text
+from dpaudit.results.wording.statements import NOT_PRIVATE
+from dpaudit.scores import wording
+from dpaudit.scores.estimate import CERTIFIED
+from dpaudit.scores.wording import Facts
+from dpaudit.training.trained import Trained
+
+MOST_LINES = 6  # of what was not tested, on the terminal
+ANY_DEPENDENCE = "the coins alone, however the training makes canaries depend on each other; it decides"
+INDEPENDENT_RUNS = "trainings that are independent runs of the same code, each with one canary; it decides"
+
+
+def text(result: Trained) -> str:
+    """What `print(result)` shows, in about twenty lines."""
+    shown = result.not_tested[:MOST_LINES]
+    more = len(result.not_tested) - len(shown)
+    untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
+    facts = [
+        *wording.line_facts(result.lines, meanings(result)),
+        *((("dependence", dependence(result)),) if result.dependence is not None else ()),
+        *asked(result),
+        *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
+        *((("not refuted", NOT_PRIVATE),) if result.verdict is Verdict.NOT_REFUTED else ()),
+    ]
+    return wording.laid_out(headline(result), facts)
+
+
+def headline(result: Trained) -> str:
+    """The verdict in one line."""
+    return wording.headline(result.verdict.value.replace("_", " "), claim(result), result.deciding, result.confidence)
+
+
+def claim(result: Trained) -> str:
+    """The claim, and what it is about."""
+    return str(result.claim) + (" of one step" if result.steps is not None else "")
+
+
+def meanings(result: Trained) -> dict[str, str]:
+    """What each line rests on, for the way that these trainings were made."""
+    return wording.MEANINGS | {CERTIFIED: INDEPENDENT_RUNS if result.canaries == 1 else ANY_DEPENDENCE}
+
+
+def dependence(result: Trained) -> str:
+    """The test of independence of the canaries, and what it says of the second line."""
+    found = result.dependence
+    if found is None:
+        return "not tested"
+    return f"p-value {p_text(found.p_value)}: {found.words}"
+
+
+def asked(result: Trained) -> Facts:
+    """What was trained, with which canaries and coins, and for which evidence."""
+    used = counted(result.trainings_used, "training")
+    if result.trainings_used < result.trainings:
+        used += f" of at most {result.trainings:,}"
+    coins = "a fair coin of its own for each" + ("" if result.steps is None else f" at each of {result.steps:,} steps")
+    return [
+        ("trained", f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"),
+        *([("inserted", result.inserted)] if result.inserted else []),
+        *([("evidence", evidence(result))] if result.e_values else []),
+    ]
+
+
+def evidence(result: Trained) -> str:
+    """The e-value so far, and the level that refutes."""
+    return f"e-value {result.e_values[-1]:.4g} against the claim; from {1.0 / (1.0 - result.confidence):.4g} on refuted"

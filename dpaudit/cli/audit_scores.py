@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from dpaudit.cli.options import writing
+from dpaudit.cli.options import stated_claim, writing
 from dpaudit.errors import InvalidSpec
-
-if TYPE_CHECKING:
-    from dpaudit.claims import Claim
 
 
 @click.command("audit-scores")
@@ -68,7 +65,7 @@ def command(
         loaded.in_scores,
         loaded.out_scores,
         counts=loaded.counts,
-        claim=_claim(claim_json),
+        claim=stated_claim(claim_json),
         methods=None if not methods else "all" if methods == ("all",) else methods,
         threshold=_threshold(threshold),
         guesses=guesses or None,
@@ -91,16 +88,3 @@ def _threshold(text: str | None) -> float | str | None:
         return float(text)
     except ValueError:
         raise InvalidSpec(f"--threshold must be a number or all, got {text!r}") from None
-
-
-def _claim(text: str | None) -> Claim | None:
-    from dpaudit.claims import claim_from_dict
-    from dpaudit.results.strict_json import parsed
-
-    if text is None:
-        return None
-    cure = """give JSON such as '{"form": "PureDP", "epsilon": 1.0}'"""
-    try:
-        return claim_from_dict(parsed(text, cure=cure, not_json=cure))
-    except InvalidSpec as error:
-        raise InvalidSpec(f"--claim: {error}") from None

@@ -29,6 +29,7 @@ COMMANDS = (
     "check",
     "catalogue",
     "audit-scores",
+    "audit-training",
     "calibrate",
 )
 INTERNAL, INTERRUPTED = 70, 130

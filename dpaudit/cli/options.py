@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
+    from dpaudit.claims import Claim
     from dpaudit.report import Format
     from dpaudit.spec_file.questions import Question, Wishes
 
@@ -35,6 +36,22 @@ def wishes(
         controls=None if controls is None else validate.whole("--controls", controls, least=0),
         settings=read_settings(Path.cwd()),
     )
+
+
+def stated_claim(text: str | None, mu: float | None = None) -> Claim | None:
+    """The claim of --claim, or of --mu; None where neither is given. Raises `InvalidSpec` naming the option."""
+    from dpaudit.claims import GaussianDP, claim_from_dict
+    from dpaudit.results.strict_json import parsed
+
+    if text is None:
+        return None if mu is None else GaussianDP(mu)
+    if mu is not None:
+        raise InvalidSpec("--claim and --mu: give one of the two")
+    cure = """give JSON such as '{"form": "PureDP", "epsilon": 1.0}'"""
+    try:
+        return claim_from_dict(parsed(text, cure=cure, not_json=cure))
+    except InvalidSpec as error:
+        raise InvalidSpec(f"--claim: {error}") from None
 
 
 @contextlib.contextmanager

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from dpaudit.arrays import Bools, Reals
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
 from dpaudit.results.provenance import versions
-from dpaudit.scores import Estimate, audit_scores
-from dpaudit.training.coins import check_informative, drawn, trained
-from dpaudit.training.plan import FEW, MANY, STEPS, TrainingPlan, plan_of
+from dpaudit.training.calls import Calls, here
+from dpaudit.training.evidence import Gathered
+from dpaudit.training.plan import FEW, STEPS, TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult
+from dpaudit.training.store import Kept
 
 NEVER_TESTED = ("the accountant's own arithmetic: the claim is taken as it was given", "other data, other canaries")
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """An audit of training that was stopped by hand; its words say what is kept, and how to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingProgress:
+    """How far an audit of training is: trainings `done` of `trainings`, and the evidence against the claim.
+
+    `e_value` refutes at `refutes_at`; it is None where one number comes only at the end. `left_s` is a guess.
+    """
+
+    done: int
+    trainings: int
+    e_value: float | None
+    refutes_at: float
+    left_s: float
+
+    def __str__(self) -> str:
+        evidence = "" if self.e_value is None else f"; evidence {self.e_value:.3g}, refuted at {self.refutes_at:.3g}"
+        left = "" if not 0.0 < self.left_s < 1e9 else f"; at most {self.left_s:,.0f} s left"
+        return f"{self.done:,} of {self.trainings:,} trainings done{evidence}{left}"
 
 
 def audit_training(
@@ -36,6 +59,10 @@ def audit_training(
     inserted: str = "",
     not_tested: Iterable[str] = (),
     exact: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Callable[[TrainingProgress], object] | None = None,
+    n_jobs: int = 1,
 ) -> TrainingResult:
     """Audits private training by canaries, each put in or left out by a fair coin of ours.
 
@@ -44,14 +71,20 @@ def audit_training(
     if the canary was in: an array of shape (canaries,), or (any, canaries) of which the rows are summed. White box, a
     score is what the steps released along the canary's direction; black box, what the final model says of it.
 
-    `trainings=1` certifies from one training. Several are combined until they refute the claim. With `canaries=1` each
-    training is one run of the usual kind; `dpaudit.batched(train)` then makes many at once: `train(included, runs,
-    rng)`, arrays of shape (runs, 1). `steps=T` audits the claim of one *step*: coins and scores have shape
-    (T, canaries), a coin of its own for every canary at every step, row t what step t released.
+    `trainings=1` certifies from one training. Of several the evidence is multiplied, and the audit stops when the
+    claim is refuted. With `canaries=1` each training is a run of the usual kind; `dpaudit.batched(train)` then makes
+    many at once: `train(included, runs, rng)`, arrays of shape (runs, 1). `steps=T` audits the claim of one *step*:
+    coins and scores have shape (T, canaries), a coin of its own for every canary at every step, row t what step t
+    released; `compose` (T) steps are then composed to a statement about the run.
 
     The claim is `claim`, or `epsilon` with `delta`, and neighbours differ by one record that is added or removed.
-    `inserted` and `not_tested` are words for the report. Raises `InvalidSpec` for a question that cannot be asked and
-    for scores that say nothing, `UnsoundAudit` where a training breaks.
+    Scores that take two values and tell every coin are refused, unless `exact` says that they are meant.
+    `inserted` and `not_tested` are words for the report. Trainings are kept in `folder` as they are done; with
+    `resume` those that are there are not run again, and the result is the same. `progress` hears after each.
+    `n_jobs` is joblib's, and never changes the result.
+
+    Raises `InvalidSpec` for a question that cannot be asked, `UnsoundAudit` where a training breaks or its scores say
+    nothing, and `TrainingInterrupted`, a `KeyboardInterrupt`, where it was stopped by hand.
 
     >>> def train(included, rng):  # every canary along a direction of its own, noise of standard deviation 1
     ...     return included * 2.0 + rng.normal(size=included.size)
@@ -72,33 +105,44 @@ def audit_training(
         exact=exact,
     )
     mechanism = wrap(train)
-    opened = mechanism.open()
-
-    def calls(numbers: Iterable[int]) -> Iterator[Reals]:
-        return (trained(opened, plan, number) for number in numbers)
-
-    if plan.design in (FEW, STEPS):
-        raise InvalidSpec("this version combines no trainings and certifies no steps: give trainings=1")
-    return run_plan(plan, calls, mechanism.describe(), inserted=inserted, not_tested=tuple(not_tested))
+    return run_plan(
+        plan,
+        here(mechanism, plan, n_jobs),
+        mechanism.describe(),
+        inserted=inserted,
+        not_tested=tuple(not_tested),
+        folder=folder,
+        resume=resume,
+        progress=progress,
+    )
 
 
 def run_plan(
     plan: TrainingPlan,
-    calls: Callable[[Iterable[int]], Iterator[Reals]],
+    calls: Calls,
     train: Description,
     *,
-    inserted: str,
-    not_tested: tuple[str, ...],
+    inserted: str = "",
+    not_tested: tuple[str, ...] = (),
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Callable[[TrainingProgress], object] | None = None,
+    repeat: tuple[str, ...] = (),
 ) -> TrainingResult:
-    """The result of a plan; `calls` gives the scores of the calls of these numbers, in their order."""
-    started = time.process_time()
-    coins: list[Bools] = []
-    scores: list[Reals] = []
-    for number, found in enumerate(calls(range(plan.calls))):
-        coins.append(drawn(plan, number)[0])
-        scores.append(found)
-        check_informative(np.concatenate(coins), np.concatenate(scores), plan, over=number == plan.calls - 1)
-    included, seen = np.concatenate(coins), np.concatenate(scores)
+    """The result of a plan, whose calls run wherever `calls` runs them; the other words are `audit_training`'s."""
+    if plan.design in (FEW, STEPS):
+        raise InvalidSpec("this version combines no trainings and certifies no steps: give trainings=1")
+    if resume and folder is None:
+        raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
+    kept = None if folder is None else Kept.into(folder, plan.digest(train), plan, resume=resume)
+    gathered, started = Gathered(plan), time.process_time()
+    try:
+        for _ in _one_by_one(gathered, calls, kept, progress):
+            if gathered.refuted:
+                break
+    except KeyboardInterrupt:
+        where = "" if kept is None else f", kept in {kept.folder}; the same with resume goes on"
+        raise TrainingInterrupted(f"{gathered.done:,} of {plan.trainings:,} trainings done{where}") from None
     return TrainingResult(
         claim=plan.claim,
         delta=plan.delta,
@@ -106,26 +150,37 @@ def run_plan(
         seed=plan.seed,
         canaries=plan.canaries,
         trainings=plan.trainings,
-        trainings_used=plan.trainings,
+        trainings_used=gathered.done,
         steps=plan.steps,
         compose=plan.compose,
         inserted=inserted,
         not_tested=(*not_tested, *NEVER_TESTED),
-        lines=_estimates(plan, included.ravel(), seen.ravel()),
+        lines=gathered.estimates(),
+        e_values=gathered.e_values,
+        **gathered.pictures(),
+        repeat=repeat,
         provenance={"train": train.to_dict(), "cpu_s": time.process_time() - started, **versions()},
     )
 
 
-def _estimates(plan: TrainingPlan, included: Bools, scores: Reals) -> tuple[Estimate, ...]:
-    many = plan.design == MANY
-    return audit_scores(
-        scores[included],
-        scores[~included],
-        claim=plan.claim,
-        delta=plan.delta,
-        confidence=plan.confidence,
-        design="many-run" if many else "one-run",
-        methods=("exact", "clopper-pearson", "gaussian") if many else None,
-        threshold=None if many else "all",
-        seed=plan.seed,
-    ).estimates
+def _one_by_one(
+    gathered: Gathered, calls: Calls, kept: Kept | None, told: Callable[[TrainingProgress], object] | None
+) -> Iterator[None]:
+    """Adds one call's scores after the other, kept ones or fresh ones; what is fresh is kept before it is looked at."""
+    plan, began, fresh_ones = gathered.plan, time.monotonic(), 0
+    held = {} if kept is None else {call: kept.scores(call) for call in range(plan.calls)}
+    fresh = calls([call for call in range(plan.calls) if held.get(call) is None])
+    for call in range(plan.calls):
+        scores = held.get(call)
+        if scores is None:
+            scores = next(fresh)
+            fresh_ones += plan.trainings_in(call)
+            if kept is not None:
+                kept.keep(call, scores)
+        gathered.add(scores)
+        if told is not None:
+            each_s = (time.monotonic() - began) / max(1, fresh_ones)
+            e_value = gathered.e_values[-1] if gathered.e_values else None
+            left_s = each_s * (plan.trainings - gathered.done)
+            told(TrainingProgress(gathered.done, plan.trainings, e_value, 1.0 / plan.alpha, left_s))
+        yield

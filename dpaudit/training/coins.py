@@ -48,7 +48,9 @@ def _asked(
         raw = opened.call(given, *runs, rng)
     except DpAuditError:
         raise
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # it may exit, too
         raise UnsoundAudit(f"{where} failed with {in_a_line(error)}; no verdict") from error
     if not np.array_equal(given, included):
         raise UnsoundAudit(f"{where}: train changed `included`, which says who is in; let it work on a copy")
@@ -87,7 +89,7 @@ def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: TrainingPlan) -
 
 
 def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, over: bool) -> None:
-    """Raises `InvalidSpec` where all scores so far are equal, or are the coins in other words.
+    """Raises `UnsoundAudit` where all scores so far are equal, or are the coins in other words.
 
     Few equal scores may be luck: they count once all is `over`. Two values that tell every coin are what a training
     without noise gives, and what a score does that reads `included` instead of the training.
@@ -95,15 +97,15 @@ def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, ove
     if scores.size < ENOUGH and not over:
         return
     if np.ptp(scores) == 0.0:
-        raise InvalidSpec(
+        raise UnsoundAudit(
             f"all {scores.size:,} scores are {scores.flat[0]:g}: the canaries are not in what is scored; "
-            "look whether train puts in those that `included` says, and whether a hook of the library ran"
+            "look whether train puts in those that `included` says, and whether a hook of the library ran; no verdict"
         )
     inside, outside = scores[included], scores[~included]
     told = scores.size >= ENOUGH and inside.size > 0 and outside.size > 0
     if told and not plan.exact and np.ptp(inside) == np.ptp(outside) == 0.0:
-        raise InvalidSpec(
+        raise UnsoundAudit(
             f"the scores are the coins: {inside[0]:g} for all {inside.size:,} canaries that were in, {outside[0]:g} "
-            f"for all {outside.size:,} that were out; score what the training released, or say exact=True where it is "
-            "meant (a training without noise)"
+            f"for all {outside.size:,} that were out; no verdict; score what the training released, or say exact=True "
+            "where it is meant (a training without noise)"
         )

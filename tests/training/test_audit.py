@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 import dpaudit
 from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, UnsoundAudit, Verdict, audit_training
-from dpaudit.training.result import load
+from dpaudit.training import TrainingInterrupted, TrainingProgress, load
 from tests.cases import for_each
 
 CANARIES = 400
@@ -46,9 +48,9 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
 
 
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
-    "all equal": (lambda included, rng: np.ones(len(included)), InvalidSpec, "all 400 scores are 1.*hook"),
-    "the coins": (lambda included, rng: included, InvalidSpec, "the scores are the coins.*exact=True"),
-    "the coins in other words": (lambda included, rng: 3.0 - 2.0 * included, InvalidSpec, "the scores are the coins"),
+    "all equal": (lambda included, rng: np.ones(len(included)), UnsoundAudit, "all 400 scores are 1.*hook"),
+    "the coins": (lambda included, rng: included, UnsoundAudit, "the scores are the coins.*exact=True"),
+    "the coins in other words": (lambda included, rng: 3.0 - 2.0 * included, UnsoundAudit, "the scores are the coins"),
     "NaN": (
         lambda included, rng: np.where(np.arange(400) == 17, np.nan, rng.normal(size=400)),
         UnsoundAudit,
@@ -57,6 +59,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "fewer": (lambda included, rng: rng.normal(size=399), InvalidSpec, r"shape \(400,\).*got shape \(399,\).*fewer"),
     "steps of other canaries": (lambda included, rng: rng.normal(size=(400, 7)), InvalidSpec, r"got shape \(400, 7\)"),
     "words": (lambda included, rng: ["a"] * 400, InvalidSpec, "must return numbers"),
+    "exits": (lambda included, rng: sys.exit(0), UnsoundAudit, "training 1 failed with SystemExit"),
     "raises": (lambda included, rng: 1 / 0, UnsoundAudit, "training 1 failed with ZeroDivisionError"),
     "changes the coins": (
         lambda included, rng: [included.fill(False), rng.normal(size=400)][1],
@@ -102,3 +105,38 @@ def test_the_claim_is_one() -> None:
     for given, words in (({}, "needs a claim"), ({"claim": ApproximateDP(1.0, 1e-5), "delta": 1e-6}, "delta must be")):
         with pytest.raises(InvalidSpec, match=words):
             audit_training(gaussian(1.0), canaries=10, **given)
+
+
+MANY: dict[str, Any] = {"canaries": 1, "trainings": 2_500, "claim": GaussianDP(0.5)}
+
+
+def test_an_interrupted_audit_goes_on_bit_for_bit_and_another_question_does_not_mix_in(tmp_path: Path) -> None:
+    def stop(progress: TrainingProgress) -> None:
+        if progress.done == 2_000:
+            raise KeyboardInterrupt
+
+    whole = audit_training(gaussian(2.0), **MANY)
+    with pytest.raises(TrainingInterrupted, match=r"2,000 of 2,500 trainings done, kept in .*resume"):
+        audit_training(gaussian(2.0), folder=tmp_path, progress=stop, **MANY)
+    assert len(list(tmp_path.iterdir())) == 2
+    with pytest.raises(InvalidSpec, match="holds trainings already"):
+        audit_training(gaussian(2.0), folder=tmp_path, **MANY)
+    with pytest.raises(InvalidSpec, match="of another question"):
+        audit_training(gaussian(2.0), folder=tmp_path, resume=True, **MANY | {"claim": GaussianDP(0.6)})
+    again = audit_training(gaussian(2.0), folder=tmp_path, resume=True, **MANY)
+    assert again == whole
+    assert again.to_dict() | {"provenance": None} == whole.to_dict() | {"provenance": None}
+
+
+def test_a_damaged_training_is_named(tmp_path: Path) -> None:
+    audit_training(gaussian(2.0), folder=tmp_path, **MANY)
+    first = tmp_path / "training-000001.npz"
+    for spoilt in (b"", first.read_bytes()[:-40], b"PK" + b"\0" * 40):
+        first.write_bytes(spoilt)
+        with pytest.raises(InvalidSpec, match=r"training-000001.npz: damaged"):
+            audit_training(gaussian(2.0), folder=tmp_path, resume=True, **MANY)
+
+
+def test_several_trainings_at_a_time_give_what_they_give_one_by_one() -> None:
+    with parallel_config(backend="threading"):
+        assert audit_training(gaussian(2.0), n_jobs=2, **MANY) == audit_training(gaussian(2.0), **MANY)

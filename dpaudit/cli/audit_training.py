@@ -1,0 +1,133 @@
+"""`dpaudit audit-training`: canaries into the training code of a module, and what its scores certify."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpaudit.cli.options import report_folder, stated_claim
+from dpaudit.cli.words import say
+from dpaudit.errors import InvalidSpec
+
+if TYPE_CHECKING:
+    from dpaudit.training import TrainingProgress
+
+SAY_EVERY_S = 5.0
+
+
+@click.command("audit-training")
+@click.argument("reference", metavar="MODULE:FUNCTION")
+@click.option("--canaries", type=int, required=True, metavar="N", help="Canaries of one training.")
+@click.option("--trainings", type=int, default=1, show_default=True, metavar="K", help="Trainings, at most.")
+@click.option("--steps", type=int, metavar="T", help="Audit the claim of one step: T steps a training.")
+@click.option("--compose", type=int, metavar="T", help="Steps that are composed to a run; those of --steps by default.")
+@click.option("--mu", type=float, metavar="M", help="The claimed mu of Gaussian differential privacy.")
+@click.option("--epsilon", type=float, metavar="E", help="The claimed epsilon; with --delta, (epsilon, delta)-DP.")
+@click.option("--delta", type=float, metavar="D", help="The delta at which epsilon is bounded.")
+@click.option("--claim", "claim_json", metavar="JSON", help='Any claim: \'{"form": "GaussianDP", "mu": 1.0}\'.')
+@click.option("--confidence", type=float, default=0.95, show_default=True, metavar="C")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="Draws the coins and what train gets."
+)
+@click.option("--inserted", default="", metavar="WORDS", help="What the canaries are, for the report.")
+@click.option("--not-tested", multiple=True, metavar="WORDS", help="What is left out, for the report; may be repeated.")
+@click.option("--exact", is_flag=True, help="Scores that tell every coin are meant: a training without noise.")
+@click.option("--report", metavar="FOLDER", help="Keep every training there, and write the report.")
+@click.option("--resume", is_flag=True, help="Go on with the trainings that --report keeps.")
+@click.option("--timeout", "limit_s", type=float, metavar="S", help="Seconds that one training may take.")
+@click.option("--jobs", type=int, default=1, show_default=True, metavar="N", help="Trainings at a time.")
+@click.option("--no-progress", is_flag=True, help="Say nothing while it trains.")
+def command(
+    reference: str,
+    canaries: int,
+    trainings: int,
+    steps: int | None,
+    compose: int | None,
+    mu: float | None,
+    epsilon: float | None,
+    delta: float | None,
+    claim_json: str | None,
+    confidence: float,
+    seed: int,
+    inserted: str,
+    not_tested: tuple[str, ...],
+    exact: bool,
+    report: str | None,
+    resume: bool,
+    limit_s: float | None,
+    jobs: int,
+    no_progress: bool,
+) -> int:
+    """Train with canaries in, and certify a lower bound on the loss of MODULE:FUNCTION, called as f(included, rng).
+
+    Each training runs in a process of its own. Ends with 1 where the claim is refuted, with 0 where it is not, with 3
+    where a training breaks or its scores say nothing, and with 2 for a question that cannot be asked.
+    """
+    from dpaudit import validate
+    from dpaudit.mechanisms import Imported
+    from dpaudit.sampling import Engine
+    from dpaudit.training.audit import run_plan
+    from dpaudit.training.calls import supervised
+    from dpaudit.training.plan import plan_of
+
+    plan = plan_of(
+        canaries=canaries,
+        claim=stated_claim(claim_json, mu),
+        epsilon=epsilon,
+        delta=delta,
+        trainings=trainings,
+        steps=steps,
+        compose=compose,
+        confidence=confidence,
+        seed=seed,
+        exact=exact,
+    )
+    mechanism = Imported(reference, folder=str(Path.cwd()))
+    many = validate.whole("--jobs", jobs, least=1)
+    limit = float("inf") if limit_s is None else validate.positive("--timeout", limit_s)
+    if resume and report is None:
+        raise InvalidSpec("--resume needs --report FOLDER, which keeps the trainings")
+    folder = None if report is None else report_folder(report)
+    with Engine(1, supervised=True) as engine:
+        described, _ = engine.describe(mechanism, ())
+    said = time.monotonic()
+
+    def tell(progress: TrainingProgress) -> None:
+        nonlocal said
+        if time.monotonic() - said >= SAY_EVERY_S:
+            said = time.monotonic()
+            say(str(progress))
+
+    result = run_plan(
+        plan,
+        supervised(mechanism, plan, many, limit),
+        described,
+        inserted=inserted,
+        not_tested=not_tested,
+        folder=None if folder is None else folder / "trainings",
+        resume=resume,
+        progress=None if no_progress else tell,
+        repeat=(_again(),),
+    )
+    click.echo(str(result))
+    if folder is not None:
+        click.echo(f"report: {result.save(folder / 'training.json')}")
+    return 1 if result.refuted else 0
+
+
+def _again() -> str:
+    """This command line, as it would be typed for the same question."""
+    context = click.get_current_context()
+    words = ["dpaudit", "audit-training"]
+    for each in context.command.params:
+        value = context.params[each.name or ""]
+        if isinstance(each, click.Argument):
+            words.append(value)
+        elif each.name != "resume" and value not in (each.default, None, ()):
+            given = value if each.multiple else (value,)
+            words += [part for one in given for part in ([each.opts[0]] if one is True else [each.opts[0], str(one)])]
+    return shlex.join(words)

@@ -1,0 +1,77 @@
+"""Trainings that are done, each in a file of its own: so that an audit goes on where it was stopped, bit for bit."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpaudit.arrays import Reals
+from dpaudit.errors import InvalidSpec
+from dpaudit.results.files import NoSuchFile, read_bytes, write_bytes
+from dpaudit.training.coins import drawn
+from dpaudit.training.plan import TrainingPlan
+
+LARGEST = 2**32  # bytes of a file
+CURE = "delete that file to train again, or give another folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The folder of an audit's trainings; `digest` is that of the question, which every file repeats."""
+
+    folder: Path
+    digest: str
+    plan: TrainingPlan
+
+    @classmethod
+    def into(cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, *, resume: bool) -> Kept:
+        """The folder, made where it is missing. Raises `InvalidSpec` where it holds trainings that are not wanted."""
+        found = Path(folder)
+        try:
+            found.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidSpec(f"folder {found} cannot be made ({error.strerror}); name another") from None
+        if not resume and any(found.glob("training-*.npz")):
+            raise InvalidSpec(f"{found} holds trainings already: go on with resume=True, or name another folder")
+        return cls(found, digest, plan)
+
+    def path(self, call: int) -> Path:
+        """Where a call's scores are kept."""
+        return self.folder / f"training-{call + 1:06}.npz"
+
+    def keep(self, call: int, scores: Reals) -> None:
+        """Stores the scores and the coins of a call, whole or not at all."""
+        content = io.BytesIO()
+        np.savez(content, scores=scores, included=drawn(self.plan, call)[0], question=np.array(self.digest))
+        try:
+            write_bytes(self.path(call), content.getvalue())
+        except OSError as error:
+            raise InvalidSpec(f"{self.path(call)} cannot be written ({error.strerror}); name another folder") from None
+
+    def scores(self, call: int) -> Reals | None:
+        """The scores of a call that was kept; None where there are none. Raises `InvalidSpec` for another's file."""
+        path = self.path(call)
+        try:
+            with np.load(io.BytesIO(read_bytes(path, LARGEST)), allow_pickle=False) as held:
+                question, coins = str(held["question"]), held["included"]
+                scores: Reals = held["scores"]
+        except NoSuchFile:
+            return None
+        except InvalidSpec as error:
+            raise InvalidSpec(f"{path}: {error}; {CURE}") from None
+        except Exception:  # zipfile and numpy raise many kinds for bytes that are not theirs
+            raise InvalidSpec(f"{path}: damaged, or no training of ours; {CURE}") from None
+        if question != self.digest:
+            raise InvalidSpec(
+                f"{path}: of another question (claim, canaries, seed, steps, confidence or train differ); "
+                "ask as before, or give another folder"
+            )
+        rows = scores.shape[0] if scores.ndim == 2 else 0
+        fits = scores.dtype == np.float64 and rows > 0 and scores.shape[1] == self.plan.canaries
+        if not fits or not np.isfinite(scores).all() or not np.array_equal(coins, drawn(self.plan, call)[0]):
+            raise InvalidSpec(f"{path}: its scores or coins are not those of this training; {CURE}")
+        return scores

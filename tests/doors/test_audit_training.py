@@ -1,0 +1,68 @@
+"""`dpaudit audit-training`: exit codes of trainings that keep, break or spoil their audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpaudit.cli.group import exit_code
+from tests.cases import for_each
+
+MODULE = """
+import os
+import sys
+import time
+
+print("printed while it is imported")
+
+
+def train(included, rng):
+    print("printed while it trains")
+    return 4.0 * included + rng.normal(size=included.shape)
+
+
+def null(included, rng):
+    return rng.normal(size=included.shape)
+
+
+def dies(included, rng):
+    os._exit(0)
+
+
+def hangs(included, rng):
+    time.sleep(60)
+
+
+def exits(included, rng):
+    sys.exit(0)
+
+
+def equal(included, rng):
+    return 0.0 * included
+"""
+CASES = {
+    "train": (1, "REFUTED"),
+    "null": (0, "NOT REFUTED"),
+    "dies": (3, "ended its process"),
+    "hangs": (3, "took longer than the 1 s"),
+    "exits": (3, "failed with SystemExit"),
+    "equal": (3, "the canaries are not in what is scored"),
+    "nothing": (2, "has no 'nothing'"),
+}
+
+
+@pytest.mark.long
+@for_each("name", list(CASES))
+def test_every_training_has_its_exit_code_and_one_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "their_training.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    code, words = CASES[name]
+    asked = ["audit-training", f"their_training:{name}", "--canaries", "400", "--mu", "0.5", "--timeout", "1"]
+    assert exit_code(asked if name == "hangs" else asked[:-2]) == code
+    said = capfd.readouterr()
+    assert words in (said.out if code < 2 else said.err)
+    assert "printed" not in said.out + said.err
+    assert code < 2 or said.err.count("\n") == 1

@@ -16,7 +16,7 @@ from dpaudit.training.calls import Calls, here
 from dpaudit.training.evidence import Gathered
 from dpaudit.training.plan import FEW, STEPS, TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult
-from dpaudit.training.store import Kept
+from dpaudit.training.store import KeptTrainings
 
 NEVER_TESTED = ("the accountant's own arithmetic: the claim is taken as it was given", "other data, other canaries")
 
@@ -134,7 +134,7 @@ def run_plan(
         raise InvalidSpec("this version combines no trainings and certifies no steps: give trainings=1")
     if resume and folder is None:
         raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
-    kept = None if folder is None else Kept.into(folder, plan.digest(train), plan, resume=resume)
+    kept = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, resume=resume)
     gathered, started = Gathered(plan), time.process_time()
     try:
         for _ in _one_by_one(gathered, calls, kept, progress):
@@ -164,7 +164,7 @@ def run_plan(
 
 
 def _one_by_one(
-    gathered: Gathered, calls: Calls, kept: Kept | None, told: Callable[[TrainingProgress], object] | None
+    gathered: Gathered, calls: Calls, kept: KeptTrainings | None, told: Callable[[TrainingProgress], object] | None
 ) -> Iterator[None]:
     """Adds one call's scores after the other, kept ones or fresh ones; what is fresh is kept before it is looked at."""
     plan, began, fresh_ones = gathered.plan, time.monotonic(), 0

@@ -20,7 +20,7 @@ CURE = "delete that file to train again, or give another folder"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptTrainings:
     """The folder of an audit's trainings; `digest` is that of the question, which every file repeats."""
 
     folder: Path
@@ -28,7 +28,7 @@ class Kept:
     plan: TrainingPlan
 
     @classmethod
-    def into(cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, *, resume: bool) -> Kept:
+    def into(cls, folder: str | os.PathLike[str], digest: str, plan: TrainingPlan, *, resume: bool) -> KeptTrainings:
         """The folder, made where it is missing. Raises `InvalidSpec` where it holds trainings that are not wanted."""
         found = Path(folder)
         try:

@@ -10,7 +10,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.beside import Histogram
 from dpaudit.results.verdict import Verdict
-from dpaudit.scores.estimate import CERTIFIED, Estimate
+from dpaudit.scores.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,4 @@ class Trained:
 
     def on_line(self, line: str) -> tuple[Estimate, ...]:
         """The estimates of one of the three lines, in their order."""
-        return tuple(each for each in self.lines if line_of(each) == line)
-
-
-def line_of(estimate: Estimate) -> str:
-    """Which of the three lines an estimate stands on."""
-    return "certified" if estimate.label == CERTIFIED else "estimate"
+        return tuple(each for each in self.lines if each.line == line)

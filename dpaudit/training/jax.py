@@ -2,7 +2,7 @@
 
 jax_privacy gives a training two functions: `clipped_grad`, which clips the gradient of each example and sums them, and
 a privatizer, which adds the noise. Both get one leaf more, with a coordinate for each canary. The sum goes from one to
-the other as a `Joined`, so nothing else of a training changes, and it may be compiled or not.
+the other as a `WithCanaries`, so nothing else of a training changes, and it may be compiled or not.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ AT_ONCE = 250  # canaries whose gradients are in memory together
 OWN = ("l2_clip_norm", "rescale_to_unit_norm", "normalize_by", "nan_safe", "dtype")  # what clips canaries too
 
 
-class Joined(NamedTuple):
+class WithCanaries(NamedTuple):
     """A sum of clipped gradients, of the examples and along each canary; JAX takes it for a tree."""
 
     gradients: Any
     canaries: Any
 
 
-class Canaries(GradientCanaries):
+class JaxCanaries(GradientCanaries):
     """Gradient canaries in the steps of a training by jax_privacy.
 
     `clipped_grad` takes the place of `jax_privacy.clipped_grad`, and `privatizer` wraps the one that adds the noise;
@@ -42,7 +42,7 @@ class Canaries(GradientCanaries):
     noise of steps depends on each other (a matrix privatizer), coins for each step certify nothing: audit the run.
 
         def train(included, rng):
-            canaries = Canaries(included, rng, sample_rate=1.0)
+            canaries = JaxCanaries(included, rng, sample_rate=1.0)
             gradient = canaries.clipped_grad(loss, l2_clip_norm=1.0)
             privatizer = canaries.privatizer(gaussian_privatizer(stddev=5.0, prng_key=int(rng.integers(2**31))))
             ...  # the training as it was
@@ -59,7 +59,7 @@ class Canaries(GradientCanaries):
     def clipped_grad(
         self, loss: Callable[..., Any], *args: Any, using: Callable[..., Any] | None = None, **options: Any
     ) -> Any:
-        """`jax_privacy.clipped_grad(loss, ...)`, whose gradients are a `Joined` with those of the canaries.
+        """`jax_privacy.clipped_grad(loss, ...)`, whose gradients are a `WithCanaries` with those of the canaries.
 
         `using` is another function like it, as the `clipped_grad` of an execution plan.
         """
@@ -87,7 +87,7 @@ class Canaries(GradientCanaries):
         def joined(*args: Any, **kwargs: Any) -> Any:
             found = clipped(*args, **kwargs)
             canaries = summed(io_callback(lengths, shape, ordered=True))
-            return (Joined(found[0], canaries), found[1]) if clipped.has_aux else Joined(found, canaries)
+            return (WithCanaries(found[0], canaries), found[1]) if clipped.has_aux else WithCanaries(found, canaries)
 
         return dataclasses.replace(clipped, fun=joined)
 
@@ -97,10 +97,10 @@ class Canaries(GradientCanaries):
         from jax.experimental import io_callback
 
         def init(params: Any) -> Any:
-            return privatizer.init(Joined(params, jax.numpy.zeros(self.count)))
+            return privatizer.init(WithCanaries(params, jax.numpy.zeros(self.count)))
 
         def update(gradients: Any, state: Any, params: Any = None) -> Any:
-            if not isinstance(gradients, Joined):
+            if not isinstance(gradients, WithCanaries):
                 raise InvalidSpec("gradients have no canaries in them: make them by canaries.clipped_grad(loss, ...)")
             noisy, state = privatizer.update(gradients, state)
             io_callback(self._read, None, noisy.canaries, ordered=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.training.jax import Canaries, Joined
+from dpaudit.training.jax import JaxCanaries, WithCanaries
 from tests.cases import for_each
 from tests.training import jax_fake
 
@@ -29,7 +29,7 @@ def loss(weights: Any, batch: Any) -> float:
 
 def train(included: Any, steps: int = 3, noise: float = 0.0, rate: float = 1.0, **options: Any) -> Any:
     """What the privatizer released for the model in each step, and the scores."""
-    canaries = Canaries(included, np.random.default_rng(1), sample_rate=rate, noise_multiplier=noise or None)
+    canaries = JaxCanaries(included, np.random.default_rng(1), sample_rate=rate, noise_multiplier=noise or None)
     gradient = canaries.clipped_grad(loss, **{"l2_clip_norm": 1.0, **options})
     privatizer = canaries.privatizer(jax_fake.privatizer(noise, np.random.default_rng(2)))
     state, released = privatizer.init(np.zeros(2)), []
@@ -65,10 +65,10 @@ def test_a_canary_takes_part_at_the_rate() -> None:
 
 
 def test_what_else_a_gradient_returns_stays_beside_it() -> None:
-    canaries = Canaries(np.array([True]), np.random.default_rng(0), sample_rate=1.0)
+    canaries = JaxCanaries(np.array([True]), np.random.default_rng(0), sample_rate=1.0)
     gradient = canaries.clipped_grad(loss, has_aux=True, l2_clip_norm=1.0)
     found, other = gradient(np.zeros(2), DATA)
-    assert isinstance(found, Joined)
+    assert isinstance(found, WithCanaries)
     assert (other, gradient.l2_norm_bound) == ("values", 1.0)
 
 
@@ -79,7 +79,7 @@ def test_another_function_may_clip() -> None:
         asked.append(options)
         return jax_fake.clipped_grad(fun, l2_clip_norm=0.1, **options)
 
-    canaries = Canaries(np.array([True]), np.random.default_rng(0), sample_rate=1.0)
+    canaries = JaxCanaries(np.array([True]), np.random.default_rng(0), sample_rate=1.0)
     found = canaries.clipped_grad(loss, using=using)(np.zeros(2), DATA)
     assert np.allclose(found.canaries, 0.1)
     assert [sorted(each) for each in asked] == [[], ["batch_argnums", "microbatch_size"]]
@@ -95,7 +95,7 @@ def test_errors_inside_a_step_come_out_at_the_end() -> None:
 
 
 def test_a_sum_without_canaries_or_without_a_bound_is_refused() -> None:
-    canaries = Canaries(np.array([True]), np.random.default_rng(0), sample_rate=1.0)
+    canaries = JaxCanaries(np.array([True]), np.random.default_rng(0), sample_rate=1.0)
     with pytest.raises(InvalidSpec, match="no canaries in them"):
         canaries.privatizer(jax_fake.privatizer(1.0, np.random.default_rng(0))).update(np.zeros(2), 0)
     with pytest.raises(InvalidSpec, match="sensitivity of clipped_grad must be finite"):

@@ -174,3 +174,35 @@ def longer_by(rows: int, gradients: Any) -> Any:
     found = zeros_like(gradients, (len(gradients) + rows, *gradients.shape[1:]))
     found[: len(gradients)] = gradients
     return found
+
+
+def own_features(inputs: Reals, count: int, size: float) -> tuple[Reals, Reals]:
+    """`inputs` of shape (examples, features) with a feature for each of `count` input canaries; and the canaries.
+
+    A canary is an example like another: those that are in are put into the data, so that they go through the user's
+    own loader, model and loss. It has its own feature alone, of `size`, large enough that its gradient is clipped.
+
+    >>> own_features(np.array([[1.0, 2.0]]), 2, 9.0)
+    (array([[1., 2., 0., 0.]]), array([[0., 0., 9., 0.],
+           [0., 0., 0., 9.]]))
+    """
+    n, features = inputs.shape
+    wide = np.zeros((n + count, features + count), dtype=inputs.dtype)
+    wide[:n, :features] = inputs
+    wide[n:, features:] = size * np.eye(count)
+    return wide[:n], wide[n:]
+
+
+def margins(logits: Any, labels: Any) -> Reals:
+    """How sure a model is of each label, as a score: log-odds, from logits (canaries, classes) and labels (canaries,).
+
+    >>> margins([[0.0, 0.0], [2.0, 0.0]], [0, 0])
+    array([0., 2.])
+    """
+    from scipy.special import logsumexp
+
+    found = np.array(logits, dtype=float)
+    each = np.arange(len(found)), np.asarray(labels)
+    own = found[each]
+    found[each] = -np.inf
+    return own - logsumexp(found, axis=1)

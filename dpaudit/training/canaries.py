@@ -201,6 +201,6 @@ def margins(logits: Any, labels: Any) -> Reals:
     """
     found = np.array(logits, dtype=float)
     each = np.arange(len(found)), np.asarray(labels)
-    own: Reals = found[each]
+    own = found[each]
     found[each] = -np.inf
-    return own - np.logaddexp.reduce(found, axis=1)
+    return np.subtract(own, np.logaddexp.reduce(found, axis=1))

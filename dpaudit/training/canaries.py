@@ -199,9 +199,9 @@ def margins(logits: Any, labels: Any) -> Reals:
     >>> margins([[0.0, 0.0], [2.0, 0.0]], [0, 0])
     array([0., 2.])
     """
-    found: Reals = np.array(logits, dtype=float)
+    found = np.array(logits, dtype=float)
     each = np.arange(len(found)), np.asarray(labels)
-    own = found[each]
+    own: Reals = found[each]
     found[each] = -np.inf
     others: Reals = np.logaddexp.reduce(found, axis=1)
-    return own - others
+    return np.asarray(own - others)

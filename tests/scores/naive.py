@@ -26,19 +26,28 @@ def largest_chance(
     canaries: int, epsilon: float, delta: float, outputs: list[Signs], wins: Callable[[int, int], bool]
 ) -> float:
     """The largest probability, over all (epsilon, delta)-DP mechanisms on fair coins, that `wins(right, made)`."""
+
+    def worth(coins: Signs, output: Signs) -> float:
+        right = sum(a == b for a, b in zip(coins, output, strict=True))
+        return float(wins(right, sum(map(abs, output))))
+
+    return largest_mean(canaries, [(epsilon, delta)], outputs, worth)
+
+
+def largest_mean(
+    canaries: int, lines: list[tuple[float, float]], outputs: list[Signs], worth: Callable[[Signs, Signs], float]
+) -> float:
+    """The largest mean of `worth(coins, output)`, over all mechanisms that keep every line (epsilon, delta)."""
     inputs = list(itertools.product((-1, 1), repeat=canaries))
     index = {s: i for i, s in enumerate(inputs)}
     pairs = [(i, index[(*s[:k], -s[k], *s[k + 1 :])]) for i, s in enumerate(inputs) for k in range(canaries)]
+    asked = [(*pair, *line) for pair in pairs for line in lines]
     n, cells = len(outputs), len(inputs) * len(outputs)
-    gain = np.zeros(cells + len(pairs) * n)
-    for i, s in enumerate(inputs):
-        for j, t in enumerate(outputs):
-            right = sum(a == b for a, b in zip(s, t, strict=True))
-            if wins(right, sum(map(abs, t))):
-                gain[i * n + j] = 1.0 / len(inputs)
+    gain = np.zeros(cells + len(asked) * n)
+    gain[:cells] = [worth(s, t) / len(inputs) for s in inputs for t in outputs]
     rows, columns, values, limits = [], [], [], []
-    for k, (i, other) in enumerate(pairs):  # z >= M(t|s) - e^epsilon M(t|s'), and the z of a pair sum to delta
-        for j in range(n):
+    for k, (i, other, epsilon, delta) in enumerate(asked):
+        for j in range(n):  # z >= M(t|s) - e^epsilon M(t|s'), and the z of a pair sum to delta
             rows += [len(limits)] * 3
             columns += [i * n + j, other * n + j, cells + k * n + j]
             values += [1.0, -math.exp(epsilon), -1.0]

@@ -1,0 +1,212 @@
+"""Evidence of a few independent trainings with many canaries each, combined by products of e-values.
+
+Each training has an e-value: a number >= 0 whose mean is at most 1 if the training keeps the claim, however it makes
+canaries depend on each other (`nats` for curves, `guesses` for claims with one epsilon). What a training's e-value is
+made of may depend on the trainings before. Then the product is at least 1/alpha at any time with a probability of at
+most alpha (Ville 1939): one may stop whenever one likes, and the claim is refuted when the product has been there.
+
+The e-values of a training fall as the claim promises less, and what they bet does not depend on the claim that they
+are turned against. So the largest claim of a family that is refuted is a bound at the same confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.arrays import Integers, Reals
+from dpaudit.claims import ApproximateDP, Claim
+from dpaudit.errors import InvalidSpec
+from dpaudit.scores import guesses, many_run, nats
+from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, MODEL, Estimate
+from dpaudit.scores.gaussian import epsilon_of_mu
+
+WITHIN = (
+    "trainings that are independent of each other given the ones before; in each, a fair coin of its own, independent "
+    "of all else, for every canary; scores that do not use the coins. Canaries may depend on each other in any way"
+)
+MOST = 40.0  # the largest parameter that is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the trainings so far say about `claim`: an e-process, as counts of canaries in and out by rank.
+
+    `counts` has shape (rows, 2, parts): a row for every training, or every step of every training. `planned` is how
+    many rows are expected; it only decides how boldly they bet. `delta` is where epsilon is told.
+    """
+
+    claim: Claim
+    canaries: int
+    alpha: float
+    delta: float
+    planned: int
+    within: str = WITHIN
+    counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
+
+    def after(self, scores: Any, included: Any) -> Self:
+        """The evidence with another training's scores and coins: arrays of shape (canaries,) or (steps, canaries)."""
+        rows, coins = np.atleast_2d(np.asarray(scores, np.float64)), np.atleast_2d(np.asarray(included, bool))
+        if rows.shape != coins.shape or rows.shape[1] != self.canaries:
+            raise InvalidSpec(
+                f"scores and coins must have one shape, with {self.canaries} canaries; got {rows.shape}, {coins.shape}"
+            )
+        made = [nats.binned(row, coin) for row, coin in zip(rows, coins, strict=True)]
+        return replace(self, counts=np.concatenate([self.counts, made]))
+
+    def log_path(self, claim: Claim) -> Reals:
+        """The logarithm of the e-process against `claim` after each row; the bets are those against `self.claim`."""
+        if len(self.counts) == 0:
+            return np.zeros(1)
+        if self.claim.linear:
+            against = claim.epsilon_at(self.claim.delta), self.claim.delta, self.claim.epsilon_at(self.claim.delta)
+            return guesses.log_wealth(self.counts, *against, self.planned)
+        b = nats.floor(self.canaries, self.claim, self.planned, self.alpha)
+        return np.cumsum(nats.log_e_values(nats.predicted(self.counts), self.canaries, claim, b))
+
+    @property
+    def e_value(self) -> float:
+        """The e-process against the claim now."""
+        return math.exp(min(700.0, float(self.log_path(self.claim)[-1])))
+
+    @property
+    def p_value(self) -> float:
+        """The least error probability at which the claim is refuted: 1 over the largest e-value so far."""
+        return math.exp(-max(0.0, float(self.log_path(self.claim).max())))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the e-process was at least 1/alpha at any time."""
+        return self.p_value <= self.alpha
+
+    def _largest(self, family: Callable[[float], Claim]) -> float:
+        """The largest refuted parameter of a growing family; 0.0 where there is none."""
+        goal = -math.log(self.alpha)
+        low, high = 0.0, MOST
+        while high - low > 1e-5 * max(high, 1e-2):
+            middle = (low + high) / 2.0 if low > 0.0 or high < 1e-3 else high / 4.0
+            refuted = float(self.log_path(family(middle)).max()) >= goal
+            low, high = (middle, high) if refuted else (low, middle)
+        return low
+
+    def estimates(self) -> tuple[Estimate, ...]:
+        """The three lines: certified, given independent canaries, and an estimate by the Gaussian model."""
+        return (self._certified(), *self._others())
+
+    def _certified(self) -> Estimate:
+        path = self.log_path(self.claim)
+        detail: dict[str, Any] = {"e_value": self.e_value, "rows": len(self.counts)}
+        if not self.claim.linear:
+            detail["nats"] = float(nats.predicted(self.counts).sum() / max(1, len(self.counts)))
+            if self.claim.value is not None:
+                detail[f"{self.claim.parameter}_lower"] = self._largest(self.claim.with_value)
+        return Estimate(
+            method="e-values",
+            label=CERTIFIED,
+            quantity="epsilon",
+            lower=self._largest(lambda epsilon: ApproximateDP(epsilon, self.delta)),
+            delta=self.delta,
+            confidence=1.0 - self.alpha,
+            p_value=math.exp(-max(0.0, float(path.max()))),
+            assumption=self.within,
+            detail=detail,
+        )
+
+    def _others(self) -> tuple[Estimate, ...]:
+        if len(self.counts) == 0:
+            return ()
+        half = nats.BINS // 2
+        inside, outside = self.counts.sum(axis=0)
+        judged = AttackCounts(
+            tp=int(inside[half:].sum()),
+            fn=int(inside[:half].sum()),
+            fp=int(outside[half:].sum()),
+            tn=int(outside[:half].sum()),
+        )
+        pooled = many_run.clopper_pearson(judged, self.delta, self.alpha)
+        mu = self._mu(inside, outside)
+        return (
+            Estimate(
+                method="pooled",
+                label=INDEPENDENT,
+                quantity="epsilon",
+                lower=pooled,
+                delta=self.delta,
+                confidence=1.0 - self.alpha,
+                assumption="every canary's score is drawn alone, given its coin: one Clopper-Pearson limit for each "
+                "side's canaries above the middle score",
+            ),
+            Estimate(
+                method="gaussian",
+                label=MODEL,
+                quantity="epsilon",
+                value=epsilon_of_mu(mu, self.delta),
+                delta=self.delta,
+                assumption="the scores of both sides are normal with one variance, up to a growing transformation",
+                detail={"mu": mu},
+            ),
+        )
+
+    @staticmethod
+    def _mu(inside: Integers, outside: Integers) -> float:
+        """The mu of two normal laws with this area under the ROC curve."""
+        from scipy.special import ndtri
+
+        lower = np.cumsum(outside) - outside / 2.0
+        area = float((inside * lower).sum()) / max(1.0, float(inside.sum()) * float(outside.sum()))
+        return max(0.0, math.sqrt(2.0) * float(ndtri(min(area, 1.0 - 1e-12))))
+
+
+def begin(
+    claim: Claim, canaries: int, alpha: float, *, delta: float | None = None, trainings: int = 1, seed: int = 0
+) -> Evidence:
+    """No evidence yet: `.after(scores, included)` adds a training. `delta` is where epsilon is told.
+
+    `trainings` is how many are planned; more or fewer may follow. Nothing is drawn: `seed` is not used.
+
+    >>> from dpaudit.claims import PureDP
+    >>> rng = np.random.default_rng(0)
+    >>> coins = rng.random(1_000) < 0.5
+    >>> evidence = begin(PureDP(1.0), 1_000, 0.05).after(coins + 0.5 * rng.laplace(size=1_000), coins)
+    >>> evidence.refuted, evidence.estimates()[0].lower > 1.0
+    (True, True)
+    """
+    told = claim.delta if delta is None else validate.probability("delta", delta)
+    return Evidence(
+        claim,
+        validate.whole("canaries", canaries, least=1),
+        validate.open_probability("alpha", alpha),
+        told,
+        validate.whole("trainings", trainings, least=1),
+    )
+
+
+def ceiling(
+    canaries: int, claim: Claim, delta: float, alpha: float, *, trainings: int = 1, steps: int = 1
+) -> tuple[float, int | None]:
+    """The best certified epsilon at `delta` had all scores told all coins, and the least canaries that could refute.
+
+    None where no number up to a million could.
+    """
+
+    def best(number: int) -> Evidence:
+        some = begin(claim, number, alpha, delta=delta, trainings=trainings * steps)
+        coins = np.arange(number) % 2 == 1
+        row = nats.binned(coins.astype(np.float64), coins)
+        return replace(some, counts=np.repeat(row[None], trainings * steps, axis=0))
+
+    if not best(1_000_000).refuted:
+        least = None
+    else:
+        low, high = 0, 1_000_000
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if best(middle).refuted else (middle, high)
+        least = high
+    return best(canaries)._certified().lower or 0.0, least

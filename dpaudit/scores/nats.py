@@ -1,0 +1,92 @@
+"""How much the scores of a training, or of one step, may tell about the coins of its canaries, in nats.
+
+Let y be what m canaries' training released, S their fair coins, and M(y, s) >= 0 with mean 1 over fair coins s, for
+every y: a prediction of the coins, as a multiple of the chance that a blind one has. Then
+
+    E ln M(y, S)  <=  I(y; S)  <=  sum_i I(S_i; y, S_1 ... S_{i-1})  <=  m I(claim).
+
+The first step is Gibbs' inequality for each y (M times the fair law is a law); the second the chain rule; the third
+holds because y is, for any value of the other coins, the output of a mechanism within the claim, whose information
+about one fair coin is largest for the claim's own pair of laws: (p, q) -> the divergence is that of a convex function
+(Csiszar 1967), and the region fixes all of these (Dong, Roth & Su 2022, theorem 2.10). Nothing asks canaries to be
+independent given y. I(claim) is the Jensen-Shannon divergence of that pair.
+
+So ln M, where it is at least -b, makes (ln M + b) / (m I(claim) + b) a number of mean at most 1: an e-value.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from dpaudit.arrays import Integers, Reals
+from dpaudit.claims import Claim
+from dpaudit.claims.conversion import to_profile
+
+BINS = 64  # equal parts of the canaries, by the rank of their scores
+STRENGTHS = 2.0 ** (np.arange(-24, 17) / 4.0)  # of the predictions that are mixed: log odds for each normal score
+KEPT = 0.8  # of b is what the mixture with a blind prediction may lose
+
+
+@lru_cache(maxsize=4096)
+def information(claim: Claim) -> float:
+    """The most that an output tells about one fair coin, in nats: ln 2 where it tells all. Rounded up.
+
+    >>> from dpaudit.claims import ApproximateDP, GaussianDP
+    >>> round(information(GaussianDP(0.2)), 5), round(information(ApproximateDP(0.0, 1e-3)), 6)
+    (0.00498, 0.000693)
+    """
+    from scipy.special import rel_entr
+
+    corners = np.array([(0.0, 0.0), *to_profile(claim).region.vertices()])
+    q, p = np.maximum(0.0, np.diff(corners, axis=0).T)
+    middle = (p + q) / 2.0
+    return min(math.log(2.0), float((rel_entr(p, middle) + rel_entr(q, middle)).sum() / 2.0) * (1.0 + 1e-9) + 1e-12)
+
+
+def binned(scores: Reals, included: np.ndarray) -> Integers:
+    """How many canaries are in and out in each of `BINS` parts by rank, ties at their middle: shape (2, BINS).
+
+    The parts are made of the scores alone; equal scores stay together.
+
+    >>> binned(np.array([1.0, 3.0, 2.0, 2.0]), np.array([False, True, True, False]))[0].nonzero()[0]
+    array([32, 56])
+    """
+    _, inverse, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    middle = (np.cumsum(sizes) - sizes / 2.0) / scores.size
+    places = np.minimum((middle * BINS).astype(np.int64), BINS - 1)[inverse]
+    return np.stack([np.bincount(places[side], minlength=BINS) for side in (included, ~included)]).astype(np.int64)
+
+
+def predicted(counts: Integers) -> Reals:
+    """ln M of each of `counts`, shape (rows, 2, BINS), by a mixture of predictions that learns from the rows before.
+
+    A canary of normal score g is in with log odds g times a strength; a row's weights of the strengths are those that
+    the rows before left. So every row's M has mean 1 over its own coins, given all before.
+    """
+    from scipy.special import log_expit, logsumexp, ndtri
+
+    odds = STRENGTHS[:, None] * np.asarray(ndtri((np.arange(BINS) + 0.5) / BINS))
+    told = counts[:, 0] @ log_expit(odds).T + counts[:, 1] @ log_expit(-odds).T
+    told += counts.sum(axis=(1, 2))[:, None] * math.log(2.0)
+    before = np.concatenate([[0.0], np.asarray(logsumexp(np.cumsum(told, axis=0), axis=1)) - math.log(STRENGTHS.size)])
+    return np.asarray(np.diff(before))
+
+
+def floor(canaries: int, claim: Claim, rows: int, alpha: float) -> float:
+    """The b that makes the e-values of so many rows grow fastest where the claim is false by just enough.
+
+    The standard deviation of an e-value is then about sqrt(2 ln(1/alpha) / rows): what is known of ln M near the
+    claim is that its mean is m I and its variance twice that.
+    """
+    mean = canaries * information(claim)
+    return max(2.0, math.sqrt(mean * rows / math.log(1.0 / alpha)) - mean)
+
+
+def log_e_values(told: Reals, canaries: int, claim: Claim, b: float) -> Reals:
+    """The logarithms of the e-values of rows, from their ln M. They fall where the claim promises less."""
+    lost = KEPT * b
+    hedged = b + np.logaddexp(-lost, math.log(-math.expm1(-lost)) + told)
+    return np.asarray(np.log(hedged) - math.log(canaries * information(claim) + b))

@@ -1,0 +1,107 @@
+"""Step certificates: what one step of a training leaks at least, from canaries whose coins are fresh at every step.
+
+Given everything before, the coins of step t are fair and independent, so that step is one training's worth of evidence
+(`few`) about the step's claim, however it makes canaries depend on each other. The product over all steps of all
+trainings is an e-process against "every step keeps the claim"; where it refutes, at least one step does not.
+
+Composing certified steps to a run is arithmetic with words of its own: it says what a run of so many steps leaks that
+each leak what the steps show together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpaudit import validate
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP
+from dpaudit.claims.composition import compose_basic, compose_gaussian, compose_optimal, compose_zcdp
+from dpaudit.claims.conversion import to_approximate
+from dpaudit.scores import few
+from dpaudit.scores.estimate import CERTIFIED, Estimate
+from dpaudit.scores.few import Evidence
+
+WITHIN = (
+    "a fair coin of its own, independent of all else, for every canary at every step; a step's scores that do not use "
+    "its coins. Canaries may depend on each other in any way, and a step on all steps before it"
+)
+COMPOSED = (
+    "certified is that not every step keeps the smaller claim; the run's figure takes each of its {steps} steps to "
+    "leak what the steps show together, and composes them by arithmetic: {how}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StepEvidence(Evidence):
+    """What the steps so far say about the claim of one step; `.after` takes a training's matrix (steps, canaries)."""
+
+    def composed(self, compose: int, delta: float) -> Estimate:
+        """The bound of one step, as a run of `compose` such steps: epsilon at `delta`."""
+        times = validate.whole("compose", compose, least=1)
+        at = validate.probability("delta", delta)
+        bound = self._certified()
+        own = self.claim.parameter
+        value = bound.lower if self.claim.linear else bound.detail.get(f"{own}_lower")
+        epsilon, how = composed_epsilon(self.claim, value or 0.0, times, at)
+        return Estimate(
+            method="steps composed",
+            label=CERTIFIED,
+            quantity="epsilon",
+            lower=epsilon,
+            delta=at,
+            confidence=bound.confidence,
+            assumption=f"{self.within}. {COMPOSED.format(steps=f'{times:,}', how=how)}",
+            detail={"steps": times, f"step_{own}_lower": value},
+        )
+
+
+def begin(
+    claim: Claim,
+    canaries: int,
+    steps: int,
+    alpha: float,
+    *,
+    delta: float | None = None,
+    trainings: int = 1,
+    seed: int = 0,
+) -> StepEvidence:
+    """No evidence yet: `.after(scores, included)` adds a training's matrices of shape (steps, canaries).
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> coins = rng.random((20, 1_000)) < 0.5
+    >>> evidence = begin(GaussianDP(0.2), 1_000, 20, 0.05, delta=1e-5)
+    >>> evidence = evidence.after(0.4 * coins + rng.normal(size=coins.shape), coins)
+    >>> evidence.refuted, round(evidence.composed(20, 1e-5).detail["step_mu_lower"], 2)
+    (True, 0.36)
+    """
+    count = validate.whole("steps", steps, least=1)
+    begun = few.begin(claim, canaries, alpha, delta=delta, trainings=count * trainings)
+    return StepEvidence(claim, canaries, begun.alpha, begun.delta, begun.planned, WITHIN)
+
+
+def composed_epsilon(claim: Claim, value: float, times: int, delta: float) -> tuple[float | None, str]:
+    """The epsilon at `delta` of `times` steps, each the family's member with this parameter, and how it was found.
+
+    None where this package has no composition of the form.
+
+    >>> round(composed_epsilon(GaussianDP(0.1), 0.2, 100, 1e-5)[0], 2)
+    10.0
+    """
+    if isinstance(claim, GaussianDP):
+        run: Claim = compose_gaussian([claim.with_value(value)] * times)
+        return run.epsilon_at(delta), "the squares of mu add up (Dong, Roth & Su 2022, corollary 3.3)"
+    if isinstance(claim, ZeroConcentratedDP):
+        run = compose_zcdp([claim.with_value(value)] * times)
+        return to_approximate(run, delta).epsilon, "rho adds up (Bun & Steinke 2016, lemma 1.7)"
+    if claim.linear:
+        step = ApproximateDP(value, claim.delta)
+        at = min(compose_optimal(step, times).epsilon_at(delta), compose_basic([step] * times).epsilon_at(delta))
+        return at, "the optimal composition (Kairouz, Oh & Viswanath 2015, theorem 3.3)"
+    return None, "of this form no composition is known here"
+
+
+def ceiling(
+    canaries: int, claim: Claim, steps: int, delta: float, alpha: float, *, trainings: int = 1
+) -> tuple[float, int | None]:
+    """The best certified epsilon of a step at `delta`, and the least canaries that could refute the step's claim."""
+    return few.ceiling(canaries, claim, delta, alpha, trainings=trainings, steps=steps)

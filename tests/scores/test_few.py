@@ -1,0 +1,161 @@
+"""Several trainings: no mechanism whatever has e-values with a mean above 1; what they find; what they are told."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP
+from dpaudit.errors import InvalidSpec
+from dpaudit.scores import few, nats, steps
+from dpaudit.scores.few import Evidence
+from tests.cases import for_each
+from tests.scores import naive
+
+ALPHA = 0.05
+PROFILE = ((1.2, 0.01), (0.6, 0.08), (0.1, 0.25))
+
+
+def normal(rng: np.random.Generator, mu: float, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of an ideal Gaussian audit, and their coins."""
+    coins = rng.random(shape) < 0.5
+    return mu * coins + rng.normal(size=shape), coins
+
+
+def after(evidence: Evidence, scores: naive.Signs, coins: naive.Signs) -> Evidence:
+    return evidence.after(np.array(scores), np.array(coins) > 0)
+
+
+@for_each(
+    "claim, lines, earlier",
+    [
+        (PureDP(0.8), [(0.8, 0.0)], 0),
+        (PureDP(0.8), [(0.8, 0.0)], 2),
+        (ApproximateDP(0.5, 0.1), [(0.5, 0.1)], 0),
+        (ApproximateDP(0.5, 0.001), [(0.5, 0.001)], 1),
+        (PrivacyProfile(PROFILE), list(PROFILE), 0),
+        (PrivacyProfile(PROFILE), list(PROFILE), 2),
+    ],
+)
+def test_valid_no_mechanism_has_an_e_value_above_one_on_average(
+    claim: Claim, lines: list[tuple[float, float]], earlier: int
+) -> None:
+    """All mechanisms on three coins with scores in {-1, 0, 1}, by a linear program; also after earlier trainings."""
+    before = few.begin(claim, 3, ALPHA, trainings=earlier + 1)
+    for _ in range(earlier):
+        before = after(before, (1, 1, -1), (1, 1, -1))
+
+    @cache
+    def worth(coins: naive.Signs, scores: naive.Signs) -> float:
+        return after(before, scores, coins).e_value / before.e_value
+
+    outputs = naive.guess_vectors(3, None)
+    assert naive.largest_mean(3, lines, outputs, worth) <= 1.0 + 1e-9
+    assert max(worth((1, 1, -1), each) for each in outputs) > 1.01  # they do bet
+
+
+def test_tight_randomised_response_at_the_claim_has_a_mean_of_one() -> None:
+    q, mean = 1.0 / (1.0 + math.exp(-0.8)), 0.0
+    coins = np.array([True, False, True, False])
+    for code in range(16):
+        right = np.array([code >> k & 1 for k in range(4)], bool)
+        chance = q ** right.sum() * (1.0 - q) ** (4 - right.sum())
+        mean += chance * few.begin(PureDP(0.8), 4, ALPHA).after(np.where(right, coins, ~coins), coins).e_value
+    # the scores' ranks, and so who is guessed, vary with the answers: where all are equal, each is guessed "in"
+    assert 0.98 < mean <= 1.0 + 1e-9
+
+
+def test_the_information_of_a_claim_is_that_of_its_own_pair() -> None:
+    from scipy.integrate import quad
+    from scipy.stats import norm
+
+    for mu in (0.1, 1.0):
+
+        def told(x: float, mu: float = mu) -> float:
+            return float(norm.pdf(x, mu / 2.0) * (math.log(2.0) - np.log1p(np.exp(-mu * x))))
+
+        exact = quad(told, -12.0, 12.0)[0]
+        assert exact <= nats.information(GaussianDP(mu)) <= 1.001 * exact
+    q = 1.0 / (1.0 + math.exp(-1.0))
+    answer = math.log(2.0) + q * math.log(q) + (1.0 - q) * math.log(1.0 - q)
+    assert nats.information(PureDP(1.0)) == pytest.approx(answer, rel=1e-6)
+    assert nats.information(ApproximateDP(1.0, 0.1)) == pytest.approx(0.1 * math.log(2.0) + 0.9 * answer, rel=1e-6)
+
+
+def test_a_prediction_has_a_mean_of_one_over_fair_coins_whatever_was_before() -> None:
+    scores = np.array([0.3, -1.0, 2.0, 0.3])
+    history = nats.binned(np.array([1.0, 0.0, 1.0, 0.0]), np.array([True, False, True, False]))
+    told = []
+    for code in range(16):
+        coins = np.array([code >> k & 1 for k in range(4)], bool)
+        told.append(nats.predicted(np.stack([history, nats.binned(scores, coins)]))[1])
+    assert np.exp(told).mean() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_few_trainings_refute_what_one_cannot_and_bound_what_is_true() -> None:
+    rng = np.random.default_rng(20)
+    evidence = few.begin(GaussianDP(0.268), 1_000, ALPHA, delta=1e-5, trainings=5)
+    used = 0
+    while not evidence.refuted and used < 5:
+        evidence, used = evidence.after(*normal(rng, 0.502, (1_000,))), used + 1
+    certified, independent, estimate = evidence.estimates()
+    assert evidence.refuted
+    assert 1 < used <= 5
+    assert 0.268 < certified.detail["mu_lower"] < 0.502
+    assert [each.line for each in (certified, independent, estimate)] == [
+        "certified",
+        "given independent canaries",
+        "estimate",
+    ]
+    assert certified.p_value is not None
+    assert certified.p_value <= ALPHA
+    assert independent.p_value is None
+
+
+def test_null_and_mirror() -> None:
+    rng = np.random.default_rng(21)
+    for claim in (PureDP(0.1), GaussianDP(0.1), ApproximateDP(0.1, 1e-6)):
+        scores, coins = normal(rng, 0.0, (2_000,))
+        null = few.begin(claim, 2_000, ALPHA).after(scores, coins)
+        assert not null.refuted
+        assert null.estimates()[0].lower < 0.1
+        scores, coins = normal(rng, 2.0, (2_000,))
+        assert few.begin(claim, 2_000, ALPHA).after(scores, coins).refuted
+        mirror = few.begin(claim, 2_000, ALPHA).after(-scores, ~coins)
+        assert mirror.refuted
+        assert not few.begin(claim, 2_000, ALPHA).after(-scores, coins).refuted
+
+
+def test_the_bound_and_the_verdict_agree() -> None:
+    evidence = few.begin(PureDP(1.0), 1_000, ALPHA).after(*normal(np.random.default_rng(22), 2.0, (1_000,)))
+    bound = evidence.estimates()[0].lower
+    assert bound is not None
+    for epsilon, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
+        assert (evidence.log_path(PureDP(epsilon)).max() >= math.log(1.0 / ALPHA)) == refuted
+
+
+def test_steps_certify_the_step_and_compose() -> None:
+    scores, coins = normal(np.random.default_rng(23), 0.4, (40, 1_000))
+    evidence = steps.begin(GaussianDP(0.2), 1_000, 40, ALPHA, delta=1e-5).after(scores, coins)
+    run = evidence.composed(100, 1e-5)
+    step = run.detail["step_mu_lower"]
+    assert evidence.refuted
+    assert 0.34 < step < 0.4
+    assert run.lower == pytest.approx(GaussianDP(10.0 * step).epsilon_at(1e-5), rel=1e-9)
+    assert steps.composed_epsilon(ApproximateDP(0.1, 1e-7), 0.1, 10, 1e-5)[0] == pytest.approx(0.9, abs=0.11)
+
+
+def test_a_ceiling_says_what_all_guesses_right_would_show() -> None:
+    best, least = few.ceiling(100, PureDP(1.0), 0.0, ALPHA)
+    assert 1.0 < best < math.log(100.0)
+    assert least is not None
+    assert few.ceiling(least, PureDP(1.0), 0.0, ALPHA)[0] > 1.0 - 1e-3
+    assert few.ceiling(1_000, GaussianDP(3.0), 1e-5, ALPHA)[1] is None
+
+
+def test_scores_of_another_shape_are_refused() -> None:
+    with pytest.raises(InvalidSpec, match=r"with 10 canaries; got \(1, 9\), \(1, 10\)"):
+        few.begin(PureDP(1.0), 10, ALPHA).after(np.zeros(9), np.zeros(10, bool))

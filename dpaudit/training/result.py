@@ -36,6 +36,12 @@ class TrainingResult(Trained):
         """Writes the result as JSON, whole or not at all."""
         return write_text(path, text_of(self.to_dict()))
 
+    def write_report(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Writes a page about this result in HTML and Markdown, its figures and its JSON; returns their paths."""
+        from dpaudit.training.page import write_page
+
+        return write_page(self, self.to_dict(), folder)
+
     def __str__(self) -> str:
         return text(self)
 

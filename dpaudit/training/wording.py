@@ -6,13 +6,17 @@ from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted, p_text
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores import wording
-from dpaudit.scores.estimate import CERTIFIED
+from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT
 from dpaudit.scores.wording import Facts
 from dpaudit.training.trained import Trained
 
 MOST_LINES = 6  # of what was not tested, on the terminal
 ANY_DEPENDENCE = "the coins alone, however the training makes canaries depend on each other; it decides"
 INDEPENDENT_RUNS = "trainings that are independent runs of the same code, each with one canary; it decides"
+TOGETHER = (
+    "A mechanism that keeps its claim exactly, and answers all its canaries together, is put above it by such a bound "
+    "far more often than the confidence says."
+)
 
 
 def text(result: Trained) -> str:
@@ -69,3 +73,14 @@ def asked(result: Trained) -> Facts:
 def evidence(result: Trained) -> str:
     """The e-value so far, and the level that refutes."""
     return f"e-value {result.e_values[-1]:.4g} against the claim; from {1.0 / (1.0 - result.confidence):.4g} on refuted"
+
+
+def coins(result: Trained) -> str:
+    """Who decided which canaries are in."""
+    each = "each canary" if result.steps is None else "each canary at each step"
+    return f"Whether it was in was decided for {each} by a fair coin of this audit's own, which `train` was told."
+
+
+def second_line(result: Trained) -> tuple[str, ...]:
+    """Why what holds given independent canaries never decides."""
+    return (TOGETHER,) if any(each.line == INDEPENDENT for each in result.lines) else ()

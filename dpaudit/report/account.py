@@ -1,0 +1,205 @@
+"""The page about scores of an attack: three lines that are never mixed, what was done, pictures, what was not tested.
+
+A result of scores and one of training make an `Account` of plain values; this module lays it out, and knows neither.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpaudit.claims import Claim, claim_of
+from dpaudit.report.figures import Drawing, attack, save
+from dpaudit.results.beside import Histogram
+from dpaudit.results.files import write_text
+from dpaudit.results.strict_json import text_of
+from dpaudit.results.wording.numerals import counted, exact, p_text
+from dpaudit.results.wording.sections import Section
+from dpaudit.results.wording.statements import NOT_PRIVATE
+from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
+from dpaudit.scores.wording import OWN, assumptions, by, on_lines, said
+from dpaudit.version import __version__
+
+KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
+LARGEST = 700.0  # of an exponent
+NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a page says: `tone` is `refuted`, `kept` or `none`, `stem` the name of its files, `record` its JSON."""
+
+    kind: str
+    stem: str
+    title: str
+    stamp: str
+    tone: str
+    short: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+    meanings: Mapping[str, str]
+    parts: tuple[Section, ...]
+    not_tested: Section
+    drawings: tuple[Drawing, ...]
+    repeat: tuple[str, ...]
+    record: dict[str, Any]
+
+    @property
+    def lines(self) -> list[tuple[str, str, list[tuple[str, str]], list[str]]]:
+        """For each line: its name, what it rests on, its statements with their methods, and their assumptions."""
+        return [
+            (line, self.meanings[line], [(said(each), by(each)) for each in held], assumptions(held))
+            for line, held in on_lines(self.estimates).items()
+        ]
+
+
+def write(account: Account, folder: str | os.PathLike[str]) -> list[Path]:
+    """Writes the JSON, the figures as SVG, the page in Markdown and in HTML; returns their paths, the page's last."""
+    where, stem = Path(folder), account.stem
+    where.mkdir(parents=True, exist_ok=True)
+    paths = [write_text(where / f"{stem}.json", text_of(account.record))]
+    paths += [save(each, where / f"{stem}-{each.name}.svg") for each in account.drawings]
+    paths.append(write_text(where / f"{stem}.md", markdown(account)))
+    return [*paths, write_text(where / f"{stem}.html", html(account))]
+
+
+def html(account: Account) -> str:
+    """The page as HTML that needs no other file."""
+    from dpaudit.report.html.templating import render
+
+    return render("account.html", account=account, never_mixed=NEVER_MIXED, kinds=KINDS, version=__version__)
+
+
+def markdown(account: Account) -> str:
+    """The page as Markdown; the figures are the files beside it."""
+    from dpaudit.report.markdown import escape, fenced, listed, page
+
+    blocks = [[f"# {escape(account.title)}"], [f"**{escape(account.stamp)}**"], listed(account.short)]
+    blocks += [["## Three lines, never mixed"], [escape(NEVER_MIXED)]]
+    for line, meaning, statements, rest in account.lines:
+        told = [f"{statement} ({method})" for statement, method in statements]
+        blocks += [[f"### {escape(line)}"], listed(told), [f"Rests on {escape(meaning)}."], listed(rest)]
+    blocks += [[f"## {account.not_tested.title}"], listed(account.not_tested.lines)]
+    for part in account.parts:
+        blocks += [[f"## {escape(part.title)}"], listed(part.lines)]
+    blocks += [["## Figures"]] if account.drawings else []
+    for each in account.drawings:
+        file = f"{account.stem}-{each.name}.svg"
+        blocks += [[f"### {escape(each.title)}"], [escape(each.description)], [f"![{escape(each.title)}]({file})"]]
+    if account.repeat:
+        blocks += [["## How to repeat it"], fenced(account.repeat)]
+    return page(*blocks)
+
+
+def pictures(
+    *,
+    claim: Claim | None,
+    confidence: float,
+    estimates: Sequence[Estimate],
+    decided: Estimate | None,
+    histogram: Histogram | None,
+    roc: attack.Rates,
+    band: attack.Rates,
+    band_line: str,
+    of: str,
+    about: str,
+    e_values: Sequence[float] = (),
+) -> tuple[Drawing, ...]:
+    """The figures that there are numbers for.
+
+    `of` is what has a score ("canaries"), `about` a sentence on where the scores come from, `band_line` the line that
+    the band stands on.
+    """
+    drawn = [_side_by_side(estimates, decided, claim)]
+    if histogram is not None:
+        groups = f"{histogram.runs_first:,} {of} in", f"{histogram.runs_second:,} {of} out"
+        text = f"How the scores of both groups lie: {groups[0]}, {groups[1]}. {about} To look at: it proves nothing."
+        drawn.append(attack.scores(histogram, groups, of, text))
+        if roc:
+            sizes = max(1, histogram.runs_first), max(1, histogram.runs_second)
+            bound = None if decided is None else promise_at(claim, decided)
+            certified = None if bound is None or decided is None else ("certified: no less is true", bound)
+            name = f"limits at {exact(confidence)}, {band_line}"
+            text = rates_text(claim, certified is not None, bool(band), confidence, band_line)
+            for log in (False, True):
+                shown = (
+                    text if not log else "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
+                )
+                drawn.append(attack.error_rates(roc, band, name, claim, certified, sizes, shown, log=log))
+    if len(e_values) > 1:
+        drawn.append(attack.evidence(e_values, 1.0 - confidence))
+    return tuple(each for each in drawn if each is not None)
+
+
+def rates_text(claim: Claim | None, certified: bool, band: bool, confidence: float, band_line: str) -> str:
+    """What the picture of error rates shows, and what each of its lines rests on."""
+    text = (
+        "For every threshold, the share of those that were in and of those that were out that it calls in. The solid "
+        "line joins the best corners of these same scores: an estimate, chosen on them."
+    )
+    if claim is not None:
+        text += " The claim allows the shaded region."
+    if certified:
+        text += (
+            " The dashed line bounds the region of a promise at the certified bound: with confidence "
+            f"{exact(confidence)}, a promise of that form that holds allows all of it, whatever the solid line does."
+        )
+    if band:
+        text += (
+            f" The true curve lies above the dotted stairs, at all thresholds together, with confidence "
+            f"{exact(confidence)}; this stands on the line: {band_line}."
+        )
+    return text
+
+
+def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:
+    """The promise at the certified bound, in the claim's own parameter where there is a bound on that."""
+    own = None if claim is None else decided.detail.get(f"{claim.parameter}{OWN}")
+    if claim is not None and own and claim.parameter != "epsilon":
+        return replace(claim, **{claim.parameter: own}) if 0.0 < own < LARGEST else None
+    lower = decided.epsilon_lower
+    return claim_of(lower, decided.delta or 0.0) if lower is not None and 0.0 < lower < LARGEST else None
+
+
+def _side_by_side(estimates: Sequence[Estimate], decided: Estimate | None, claim: Claim | None) -> Drawing | None:
+    """What the lines say of the quantity that decided; None where there is one statement alone."""
+    if decided is None:
+        return None
+    delta = decided.delta or 0.0
+    same = [each for each in estimates if (each.quantity, each.delta or 0.0) == (decided.quantity, delta)]
+    lines = on_lines(same)
+    bars = [
+        attack.Bar(line if len(held) == 1 else f"{line}: {each.method}", KINDS[line], each.lower, each.value)
+        for line, held in lines.items()
+        for each in held
+    ]
+    if len(bars) < 2:
+        return None
+    at = f" at delta {exact(delta)}" if delta else ""
+    claimed = None if claim is None or decided.quantity != "epsilon" else claim.epsilon_at(delta)
+    text = (
+        f"{counted(len(bars), 'statement')} about {decided.quantity}{at}. A filled circle with a line is certified: "
+        "the truth is there or further right. A diamond with a dashed line says the same if canaries are answered "
+        "independently. An open circle is a figure without a guarantee."
+    )
+    return attack.statements(bars, f"{decided.quantity}{at}", claimed, text)
+
+
+def short(
+    claim: str, decided: Estimate | None, confidence: float, refuted: bool | None, promised_by: str
+) -> tuple[str, ...]:
+    """The verdict in sentences: what was claimed, what is certified, and what that means for the claim."""
+    lines = [f"Claimed: {claim}."] if claim else []
+    if decided is None:
+        return (*lines, "Nothing is certified: only estimates without a guarantee were made.")
+    lines.append(f"Certified: {said(decided)}, with confidence {exact(confidence)}.")
+    if refuted and decided.p_value is not None:
+        lines.append(
+            f"{promised_by} does not keep its claim. Were the claim true, evidence as strong as this would come up "
+            f"with probability at most {p_text(decided.p_value)}."
+        )
+    elif refuted is False:
+        lines.append(NOT_PRIVATE)
+    return tuple(lines)

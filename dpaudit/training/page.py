@@ -1,0 +1,77 @@
+"""The page of a result of `audit_training`: HTML, Markdown, figures and JSON beside one another."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from dpaudit.report.account import Account, pictures, short, write
+from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import counted
+from dpaudit.results.wording.sections import Section
+from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT
+from dpaudit.training import wording
+from dpaudit.training.trained import Trained
+
+TOLD = ("version", "platform", "python", "numpy", "cpu_s")  # of the provenance
+NEVER = "A lower bound never shows that a claim holds: nothing here says that the training is private."
+
+
+def write_page(result: Trained, record: dict[str, Any], folder: str | os.PathLike[str]) -> list[Path]:
+    """Writes training.json, the figures, training.md and training.html into a folder; returns their paths."""
+    return write(account_of(result, record), folder)
+
+
+def account_of(result: Trained, record: dict[str, Any]) -> Account:
+    """The page of a result, as plain values; `record` is its stored form."""
+    many, claim = result.canaries == 1, wording.claim(result)
+    refuted = result.verdict is Verdict.REFUTED
+    return Account(
+        kind="Audit of private training",
+        stem="training",
+        title=f"Private training against {claim}",
+        stamp=result.verdict.value.replace("_", " "),
+        tone="refuted" if refuted else "kept",
+        short=short(claim, result.deciding, result.confidence, refuted, "The training as it was run here"),
+        estimates=result.lines,
+        meanings=wording.meanings(result),
+        parts=tuple(_parts(result)),
+        not_tested=Section("What was not tested", (*result.not_tested, NEVER)),
+        drawings=pictures(
+            claim=result.claim,
+            confidence=result.confidence,
+            estimates=result.lines,
+            decided=result.deciding,
+            histogram=result.histogram,
+            roc=result.roc,
+            band=result.band,
+            band_line=CERTIFIED if many else INDEPENDENT,
+            of=_scored(result),
+            about=f"They are from {counted(result.trainings_used, 'training')}.",
+            e_values=result.e_values,
+        ),
+        repeat=result.repeat,
+        record=record,
+    )
+
+
+def _scored(result: Trained) -> str:
+    """What has a score and a coin of its own."""
+    if result.canaries == 1 and result.steps is None:
+        return "trainings"
+    return "canaries" if result.steps is None else "canaries at steps"
+
+
+def _parts(result: Trained) -> list[Section]:
+    """What was asked and done, and what the test of dependence can say."""
+    asked = dict(wording.asked(result))
+    inserted = asked.pop("inserted", "the caller gave no words for what was inserted")
+    parts = [
+        Section("inserted", (f"{inserted}.".replace("..", "."), wording.coins(result))),
+        *(Section(title, (f"{told}.",)) for title, told in asked.items()),
+    ]
+    if result.dependence is not None:
+        parts.append(Section("dependence", (f"{wording.dependence(result)}.", *wording.second_line(result))))
+    told = [f"{name} {result.provenance[name]}" for name in TOLD if name in result.provenance]
+    return [*parts, *([Section("made by", (", ".join(told) + ".",))] if told else [])]

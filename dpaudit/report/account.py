@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim, claim_of
 from dpaudit.report.figures import Drawing, attack, save
 from dpaudit.results.beside import Histogram
@@ -120,7 +121,7 @@ def pictures(
         if roc:
             sizes = max(1, histogram.runs_first), max(1, histogram.runs_second)
             bound = None if decided is None else promise_at(claim, decided)
-            certified = None if bound is None or decided is None else ("certified: no less is true", bound)
+            certified = None if bound is None or decided is None else ("promise at the certified bound", bound)
             name = f"limits at {exact(confidence)}, {band_line}"
             text = rates_text(claim, certified is not None, bool(band), confidence, band_line)
             for log in (False, True):
@@ -129,7 +130,7 @@ def pictures(
                 )
                 drawn.append(attack.error_rates(roc, band, name, claim, certified, sizes, shown, log=log))
     if len(e_values) > 1:
-        drawn.append(attack.evidence(e_values, 1.0 - confidence))
+        drawn.append(attack.evidence(e_values, error_probability(confidence)))
     return tuple(each for each in drawn if each is not None)
 
 
@@ -143,7 +144,7 @@ def rates_text(claim: Claim | None, certified: bool, band: bool, confidence: flo
         text += " The claim allows the shaded region."
     if certified:
         text += (
-            " The dashed line bounds the region of a promise at the certified bound: with confidence "
+            " The dashed line bounds what a promise at the certified bound allows: with confidence "
             f"{exact(confidence)}, a promise of that form that holds allows all of it, whatever the solid line does."
         )
     if band:
@@ -197,9 +198,19 @@ def short(
     lines.append(f"Certified: {said(decided)}, with confidence {exact(confidence)}.")
     if refuted and decided.p_value is not None:
         lines.append(
-            f"{promised_by} does not keep its claim. Were the claim true, evidence as strong as this would come up "
+            f"{promised_by}, at this confidence, does not keep its claim. Were the claim true, evidence as strong as this would come up "
             f"with probability at most {p_text(decided.p_value)}."
         )
     elif refuted is False:
         lines.append(NOT_PRIVATE)
     return tuple(lines)
+
+
+def sentence(words: str) -> str:
+    """A clause of somebody's as a sentence.
+
+    >>> sentence("the loader")
+    'The loader.'
+    """
+    told = words.strip()
+    return f"{told[:1].upper()}{told[1:]}{'' if told.endswith(('.', '!', '?')) else '.'}" if told else ""

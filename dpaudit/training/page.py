@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from dpaudit.report.account import Account, pictures, short, write
+from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT
 from dpaudit.training import wording
 from dpaudit.training.trained import Trained
 
 TOLD = ("version", "platform", "python", "numpy", "cpu_s")  # of the provenance
+CANARY = "A canary is a record, or the gradient of one, that was made for this audit."
 NEVER = "A lower bound never shows that a claim holds: nothing here says that the training is private."
 
 
@@ -37,7 +37,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         estimates=result.lines,
         meanings=wording.meanings(result),
         parts=tuple(_parts(result)),
-        not_tested=Section("What was not tested", (*result.not_tested, NEVER)),
+        not_tested=Section("What was not tested", (*map(sentence, result.not_tested), NEVER)),
         drawings=pictures(
             claim=result.claim,
             confidence=result.confidence,
@@ -48,7 +48,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
             band=result.band,
             band_line=CERTIFIED if many else INDEPENDENT,
             of=_scored(result),
-            about=f"They are from {counted(result.trainings_used, 'training')}.",
+            about=wording.scores(result),
             e_values=result.e_values,
         ),
         repeat=result.repeat,
@@ -58,9 +58,9 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
 
 def _scored(result: Trained) -> str:
     """What has a score and a coin of its own."""
-    if result.canaries == 1 and result.steps is None:
-        return "trainings"
-    return "canaries" if result.steps is None else "canaries at steps"
+    if result.steps is not None:
+        return "scores"
+    return "trainings" if result.canaries == 1 else "canaries"
 
 
 def _parts(result: Trained) -> list[Section]:
@@ -68,10 +68,10 @@ def _parts(result: Trained) -> list[Section]:
     asked = dict(wording.asked(result))
     inserted = asked.pop("inserted", "the caller gave no words for what was inserted")
     parts = [
-        Section("inserted", (f"{inserted}.".replace("..", "."), wording.coins(result))),
-        *(Section(title, (f"{told}.",)) for title, told in asked.items()),
+        Section("inserted", (sentence(inserted), CANARY, wording.coins(result))),
+        *(Section(title, (sentence(told),)) for title, told in asked.items()),
     ]
     if result.dependence is not None:
-        parts.append(Section("dependence", (f"{wording.dependence(result)}.", *wording.second_line(result))))
+        parts.append(Section("dependence", (sentence(wording.dependence(result)), *wording.second_line(result))))
     told = [f"{name} {result.provenance[name]}" for name in TOLD if name in result.provenance]
     return [*parts, *([Section("made by", (", ".join(told) + ".",))] if told else [])]

@@ -41,7 +41,7 @@ def headline(result: Trained) -> str:
 
 def claim(result: Trained) -> str:
     """The claim, and what it is about."""
-    return str(result.claim) + (" of one step" if result.steps is not None else "")
+    return f"{result.claim}{' of one step' if result.steps is not None else ''}"
 
 
 def meanings(result: Trained) -> dict[str, str]:
@@ -78,9 +78,17 @@ def evidence(result: Trained) -> str:
 def coins(result: Trained) -> str:
     """Who decided which canaries are in."""
     each = "each canary" if result.steps is None else "each canary at each step"
-    return f"Whether it was in was decided for {each} by a fair coin of this audit's own, which `train` was told."
+    return f"Whether it was in was decided for {each} by a fair coin of this audit's own, and told to `train`."
 
 
 def second_line(result: Trained) -> tuple[str, ...]:
     """Why what holds given independent canaries never decides."""
     return (TOGETHER,) if any(each.line == INDEPENDENT for each in result.lines) else ()
+
+
+def scores(result: Trained) -> str:
+    """Where the scores of the picture come from."""
+    told = f"They are from {counted(result.trainings_used, 'training')}"
+    if result.steps is None:
+        return f"{told}."
+    return f"{told}, one for each canary at each of {result.steps:,} steps."

@@ -113,7 +113,7 @@ def statements(bars: Sequence[Bar], quantity: str, claimed: float | None, text: 
     keys: list[Entry] = [LOOKS[kind] for kind in kinds]
     shown = claimed is not None and math.isfinite(claimed)
     if shown:
-        keys.append(("upright", "claim", f"claimed {quantity} {number(claimed or 0.0)}"))
+        keys.append(("upright", "claim", f"claimed: {number(claimed or 0.0)}"))
     ends = [each for bar in bars for each in (bar.lower, bar.value) if each is not None and math.isfinite(each)]
     x = Scale(0.0, 1.15 * max([*ends, claimed if shown and claimed else 0.0], default=0.0) or 1.0)
     panel = Panel(keys, x, Scale(float(len(bars)), 0.0), high=ROW * len(bars), left=NAMES)
@@ -123,7 +123,7 @@ def statements(bars: Sequence[Bar], quantity: str, claimed: float | None, text: 
         panel.words(
             NAMES - 8.0, panel.top + ROW * (k + 0.5) + 0.35 * SMALL, bar.name, size=SMALL, to="right", room=NAMES - 14.0
         )
-        at = bar.value if bar.lower is None else bar.lower
+        at = bar.lower if bar.lower is not None and (bar.kind != "estimate" or bar.value is None) else bar.value
         if at is None:
             continue
         place = min(at, x.high)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.options import stated_claim, writing
+from dpaudit.cli.options import report_folder, stated_claim, writing
 from dpaudit.errors import InvalidSpec
 
 
@@ -35,6 +35,7 @@ from dpaudit.errors import InvalidSpec
 @click.option("--out", "outside", metavar="NAME", help="Column or array of the others' scores.")
 @click.option("--json", "json_path", type=click.Path(), metavar="OUT", help="Write the result as JSON.")
 @click.option("--plot", "plot_path", type=click.Path(), metavar="OUT.svg", help="Draw the trade-off (svg, png, pdf).")
+@click.option("--report", metavar="FOLDER", help="Write a page about the result there, its figures and its JSON.")
 def command(
     file: str,
     claim_json: str | None,
@@ -48,6 +49,7 @@ def command(
     outside: str | None,
     json_path: str | None,
     plot_path: str | None,
+    report: str | None,
     **options: Any,
 ) -> int:
     """Certify a lower bound on epsilon from the membership scores in FILE (.csv, .json, .npy, .npz).
@@ -58,6 +60,7 @@ def command(
     from dpaudit.scores import audit_scores
     from dpaudit.scores.files import read_scores
 
+    folder = None if report is None else report_folder(report)
     loaded = read_scores(file, score=score, member=member, inside=inside, outside=outside)
     if fpr:
         options["fpr"] = fpr
@@ -78,6 +81,11 @@ def command(
         with writing("--plot", plot_path):
             result.plot(plot_path)
     click.echo(str(result))
+    if folder is not None:
+        from dpaudit.report.scores import write_page
+
+        with writing("--report", str(folder)):
+            click.echo(f"report: {write_page(result, folder)[-1]}")
     return 1 if result.refuted else 0
 
 

@@ -115,7 +115,7 @@ def command(
     )
     click.echo(str(result))
     if folder is not None:
-        click.echo(f"report: {result.save(folder / 'training.json')}")
+        click.echo(f"report: {result.write_report(folder)[-1]}")
     return 1 if result.refuted else 0
 
 

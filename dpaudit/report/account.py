@@ -198,8 +198,8 @@ def short(
     lines.append(f"Certified: {said(decided)}, with confidence {exact(confidence)}.")
     if refuted and decided.p_value is not None:
         lines.append(
-            f"{promised_by}, at this confidence, does not keep its claim. Were the claim true, evidence as strong as this would come up "
-            f"with probability at most {p_text(decided.p_value)}."
+            f"{promised_by}, at this confidence, does not keep its claim. Were the claim true, evidence as strong as "
+            f"this would come up with probability at most {p_text(decided.p_value)}."
         )
     elif refuted is False:
         lines.append(NOT_PRIVATE)

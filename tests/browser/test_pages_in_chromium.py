@@ -15,6 +15,7 @@ from dpaudit.results.verdict import Verdict
 from tests.browser.chromium import Browser, Tab
 from tests.golden import example
 from tests.report import hostile
+from tests.training import test_page as training
 
 pytestmark = pytest.mark.browser
 
@@ -73,16 +74,17 @@ def suite() -> SuiteResult:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, path = suite(), tmp_path_factory.mktemp("pages")
     report.write_suite(made, path, ["html", "json"])
+    training.result(inserted="<b>" + "x" * 2_000 + "\u202e").write_report(path)
     return path
 
 
 def pages(folder: Path) -> list[Path]:
-    """The overview, a page with a refutation, one with a bracket, and the hostile one."""
+    """The overview, a page with a refutation, one with a bracket, the hostile one, and that of a training."""
     names = [name for name in html.page_names(report.record_names(suite())) if name]
-    return [folder / name for name in ("index.html", names[0], names[1], names[-1])]
+    return [folder / name for name in ("index.html", names[0], names[1], names[-1], "training.html")]
 
 
-@pytest.mark.parametrize("which", range(4), ids=["overview", "refuted", "kept", "hostile"])
+@pytest.mark.parametrize("which", range(5), ids=["overview", "refuted", "kept", "hostile", "training"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_page_is_quiet_whole_and_readable(tab: Tab, folder: Path, which: int, width: int, scheme: str) -> None:

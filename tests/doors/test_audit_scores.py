@@ -45,8 +45,12 @@ def test_every_kind_of_file_gives_the_same_answer(dpaudit: Run, files: Path) -> 
 
 
 def test_exit_codes_and_what_is_written(dpaudit: Run, files: Path) -> None:
-    ended = dpaudit("audit-scores", "s.json", "--epsilon", "0.5", "--json", "r.json", "--plot", "r.svg", *CP)
+    ended = dpaudit(
+        "audit-scores", "s.json", "--epsilon", "0.5", "--json", "r.json", "--plot", "r.svg", "--report", "r", *CP
+    )
     assert ended.code == 1
+    assert ended.out.endswith(f"report: {Path('r', 'scores.html')}\n")
+    assert "REFUTED" in Path("r", "scores.md").read_text()
     assert ended.out.startswith("REFUTED  claim 0.5-DP: epsilon >= ")
     stored = json.loads(Path("r.json").read_text())
     assert (stored["schema"], stored["refuted"], stored["decided_by"]) == ("dpaudit.scores/1", True, "clopper-pearson")

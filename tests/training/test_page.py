@@ -1,0 +1,201 @@
+"""What a stranger reads of a training: three lines that are never mixed, captions that hold, names that stay names."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpaudit import ApproximateDP, GaussianDP, audit_scores
+from dpaudit.report import account as pages
+from dpaudit.report import scores as scores_page
+from dpaudit.report.figures import attack
+from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate
+from dpaudit.scores.seen import corners, histogram
+from dpaudit.scores.wording import on_lines, said
+from dpaudit.training import page, wording
+from dpaudit.training.result import TrainingResult
+from dpaudit.training.trained import Dependence
+from tests.cases import for_each
+from tests.report import hostile
+from tests.report.figures.reading import lines
+from tests.report.html.test_html_pages import parse, text_of
+
+RNG = np.random.default_rng(0)
+INSIDE, OUTSIDE = RNG.normal(2.0, 1.0, 200), RNG.normal(0.0, 1.0, 200)
+
+
+def stated(label: str, method: str, **more: Any) -> Estimate:
+    return Estimate(method=method, label=label, quantity="epsilon", delta=1e-5, confidence=0.95, **more)
+
+
+def result(**more: Any) -> TrainingResult:
+    """A result with a statement on every line, whose numbers are all different."""
+    fields: dict[str, Any] = {
+        "claim": ApproximateDP(2.0, 1e-5),
+        "delta": 1e-5,
+        "confidence": 0.95,
+        "seed": 7,
+        "canaries": 400,
+        "trainings": 20,
+        "trainings_used": 3,
+        "inserted": "gradient canaries of norm 1",
+        "not_tested": ("the loader", "the accountant"),
+        "lines": (
+            stated(CERTIFIED, "few", lower=3.1014, p_value=0.03, assumption="fair coins"),
+            stated(INDEPENDENT, "product", lower=9.0312, assumption="answered one by one"),
+            stated(MODEL, "gaussian", lower=8.4151, value=8.4488, assumption="Gaussian scores"),
+        ),
+        "dependence": Dependence(0.41, 1.2, "nothing seen; one coin for all cannot be seen"),
+        "e_values": (1.4, 7.0, 33.3),
+        "histogram": histogram(INSIDE, OUTSIDE),
+        "roc": corners(INSIDE, OUTSIDE),
+        "repeat": ("dpaudit audit-training mine:train --canaries 400",),
+    }
+    return TrainingResult(**fields | more)
+
+
+def test_the_terminal_says_everything_in_few_lines_that_fit() -> None:
+    text = str(result())
+    assert text.startswith("REFUTED  claim (2, 1e-05)-DP: epsilon >= 3.1014 at delta 1e-05 with confidence 0.95 (few)")
+    assert len(text.splitlines()) <= 20
+    assert max(map(len, text.splitlines()[1:])) <= 120
+    for words in ("3.1014", "9.0312", "8.4488", "p-value 0.41", "3 trainings of at most 20", "seed 7", "e-value 33.3"):
+        assert words in text
+    for words in ("gradient canaries of norm 1", "the loader", "the accountant"):
+        assert words in text
+    kept = str(result(lines=(stated(CERTIFIED, "few", lower=0.0, p_value=1.0, assumption=""),)))
+    assert kept.startswith("NOT REFUTED")
+    assert "Not refuted is not private" in kept
+
+
+def test_no_line_holds_a_number_of_another() -> None:
+    """In the text, in Markdown and in HTML: each number stands below the name of its own line."""
+    made = result()
+    account = page.account_of(made, made.to_dict())
+    html = text_of(parse(pages.html(account)))
+    numbers = {CERTIFIED: "3.1014", INDEPENDENT: "9.0312", "estimate": "8.4488"}
+    texts = [(str(made).partition("\n")[2], *LINES)]
+    texts += [(told.partition("never mixed")[2], *names) for told, names in (
+        (pages.markdown(account), [f"### {line}" for line in LINES]),
+        (html.partition("Figures The account")[2], [line.capitalize() for line in LINES]),
+    )]  # fmt: skip
+    for told, *names in texts:
+        places = [told.index(name) for name in names]
+        assert places == sorted(places)
+        for line, start, end in zip(LINES, places, [*places[1:], len(told)], strict=True):
+            part = told[start:end].partition("tested")[0]
+            assert [number for number in numbers.values() if number in part] == [numbers[line]]
+
+
+def test_a_bound_says_its_own_parameter_first_and_a_figure_without_a_bound_is_an_estimate() -> None:
+    bound = stated(CERTIFIED, "f", lower=9.2, value=9.9, detail={"mu_lower": 1.9371}, assumption="")
+    assert said(bound) == "mu >= 1.9371, epsilon >= 9.2000 at delta 1e-05"
+    assert said(replace(bound, label=MODEL)) == "epsilon about 9.9000, in its model >= 9.2000 at delta 1e-05"
+    assert said(replace(bound, label=MODEL, value=None)) == "in its model epsilon >= 9.2000 at delta 1e-05"
+    assert list(
+        on_lines([stated(CERTIFIED, "plain", value=0.9, assumption=""), stated(POINT, "p", assumption="")])
+    ) == ["estimate"]
+
+
+def test_the_certified_promise_is_that_of_the_claims_own_parameter() -> None:
+    bound = stated(CERTIFIED, "f", lower=9.2, detail={"mu_lower": 1.9371}, assumption="")
+    assert pages.promise_at(GaussianDP(1.0), bound) == GaussianDP(1.9371)
+    assert pages.promise_at(ApproximateDP(1.0, 1e-5), bound) == ApproximateDP(9.2, 1e-5)
+    assert pages.promise_at(None, replace(bound, lower=0.0)) is None
+    assert pages.promise_at(None, replace(bound, lower=float("inf"))) is None
+
+
+def test_the_band_is_a_staircase_that_never_falls_and_lies_below_the_curve_of_the_scores() -> None:
+    found = audit_scores(INSIDE, OUTSIDE, epsilon=1.0, methods="clopper-pearson")
+    x, y = attack._stairs(found.band)
+    assert (x[0], x[-1], sorted(x), sorted(y)) == (0.0, 1.0, x, y)
+    fpr, fnr = np.transpose(found.roc)
+    assert np.all(np.array(y) <= np.interp(x, fpr, 1.0 - fnr) + 1e-12)
+
+
+def test_the_evidence_stands_where_its_logarithm_is_and_has_an_end() -> None:
+    drawn = attack.evidence([10.0, 100.0, 0.0, float("inf")], 0.05)
+    assert [row[1] for row in drawn.rows] == ["1", "10", "100", "1e-30", "1e308"]
+    (curve,) = [each for each in lines(attack.evidence([10.0, 100.0], 0.05).svg, "certified") if len(each) == 3]
+    (a, first), (b, second), (c, third) = curve
+    assert abs((first - second) - (second - third)) < 0.02
+    assert abs((b - a) - (c - b)) < 0.02
+
+
+def test_the_files_need_nothing_but_each_other(tmp_path: Path) -> None:
+    paths = result().write_report(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(path.name for path in paths)
+    assert {"training.html", "training.md", "training.json", "training-evidence.svg"} <= set(names)
+    assert json.loads((tmp_path / "training.json").read_text())["schema"] == "dpaudit.training/1"
+    for picture in re.findall(r"!\[.*\]\((.*)\)", (tmp_path / "training.md").read_text()):
+        assert picture in names
+    told = text_of(parse((tmp_path / "training.html").read_text()))
+    for words in (
+        "What was not tested",
+        "The loader.",
+        "fair coin",
+        "400 canaries",
+        "3 trainings",
+    ):
+        assert words in told
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "few": {},
+    "many": {"canaries": 1, "trainings": 400, "band": ((0.2, 0.3),)},
+    "steps": {"steps": 4, "claim": GaussianDP(1.0)},
+    "nothing": dict.fromkeys(("lines", "roc", "e_values", "repeat"), ()) | {"histogram": None, "dependence": None},
+}
+
+
+@for_each("more", KINDS.values(), ids=list(KINDS))
+def test_every_kind_of_result_has_a_page_that_says_what_it_is_about(more: dict[str, Any]) -> None:
+    made = result(**more)
+    told = text_of(parse(pages.html(page.account_of(made, {}))))
+    assert ("of one step" in told) == (made.steps is not None)
+    assert ("limits at 0.95, certified" in told) == (made.canaries == 1)
+    assert ("independent runs of the same code" in told) == (made.canaries == 1 and bool(made.lines))
+    assert wording.headline(made) in str(made)
+
+
+def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path: Path) -> None:
+    found = audit_scores(INSIDE, OUTSIDE, epsilon=1.0, methods=("clopper-pearson", "gaussian"))
+    paths = scores_page.write_page(found, tmp_path)
+    assert {path.name for path in paths} >= {"scores.html", "scores.md", "scores.json", "scores-roc.svg"}
+    told = text_of(parse((tmp_path / "scores.html").read_text()))
+    assert "limits at 0.95, certified" in told
+    counts = scores_page.account_of(audit_scores(counts=found.counts, epsilon=1.0, methods="clopper-pearson"))
+    assert (counts.drawings, counts.stamp) == ((), "REFUTED")
+    nothing = scores_page.account_of(audit_scores(INSIDE, OUTSIDE, methods=["auroc"]))
+    assert (nothing.tone, nothing.stamp) == ("none", "NO CERTIFICATE")
+    assert "Nothing is certified" in text_of(parse(pages.html(nothing)))
+
+
+def test_what_a_user_wrote_is_text_and_stays_on_its_line() -> None:
+    plain = page.account_of(result(histogram=None, roc=(), e_values=()), {})
+    rows = len(pages.markdown(plain).splitlines())
+    tags = {each.tag for each in parse(pages.html(plain)).iter()}
+    for number, name in enumerate(hostile.NAMES):
+        words = f"x{name}x"
+        made = result(
+            inserted=words, not_tested=(words, words), repeat=(words,), histogram=None, roc=(), e_values=(),
+            dependence=Dependence(0.5, 1.0, words), provenance={"version": words, "platform": words},
+        )  # fmt: skip
+        text = str(made)
+        assert all(line.isprintable() for line in text.splitlines())
+        assert len(text.splitlines()) < 60
+        account = page.account_of(made, {})
+        markdown = pages.markdown(account)
+        assert len(markdown.splitlines()) == rows + 4, name  # one more thing not tested, and who made it
+        assert "<script" not in markdown.partition("```")[0]
+        if number % 5:  # the parser is slow
+            continue
+        html = pages.html(account)
+        assert "<script" not in html
+        assert {each.tag for each in parse(html).iter()} == tags, name

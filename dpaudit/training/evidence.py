@@ -16,23 +16,37 @@ from dpaudit.training.plan import MANY, TrainingPlan
 MOST_SHOWN = 100_000  # scores that the pictures are made of
 
 
+def begun(plan: TrainingPlan) -> Evidence | None:
+    """No evidence yet, where it grows from training to training; None where all scores are looked at together."""
+    asked = {"delta": plan.delta, "trainings": plan.trainings, "seed": plan.seed}
+    if plan.design == STEPS:
+        return steps.begin(plan.claim, plan.canaries, plan.steps or 1, plan.alpha, **asked)
+    return few.begin(plan.claim, plan.canaries, plan.alpha, **asked) if plan.design == FEW else None
+
+
 class Gathered:
     """The scores of the calls so far, in their order; `add` raises `UnsoundAudit` where they deserve no verdict."""
 
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan, self.calls, self.done = plan, 0, 0
         self.e_values: tuple[float, ...] = ()
+        self._process = begun(plan)
         self._included: list[Bools] = []
         self._scores: list[Reals] = []
 
     @property
     def refuted(self) -> bool:
         """Whether the evidence of several trainings refutes the claim already."""
-        return False
+        return self._process is not None and self._process.refuted
 
     def add(self, scores: Reals) -> None:
         """The scores of the next call."""
-        self._included.append(drawn(self.plan, self.calls)[0])
+        included = drawn(self.plan, self.calls)[0]
+        if self._process is not None:
+            steps = self.plan.design == STEPS
+            self._process = self._process.after(*((scores, included) if steps else (scores[0], included[0])))
+            self.e_values += (self._process.e_value,)
+        self._included.append(included)
         self._scores.append(scores)
         self.done += self.plan.trainings_in(self.calls)
         self.calls += 1
@@ -45,6 +59,10 @@ class Gathered:
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The statements, the one that decides first."""
+        if isinstance(self._process, StepEvidence):
+            return *self._process.estimates(), self._process.composed(self.plan.compose or 1, self.plan.delta)
+        if self._process is not None:
+            return self._process.estimates()
         included, scores = self.all
         many = self.plan.design == MANY
         return audit_scores(

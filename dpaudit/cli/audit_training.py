@@ -36,6 +36,7 @@ SAY_EVERY_S = 5.0
 @click.option("--inserted", default="", metavar="WORDS", help="What the canaries are, for the report.")
 @click.option("--not-tested", multiple=True, metavar="WORDS", help="What is left out, for the report; may be repeated.")
 @click.option("--exact", is_flag=True, help="Scores that tell every coin are meant: a training without noise.")
+@click.option("--underpowered", is_flag=True, help="Go on where not even perfect scores could refute the claim.")
 @click.option("--report", metavar="FOLDER", help="Keep every training there, and write the report.")
 @click.option("--resume", is_flag=True, help="Go on with the trainings that --report keeps.")
 @click.option("--timeout", "limit_s", type=float, metavar="S", help="Seconds that one training may take.")
@@ -56,6 +57,7 @@ def command(
     inserted: str,
     not_tested: tuple[str, ...],
     exact: bool,
+    underpowered: bool,
     report: str | None,
     resume: bool,
     limit_s: float | None,
@@ -85,6 +87,7 @@ def command(
         confidence=confidence,
         seed=seed,
         exact=exact,
+        underpowered=underpowered,
     )
     mechanism = Imported(reference, folder=str(Path.cwd()))
     many = validate.whole("--jobs", jobs, least=1)

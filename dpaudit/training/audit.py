@@ -13,8 +13,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description, wrap
 from dpaudit.results.provenance import versions
 from dpaudit.training.calls import Calls, here
-from dpaudit.training.evidence import Gathered
-from dpaudit.training.plan import FEW, STEPS, TrainingPlan, plan_of
+from dpaudit.training.evidence import Gathered, check_reach
+from dpaudit.training.plan import TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult
 from dpaudit.training.store import KeptTrainings
 
@@ -59,6 +59,7 @@ def audit_training(
     inserted: str = "",
     not_tested: Iterable[str] = (),
     exact: bool = False,
+    underpowered: bool = False,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Callable[[TrainingProgress], object] | None = None,
@@ -78,7 +79,8 @@ def audit_training(
     released; `compose` (T) steps are then composed to a statement about the run.
 
     The claim is `claim`, or `epsilon` with `delta`, and neighbours differ by one record that is added or removed.
-    Scores that take two values and tell every coin are refused, unless `exact` says that they are meant.
+    Scores that take two values and tell every coin are refused, unless `exact` says that they are meant. So is a claim
+    that not even perfect scores of so many canaries could refute, unless `underpowered` says that the bound is wanted.
     `inserted` and `not_tested` are words for the report. Trainings are kept in `folder` as they are done; with
     `resume` those that are there are not run again, and the result is the same. `progress` hears after each.
     `n_jobs` is joblib's, and never changes the result.
@@ -103,6 +105,7 @@ def audit_training(
         confidence=confidence,
         seed=seed,
         exact=exact,
+        underpowered=underpowered,
     )
     mechanism = wrap(train)
     return run_plan(
@@ -130,8 +133,7 @@ def run_plan(
     repeat: tuple[str, ...] = (),
 ) -> TrainingResult:
     """The result of a plan, whose calls run wherever `calls` runs them; the other words are `audit_training`'s."""
-    if plan.design in (FEW, STEPS):
-        raise InvalidSpec("this version combines no trainings and certifies no steps: give trainings=1")
+    check_reach(plan)
     if resume and folder is None:
         raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
     kept = None if folder is None else KeptTrainings.into(folder, plan.digest(train), plan, resume=resume)

@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpaudit.arrays import Bools, Reals
-from dpaudit.scores import Estimate, audit_scores, many_run
+from dpaudit.certify.certifiers import suited
+from dpaudit.errors import InvalidSpec
+from dpaudit.results.wording.numerals import counted
+from dpaudit.scores import Estimate, audit_scores, few, many_run, steps
 from dpaudit.scores.audit import BAND_POINTS
+from dpaudit.scores.choice import Split
+from dpaudit.scores.few import Evidence
 from dpaudit.scores.seen import corners, histogram
+from dpaudit.scores.steps import StepEvidence
 from dpaudit.training.coins import check_informative, drawn
-from dpaudit.training.plan import MANY, TrainingPlan
+from dpaudit.training.plan import FEW, MANY, ONE, TrainingPlan
 
+MOST = 1 << 22  # canaries of all trainings that are asked for
 MOST_SHOWN = 100_000  # scores that the pictures are made of
 
 
 def begun(plan: TrainingPlan) -> Evidence | None:
     """No evidence yet, where it grows from training to training; None where all scores are looked at together."""
-    asked = {"delta": plan.delta, "trainings": plan.trainings, "seed": plan.seed}
-    if plan.design == STEPS:
-        return steps.begin(plan.claim, plan.canaries, plan.steps or 1, plan.alpha, **asked)
-    return few.begin(plan.claim, plan.canaries, plan.alpha, **asked) if plan.design == FEW else None
+    canaries, alpha, trainings = plan.canaries, plan.alpha, plan.trainings
+    if plan.steps is not None:
+        return steps.begin(plan.claim, canaries, plan.steps, alpha, delta=plan.delta, trainings=trainings)
+    if plan.design == FEW:
+        return few.begin(plan.claim, canaries, alpha, delta=plan.delta, trainings=trainings)
+    return None
+
+
+def check_reach(plan: TrainingPlan) -> None:
+    """Raises `InvalidSpec` where not even scores that tell every coin could refute the claim, with how many could."""
+    if plan.underpowered or refutable(plan):
+        return
+    cures = []
+    for name in ("canaries", "trainings")[plan.design == MANY : 1 if plan.design == ONE else 2]:
+        grown = (replace(plan, **{name: getattr(plan, name) << k}) for k in range(1, 20))
+        enough = next((each for each in grown if each.canaries * each.trainings <= MOST and refutable(each)), None)
+        cures += [] if enough is None else [f"{getattr(enough, name):,} {name}"]
+    cure = f"{' or '.join(cures)} could" if cures else "claim a GaussianDP(mu), or audit one step with steps=..."
+    raise InvalidSpec(
+        f"{counted(plan.trainings, 'training')} with {counted(plan.canaries, 'canary', 'canaries')} can never refute "
+        f"{plan.claim} at confidence {plan.confidence:g}, whatever they show: "
+        f"{cure}; or say underpowered=True for the bound alone"
+    )
+
+
+def refutable(plan: TrainingPlan) -> bool:
+    """Whether scores that tell every coin would refute the claim."""
+    if plan.design == ONE:
+        return True
+    if plan.design == MANY:
+        judged = int(plan.trainings * (1.0 - Split().fraction)) // 2
+        return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
+    coins = np.arange(plan.canaries) % 2 == 1
+    one = few.begin(plan.claim, plan.canaries, plan.alpha, trainings=plan.trainings * (plan.steps or 1))
+    one = one.after(coins.astype(float), coins)
+    return replace(one, counts=np.repeat(one.counts, one.planned, axis=0)).refuted
 
 
 class Gathered:
@@ -43,8 +83,7 @@ class Gathered:
         """The scores of the next call."""
         included = drawn(self.plan, self.calls)[0]
         if self._process is not None:
-            steps = self.plan.design == STEPS
-            self._process = self._process.after(*((scores, included) if steps else (scores[0], included[0])))
+            self._process = self._process.after(scores, included)
             self.e_values += (self._process.e_value,)
         self._included.append(included)
         self._scores.append(scores)

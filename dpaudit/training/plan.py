@@ -34,6 +34,7 @@ class TrainingPlan:
     confidence: float
     seed: int
     exact: bool = False
+    underpowered: bool = False
 
     @property
     def design(self) -> str:
@@ -63,9 +64,8 @@ class TrainingPlan:
         return self.steps or self.trainings_in(call), self.canaries
 
     def digest(self, train: Description) -> str:
-        """What two audits share whose trainings may go into one result: all but how many there are to be."""
-        several = self.design if self.design != MANY else [MANY, self.trainings]
-        asked = [self.claim.to_dict(), self.delta, self.canaries, several, self.steps, self.compose]
+        """What two audits share whose trainings may go into one result."""
+        asked = [self.claim.to_dict(), self.delta, self.canaries, self.trainings, self.steps, self.compose]
         return content_digest([*asked, self.confidence, self.seed, train.reference, train.digest, train.parameters])
 
 
@@ -81,6 +81,7 @@ def plan_of(
     confidence: Any,
     seed: Any,
     exact: bool = False,
+    underpowered: bool = False,
 ) -> TrainingPlan:
     """The plan of these words, which are those of `audit_training`. Raises `InvalidSpec` for wrong ones."""
     if claim is not None and epsilon is not None:
@@ -104,4 +105,5 @@ def plan_of(
         confidence=validate.open_probability("confidence", confidence),
         seed=validate.whole("seed", seed, least=0),
         exact=exact,
+        underpowered=underpowered,
     )

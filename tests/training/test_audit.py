@@ -140,3 +140,73 @@ def test_a_damaged_training_is_named(tmp_path: Path) -> None:
 def test_several_trainings_at_a_time_give_what_they_give_one_by_one() -> None:
     with parallel_config(backend="threading"):
         assert audit_training(gaussian(2.0), n_jobs=2, **MANY) == audit_training(gaussian(2.0), **MANY)
+
+
+FEW: dict[str, Any] = {"canaries": 300, "trainings": 4, "claim": GaussianDP(1.0)}
+STEPPED: dict[str, Any] = {"canaries": 200, "steps": 8, "trainings": 3, "claim": GaussianDP(0.2)}
+
+
+@for_each("asked", [FEW, STEPPED])
+def test_several_trainings_stop_when_they_refute_and_null_and_mirror_never_do(asked: dict[str, Any]) -> None:
+    found = audit_training(gaussian(3.0), **asked)
+    assert found.refuted
+    assert found.trainings_used < found.trainings
+    assert found.e_values[-1] >= 20.0 > max(found.e_values[:-1], default=1.0)
+    for mu in (0.0, -3.0):  # e-values stay below 20 in 19 of 20 seeds at least
+        found = audit_training(gaussian(mu), **asked)
+        assert (found.refuted, found.trainings_used) == (False, found.trainings)
+
+
+def test_a_step_is_certified_and_composed_to_the_run() -> None:
+    found = audit_training(gaussian(0.5), compose=100, **STEPPED)
+    step, run = found.on_line("certified")
+    assert found.deciding is step
+    assert (found.steps, found.compose) == (8, 100)
+    assert step.epsilon_lower is not None
+    assert run.epsilon_lower is not None
+    assert step.epsilon_lower < run.epsilon_lower
+
+
+def test_coins_are_ours_and_new_for_every_training_and_step() -> None:
+    seen: list[Any] = []
+
+    def train(included: Any, rng: Any) -> Any:
+        seen.append(included.copy())
+        return rng.normal(size=included.shape)
+
+    for seed in (0, 1):
+        audit_training(train, seed=seed, **STEPPED)
+    rows = np.concatenate(seen)
+    assert rows.shape == (2 * 3 * 8, 200)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    assert abs(rows.mean() - 0.5) < 5.0 * 0.5 / np.sqrt(rows.size)  # by chance once in 1.7 million; the seeds are fixed
+
+
+def test_a_few_trainings_go_on_bit_for_bit_one_by_one_or_side_by_side(tmp_path: Path) -> None:
+    asked = FEW | {"claim": GaussianDP(1.2)}
+
+    def stop(progress: TrainingProgress) -> None:
+        if progress.done == 2:
+            raise KeyboardInterrupt
+
+    whole = audit_training(gaussian(1.0), **asked)
+    with pytest.raises(TrainingInterrupted, match="2 of 4 trainings done"):
+        audit_training(gaussian(1.0), folder=tmp_path, progress=stop, **asked)
+    with parallel_config(backend="threading"):
+        assert audit_training(gaussian(1.0), folder=tmp_path, resume=True, n_jobs=2, **asked) == whole
+
+
+@for_each(
+    "asked, cure",
+    [
+        ({"canaries": 20, "trainings": 2, "epsilon": 4.0}, "320 canaries or 32 trainings could"),
+        ({"canaries": 1_000, "trainings": 3, "epsilon": 10.0, "delta": 1e-5}, "audit one step"),
+        ({"canaries": 1, "trainings": 20_000, "epsilon": 10.0, "delta": 1e-5}, "320,000 trainings could"),
+    ],
+)
+def test_what_nobody_could_refute_is_said_before_it_is_trained(asked: dict[str, Any], cure: str) -> None:
+    def train(included: Any, rng: Any) -> Any:
+        raise AssertionError("trained")
+
+    with pytest.raises(InvalidSpec, match=rf"can never refute.*{cure}.*underpowered=True"):
+        audit_training(train, **asked)

@@ -21,7 +21,7 @@ from dpaudit.results.wording.numerals import counted, exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.wording import OWN, assumptions, by, on_lines, said
+from dpaudit.scores.wording import OWN, assumptions, by, further, on_lines, said
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
@@ -48,10 +48,15 @@ class Account:
     record: dict[str, Any]
 
     @property
-    def lines(self) -> list[tuple[str, str, list[tuple[str, str]], list[str]]]:
-        """For each line: its name, what it rests on, its statements with their methods, and their assumptions."""
+    def lines(self) -> list[tuple[str, list[str], list[tuple[str, str]], list[str]]]:
+        """For each line: its name, what it rests on, its statements with their methods, and all that they assume."""
         return [
-            (line, self.meanings[line], [(said(each), by(each)) for each in held], assumptions(held))
+            (
+                line,
+                [f"Rests on {self.meanings[line]}.", *map(sentence, further(held))],
+                [(said(each), by(each)) for each in held],
+                assumptions(held),
+            )
             for line, held in on_lines(self.estimates).items()
         ]
 
@@ -79,9 +84,9 @@ def markdown(account: Account) -> str:
 
     blocks = [[f"# {escape(account.title)}"], [f"**{escape(account.stamp)}**"], listed(account.short)]
     blocks += [["## Three lines, never mixed"], [escape(NEVER_MIXED)]]
-    for line, meaning, statements, rest in account.lines:
+    for line, rests, statements, assumed in account.lines:
         told = [f"{statement} ({method})" for statement, method in statements]
-        blocks += [[f"### {escape(line)}"], listed(told), [f"Rests on {escape(meaning)}."], listed(rest)]
+        blocks += [[f"### {escape(line)}"], listed(told), *([escape(each)] for each in rests), listed(assumed)]
     blocks += [[f"## {account.not_tested.title}"], listed(account.not_tested.lines)]
     for part in account.parts:
         blocks += [[f"## {escape(part.title)}"], listed(part.lines)]

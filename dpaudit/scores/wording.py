@@ -47,7 +47,7 @@ def said(each: Estimate) -> str:
 
 def own_bounds(each: Estimate) -> dict[str, float]:
     """Lower bounds on parameters other than the quantity, where they rest on no more than the line says."""
-    found = {key.removesuffix(OWN): value for key, value in each.detail.items() if key.endswith(OWN)}
+    found = {key.removesuffix(OWN).replace("_", " "): end for key, end in each.detail.items() if key.endswith(OWN)}
     return {} if each.line == ESTIMATE else {name: value for name, value in found.items() if name != each.quantity}
 
 
@@ -74,12 +74,24 @@ def assumptions(estimates: Sequence[Estimate]) -> list[str]:
     ]
 
 
+def further(estimates: Sequence[Estimate]) -> list[str]:
+    """What a statement of a line assumes beyond the first one of it."""
+    first = estimates[0].assumption
+    return [
+        f"{each.method} assumes more: {each.assumption.removeprefix(first).lstrip('.;: ')}"
+        for each in estimates[1:]
+        if each.line == CERTIFIED and each.assumption != first
+    ]
+
+
 def line_facts(estimates: Iterable[Estimate], meanings: dict[str, str]) -> Facts:
     """For each line its statements, and below them what it rests on."""
     return [
         (line if k == 0 else "", told)
         for line, held in on_lines(estimates).items()
-        for k, told in enumerate([*(f"{said(each)} ({by(each)})" for each in held), f"rests on: {meanings[line]}"])
+        for k, told in enumerate(
+            [*(f"{said(each)} ({by(each)})" for each in held), f"rests on: {meanings[line]}", *further(held)]
+        )
     ]
 
 

@@ -72,6 +72,6 @@ def _parts(result: Trained) -> list[Section]:
         *(Section(title, (sentence(told),)) for title, told in asked.items()),
     ]
     if result.dependence is not None:
-        parts.append(Section("dependence", (sentence(wording.dependence(result)), *wording.second_line(result))))
+        parts.append(Section("dependence", (sentence(result.dependence.words), *wording.second_line(result))))
     told = [f"{name} {result.provenance[name]}" for name in TOLD if name in result.provenance]
     return [*parts, *([Section("made by", (", ".join(told) + ".",))] if told else [])]

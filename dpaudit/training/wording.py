@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import counted, p_text
+from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores import wording
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT
@@ -26,7 +26,7 @@ def text(result: Trained) -> str:
     untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
     facts = [
         *wording.line_facts(result.lines, meanings(result)),
-        *((("dependence", dependence(result)),) if result.dependence is not None else ()),
+        *((("dependence", result.dependence.words),) if result.dependence is not None else ()),
         *asked(result),
         *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
         *((("not refuted", NOT_PRIVATE),) if result.verdict is Verdict.NOT_REFUTED else ()),
@@ -47,14 +47,6 @@ def claim(result: Trained) -> str:
 def meanings(result: Trained) -> dict[str, str]:
     """What each line rests on, for the way that these trainings were made."""
     return wording.MEANINGS | {CERTIFIED: INDEPENDENT_RUNS if result.canaries == 1 else ANY_DEPENDENCE}
-
-
-def dependence(result: Trained) -> str:
-    """The test of independence of the canaries, and what it says of the second line."""
-    found = result.dependence
-    if found is None:
-        return "not tested"
-    return f"p-value {p_text(found.p_value)}: {found.words}"
 
 
 def asked(result: Trained) -> Facts:
@@ -88,7 +80,9 @@ def second_line(result: Trained) -> tuple[str, ...]:
 
 def scores(result: Trained) -> str:
     """Where the scores of the picture come from."""
+    held = result.histogram
+    shown = 0 if held is None else held.runs_first + held.runs_second
+    every = result.trainings_used * result.canaries * (result.steps or 1)
     told = f"They are from {counted(result.trainings_used, 'training')}"
-    if result.steps is None:
-        return f"{told}."
-    return f"{told}, one for each canary at each of {result.steps:,} steps."
+    told += "" if result.steps is None else f", one for each canary at each of {result.steps:,} steps"
+    return f"{told}." if shown >= every else f"{told}; the first {shown:,} of {every:,} are shown."

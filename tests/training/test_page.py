@@ -50,7 +50,7 @@ def result(**more: Any) -> TrainingResult:
             stated(INDEPENDENT, "product", lower=9.0312, assumption="answered one by one"),
             stated(MODEL, "gaussian", lower=8.4151, value=8.4488, assumption="Gaussian scores"),
         ),
-        "dependence": Dependence(0.41, 1.2, "nothing seen; one coin for all cannot be seen"),
+        "dependence": Dependence(0.41, 1.2, "p-value 0.41, nothing seen; one coin for all cannot be seen"),
         "e_values": (1.4, 7.0, 33.3),
         "histogram": histogram(INSIDE, OUTSIDE),
         "roc": corners(INSIDE, OUTSIDE),

@@ -21,7 +21,7 @@ from dpaudit.results.wording.numerals import counted, exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.wording import OWN, assumptions, by, further, on_lines, said
+from dpaudit.scores.wording import OWN, assumptions, by, composed, further, on_lines, said
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
@@ -31,7 +31,10 @@ NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a page says: `tone` is `refuted`, `kept` or `none`, `stem` the name of its files, `record` its JSON."""
+    """What a page says: `tone` is `refuted`, `kept` or `none`, `stem` the name of its files, `record` its JSON.
+
+    `of` is what the statements are about where that is not a whole run.
+    """
 
     kind: str
     stem: str
@@ -46,6 +49,7 @@ class Account:
     drawings: tuple[Drawing, ...]
     repeat: tuple[str, ...]
     record: dict[str, Any]
+    of: str = ""
 
     @property
     def lines(self) -> list[tuple[str, list[str], list[tuple[str, str]], list[str]]]:
@@ -54,7 +58,7 @@ class Account:
             (
                 line,
                 [f"Rests on {self.meanings[line]}.", *map(sentence, further(held))],
-                [(said(each), by(each)) for each in held],
+                [(said(each), by(each, self.of)) for each in held],
                 assumptions(held),
             )
             for line, held in on_lines(self.estimates).items()
@@ -174,7 +178,11 @@ def _side_by_side(estimates: Sequence[Estimate], decided: Estimate | None, claim
     if decided is None:
         return None
     delta = decided.delta or 0.0
-    same = [each for each in estimates if (each.quantity, each.delta or 0.0) == (decided.quantity, delta)]
+    same = [
+        each
+        for each in estimates
+        if (each.quantity, each.delta or 0.0) == (decided.quantity, delta) and not composed(each)
+    ]
     lines = on_lines(same)
     bars = [
         attack.Bar(line if len(held) == 1 else f"{line}: {each.method}", KINDS[line], each.lower, each.value)

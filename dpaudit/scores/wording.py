@@ -14,7 +14,7 @@ from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, LINES, Est
 
 MEANINGS = {
     CERTIFIED: "its design alone, and no model of the scores; this line alone decides",
-    INDEPENDENT: "canaries that are answered independently, which is assumed and not shown; never decides",
+    INDEPENDENT: "canaries answered independently, assumed and not shown; never decides",
     ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
 }
 COLUMN, WIDTH = 28, 120  # of the titles, and of a line
@@ -47,13 +47,20 @@ def said(each: Estimate) -> str:
 
 def own_bounds(each: Estimate) -> dict[str, float]:
     """Lower bounds on parameters other than the quantity, where they rest on no more than the line says."""
-    found = {key.removesuffix(OWN).replace("_", " "): end for key, end in each.detail.items() if key.endswith(OWN)}
-    return {} if each.line == ESTIMATE else {name: value for name, value in found.items() if name != each.quantity}
+    found = {key.removesuffix(OWN): end for key, end in each.detail.items() if key.endswith(OWN)}
+    return {name: end for name, end in found.items() if each.line != ESTIMATE and "_" not in name != each.quantity}
 
 
-def by(each: Estimate) -> str:
-    """The method, with the kind of statement where the line does not say it."""
-    return f"{each.method}, {each.label}" if each.line == ESTIMATE and each.label not in LINES else each.method
+def by(each: Estimate, of: str = "") -> str:
+    """The method, with the kind of statement where the line does not say it, and what it is about: `of`, or a run."""
+    about = f"a run of {each.detail['steps']:,} steps" if composed(each) else of
+    kind = each.label if each.line == ESTIMATE and each.label not in LINES else ""
+    return ", ".join(filter(None, (about, each.method, kind)))
+
+
+def composed(each: Estimate) -> bool:
+    """Whether the statement is about steps that were composed."""
+    return "steps" in each.detail
 
 
 def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
@@ -84,13 +91,13 @@ def further(estimates: Sequence[Estimate]) -> list[str]:
     ]
 
 
-def line_facts(estimates: Iterable[Estimate], meanings: dict[str, str]) -> Facts:
-    """For each line its statements, and below them what it rests on."""
+def line_facts(estimates: Iterable[Estimate], meanings: dict[str, str], of: str = "") -> Facts:
+    """For each line its statements, and below them what it rests on; `of` is what they are about, if not a run."""
     return [
         (line if k == 0 else "", told)
         for line, held in on_lines(estimates).items()
         for k, told in enumerate(
-            [*(f"{said(each)} ({by(each)})" for each in held), f"rests on: {meanings[line]}", *further(held)]
+            [*(f"{said(each)} ({by(each, of)})" for each in held), f"rests on: {meanings[line]}", *further(held)]
         )
     ]
 

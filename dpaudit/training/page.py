@@ -53,6 +53,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         ),
         repeat=result.repeat,
         record=record,
+        of=wording.of(result),
     )
 
 

@@ -11,7 +11,7 @@ from dpaudit.scores.wording import Facts
 from dpaudit.training.trained import Trained
 
 MOST_LINES = 6  # of what was not tested, on the terminal
-ANY_DEPENDENCE = "the coins alone, however the training makes canaries depend on each other; it decides"
+ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"
 INDEPENDENT_RUNS = "trainings that are independent runs of the same code, each with one canary; it decides"
 TOGETHER = (
     "A mechanism that keeps its claim exactly, and answers all its canaries together, is put above it by such a bound "
@@ -25,7 +25,7 @@ def text(result: Trained) -> str:
     more = len(result.not_tested) - len(shown)
     untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
     facts = [
-        *wording.line_facts(result.lines, meanings(result)),
+        *wording.line_facts(result.lines, meanings(result), of(result)),
         *((("dependence", result.dependence.words),) if result.dependence is not None else ()),
         *asked(result),
         *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
@@ -41,7 +41,12 @@ def headline(result: Trained) -> str:
 
 def claim(result: Trained) -> str:
     """The claim, and what it is about."""
-    return f"{result.claim}{' of one step' if result.steps is not None else ''}"
+    return " of ".join(filter(None, (str(result.claim), of(result))))
+
+
+def of(result: Trained) -> str:
+    """What the claim and the statements are about, where it is not the whole training."""
+    return "" if result.steps is None else "one step"
 
 
 def meanings(result: Trained) -> dict[str, str]:

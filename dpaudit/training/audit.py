@@ -68,9 +68,10 @@ def audit_training(
     """Audits private training by canaries, each put in or left out by a fair coin of ours.
 
     `train(included, rng)` trains once: `included` is a bool array of shape (canaries,) that says which canaries are
-    in, and every random choice is drawn from `rng`. It returns a score a canary, higher where the training looks as
-    if the canary was in: an array of shape (canaries,), or (any, canaries) of which the rows are summed. White box, a
-    score is what the steps released along the canary's direction; black box, what the final model says of it.
+    in, and every random choice is drawn from `rng` (or from the generators of Python, numpy and torch, which are seeded
+    for every call and put back after it). It returns a score a canary, higher where the training looks as if the canary
+    was in: an array of shape (canaries,), or (any, canaries) of which the rows are summed. White box, a score is what
+    the steps released along the canary's direction; black box, what the final model says of it.
 
     `trainings=1` certifies from one training. Of several the evidence is multiplied, and the audit stops when the
     claim is refuted. With `canaries=1` each training is a run of the usual kind; `dpaudit.batched(train)` then makes

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,14 +16,48 @@ from dpaudit.mechanisms import Opened
 from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.training.plan import MANY, STEPS, TrainingPlan
 
+TORCH_SEED = 67280421310721  # that of a generator of torch that nobody has seeded
 ENOUGH = 20  # scores that are equal, or equal the coins, by more than luck
+
+
+@contextmanager
+def own_randomness(seed: np.random.SeedSequence) -> Iterator[None]:
+    """Seeds the generators of the whole process (of Python, numpy and a loaded torch), and puts them back afterwards.
+
+    What draws from them then repeats itself, and no two trainings get the same noise: torch starts every process with
+    one seed. Raises `UnsoundAudit` where that is the seed it was loaded with.
+    """
+    word, torch = int(seed.generate_state(1)[0]), sys.modules.get("torch")
+    before = random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
+    random.seed(word)
+    np.random.seed(word)
+    if torch is not None:
+        torch.manual_seed(word)
+    try:
+        yield
+        late = sys.modules.get("torch")
+        if torch is None and late is not None and late.initial_seed() == TORCH_SEED:
+            raise UnsoundAudit(
+                "train loaded torch, whose noise is the same in every process: import it where the module begins, or "
+                "call torch.manual_seed(int(rng.integers(2**63))) in train; no verdict"
+            )
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+        if torch is not None:
+            torch.set_rng_state(before[2])
 
 
 def drawn(plan: TrainingPlan, call: int) -> tuple[Bools, np.random.Generator]:
     """The coins of a call, in `plan.shape(call)`, and the rng that `train` gets, which knows nothing of them."""
-    ours, theirs = np.random.SeedSequence(plan.seed, spawn_key=(call,)).spawn(2)
+    ours, theirs, _ = _seeds(plan, call)
     coins = np.random.Generator(np.random.SFC64(ours)).integers(0, 2, plan.shape(call), dtype=np.int8) == 1
     return coins, np.random.default_rng(theirs)
+
+
+def _seeds(plan: TrainingPlan, call: int) -> list[np.random.SeedSequence]:
+    """Of a call: for its coins, for the rng of `train`, and for the generators of the process."""
+    return np.random.SeedSequence(plan.seed, spawn_key=(call,)).spawn(3)
 
 
 def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:
@@ -28,13 +66,12 @@ def trained(opened: Opened, plan: TrainingPlan, call: int) -> Reals:
     Raises `UnsoundAudit` where `train` fails or changes its coins, `InvalidSpec` for what is no score for each canary.
     """
     included, rng = drawn(plan, call)
-    if not opened.per_run:
-        if plan.design == STEPS:
-            raise InvalidSpec("an audit of one step trains one run at a time: give train itself, not batched(train)")
-        return _asked(opened, included, (len(included),), rng, plan, call)
-    if plan.design == STEPS:
-        return _asked(opened, included, (), rng, plan, call)
-    return np.concatenate([_asked(opened, row, (), rng, plan, call, place) for place, row in enumerate(included)])
+    if plan.design == STEPS and not opened.per_run:
+        raise InvalidSpec("an audit of one step trains one run at a time: give train itself, not batched(train)")
+    with own_randomness(_seeds(plan, call)[2]):
+        if plan.design == STEPS or not opened.per_run:
+            return _asked(opened, included, () if opened.per_run else (len(included),), rng, plan, call)
+        return np.concatenate([_asked(opened, row, (), rng, plan, call, place) for place, row in enumerate(included)])
 
 
 def _asked(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -210,3 +213,35 @@ def test_what_nobody_could_refute_is_said_before_it_is_trained(asked: dict[str, 
 
     with pytest.raises(InvalidSpec, match=rf"can never refute.*{cure}.*underpowered=True"):
         audit_training(train, **asked)
+
+
+def test_noise_from_the_generators_of_the_process_is_new_in_each_training_and_the_same_again() -> None:
+    def train(included: Any, rng: Any) -> Any:
+        return included + np.random.normal(size=included.shape) + random.random()
+
+    asked = FEW | {"trainings": 2}
+    before = random.getstate(), np.random.get_state()[1].tolist()
+    first, second = audit_training(train, **asked), audit_training(train, **asked)
+    assert first == second
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+
+
+def test_torch_that_train_loads_unseeded_makes_no_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = [67280421310721]
+    torch = SimpleNamespace(initial_seed=lambda: seed[0], manual_seed=lambda word: seed.__setitem__(0, word))
+
+    def train(included: Any, rng: Any, seeded: bool) -> Any:
+        monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
+        if seeded:
+            torch.manual_seed(int(rng.integers(2**63)))
+        return rng.normal(size=included.shape)
+
+    for seeded in (True, False):
+        monkeypatch.delitem(sys.modules, "torch", raising=False)
+        seed[0] = 67280421310721
+        asked = partial(audit_training, partial(train, seeded=seeded), canaries=50, epsilon=0.1)
+        if seeded:
+            asked()
+        else:
+            with pytest.raises(UnsoundAudit, match="import it where the module begins"):
+                asked()

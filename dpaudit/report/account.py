@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from dpaudit.results.wording.numerals import counted, exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.wording import OWN, assumptions, by, composed, further, on_lines, said
+from dpaudit.scores.wording import OWN, assumptions, by, composed, further, on_lines, own_bounds, said
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
@@ -168,7 +168,7 @@ def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:
     """The promise at the certified bound, in the claim's own parameter where there is a bound on that."""
     own = None if claim is None else decided.detail.get(f"{claim.parameter}{OWN}")
     if claim is not None and own and claim.parameter != "epsilon":
-        return replace(claim, **{claim.parameter: own}) if 0.0 < own < LARGEST else None
+        return claim.with_value(own) if 0.0 < own < LARGEST else None
     lower = decided.epsilon_lower
     return claim_of(lower, decided.delta or 0.0) if lower is not None and 0.0 < lower < LARGEST else None
 
@@ -177,28 +177,34 @@ def _side_by_side(estimates: Sequence[Estimate], decided: Estimate | None, claim
     """What the lines say of the quantity that decided; None where there is one statement alone."""
     if decided is None:
         return None
-    delta = decided.delta or 0.0
-    same = [
-        each
-        for each in estimates
-        if (each.quantity, each.delta or 0.0) == (decided.quantity, delta) and not composed(each)
-    ]
-    lines = on_lines(same)
+    name, delta = decided.quantity, decided.delta or 0.0
+    claimed = None if claim is None or name != "epsilon" else claim.epsilon_at(delta)
+    about = f"{name} at delta {exact(delta)}" if delta else name
+    if claim is not None and claim.parameter in own_bounds(decided):
+        name = about = claim.parameter
+        claimed = claim.value
     bars = [
-        attack.Bar(line if len(held) == 1 else f"{line}: {each.method}", KINDS[line], each.lower, each.value)
-        for line, held in lines.items()
+        attack.Bar(line if len(held) == 1 else f"{line}: {each.method}", KINDS[line], *_ends(each, name, delta))
+        for line, held in on_lines(estimates).items()
         for each in held
+        if _ends(each, name, delta) != (None, None) and not composed(each)
     ]
     if len(bars) < 2:
         return None
-    at = f" at delta {exact(delta)}" if delta else ""
-    claimed = None if claim is None or decided.quantity != "epsilon" else claim.epsilon_at(delta)
     text = (
-        f"{counted(len(bars), 'statement')} about {decided.quantity}{at}. A filled circle with a line is certified: "
+        f"{counted(len(bars), 'statement')} about {about}. A filled circle with a line is certified: "
         "the truth is there or further right. A diamond with a dashed line says the same if canaries are answered "
         "independently. An open circle is a figure without a guarantee."
     )
-    return attack.statements(bars, f"{decided.quantity}{at}", claimed, text)
+    return attack.statements(bars, about, claimed, text)
+
+
+def _ends(each: Estimate, name: str, delta: float) -> tuple[float | None, float | None]:
+    """The lower end and the plain figure that an estimate has for a quantity or a parameter; None where it has none."""
+    if each.quantity == name and (name != "epsilon" or (each.delta or 0.0) == delta):
+        return each.lower, each.value
+    value = each.detail.get(name) if each.line == ESTIMATE else None
+    return own_bounds(each).get(name), value if isinstance(value, float) else None
 
 
 def short(

@@ -13,7 +13,7 @@ from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT
 from dpaudit.training import wording
 from dpaudit.training.trained import Trained
 
-TOLD = ("version", "platform", "python", "numpy", "cpu_s")  # of the provenance
+MADE_BY = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "platform": "on"}  # in the provenance
 CANARY = "A canary is a record, or the gradient of one, that was made for this audit."
 NEVER = "A lower bound never shows that a claim holds: nothing here says that the training is private."
 
@@ -74,5 +74,7 @@ def _parts(result: Trained) -> list[Section]:
     ]
     if result.dependence is not None:
         parts.append(Section("dependence", (sentence(result.dependence.words), *wording.second_line(result))))
-    told = [f"{name} {result.provenance[name]}" for name in TOLD if name in result.provenance]
-    return [*parts, *([Section("made by", (", ".join(told) + ".",))] if told else [])]
+    told = [f"{words} {result.provenance[name]}" for name, words in MADE_BY.items() if name in result.provenance]
+    if isinstance(spent := result.provenance.get("cpu_s"), float):
+        told.append(f"{spent:.3g} CPU seconds")
+    return [*parts, *([Section("made by", (f"{', '.join(told)}.",))] if told else [])]

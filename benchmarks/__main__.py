@@ -15,6 +15,7 @@ TABLES = (
     "exact",
     "certifiers",
     "sequential",
+    "few",
     "pairs",
     "samplers",
     "mechanisms",

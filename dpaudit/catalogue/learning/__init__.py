@@ -9,6 +9,7 @@ from dpaudit.catalogue.learning.descent.full import (
     gradient_descent,
 )
 from dpaudit.catalogue.learning.descent.sgd import dp_sgd, dp_sgd_iterates
+from dpaudit.catalogue.learning.descent.training import private_training
 from dpaudit.catalogue.learning.grid_fit import exponential_fit
 from dpaudit.catalogue.learning.objective_noise import objective_perturbation
 from dpaudit.catalogue.learning.output_noise import gaussian_output_perturbation, output_perturbation
@@ -34,4 +35,5 @@ ENTRIES = (
     dp_sgd,
     dp_sgd_iterates,
     dp_sgd_fixed_batches,
+    private_training,
 )

@@ -47,7 +47,7 @@ CANARY = [[1.0, 0.0], 1.0]
 ABADI = "Abadi et al. 2016, Deep learning with differential privacy, algorithm 1"
 
 
-def _accounted(noise_multiplier: float, steps: int, rate: float, delta: float, **_: Any) -> ApproximateDP:
+def accounted(noise_multiplier: float, steps: int, rate: float, delta: float, **_: Any) -> ApproximateDP:
     epsilon = subsampled_gaussian_epsilon(delta, noise_multiplier, rate, steps)
     return ApproximateDP(epsilon, delta, Relation.ADD_OR_REMOVE_ONE)
 
@@ -68,7 +68,7 @@ dp_sgd = Entry(
     neighbours="datasets of which one has one record more",
     code=coded_sgd(losses.last_iterate, out=LAST),
     parameters=PARAMETERS,
-    promise=_accounted,
+    promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     Twin(
@@ -83,7 +83,7 @@ dp_sgd = Entry(
         title="DP-SGD, accounted at the rate of a batch of one",
         reason="the accountant was given 1 / n where a record joins with probability batch_size / n",
         formula="as DP-SGD; epsilon is computed for the rate `rate` / `batch_size`",
-        promise=lambda rate, batch_size, **given: _accounted(rate=rate / batch_size, **given),
+        promise=lambda rate, batch_size, **given: accounted(rate=rate / batch_size, **given),
     ),
 )
 
@@ -99,7 +99,7 @@ dp_sgd_iterates = Entry(
     neighbours="datasets of which one has one record more",
     code=coded_sgd(losses.all_iterates),
     parameters=PARAMETERS,
-    promise=_accounted,
+    promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
 ).with_twins(
     Twin(

@@ -29,8 +29,8 @@ BLOCK = 1 << 14  # runs that are worked on together: their models stay in the ca
 class Descent:
     """The parameters of a descent; `size` is what sums are divided by, and the last ones are those of some twins."""
 
-    learning_rate: float
-    steps: int
+    learning_rate: float = 1.0
+    steps: int = 1
     noise_multiplier: float = 0.0
     clip: float = math.inf
     size: float = 1.0

@@ -1,0 +1,393 @@
+"""One private training as a white box sees it, the noisy gradient sums, and the mistakes that the field has made.
+
+The model is linear with the loss -label <features, w>: its gradients are the same whatever the model is by then, as
+those of a canary are that an auditor makes (Nasr et al. 2021, Adversary instantiation). So each sum is normal noise
+around one of finitely many vectors, and every loss below is exact. A mistake is a name: it changes one line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpaudit.arrays import Reals
+from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.learning.descent.losses import need, with_and_without
+from dpaudit.catalogue.learning.descent.sgd import ABADI, PARAMETERS, ROOM, accounted
+from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, planned
+from dpaudit.catalogue.noise import Rng
+from dpaudit.losses.distribution import Mixture, repeated_epsilon, step_losses
+from dpaudit.losses.shuffled import two_batches
+from dpaudit.losses.transcripts import transcript_epsilon
+
+Path = tuple[float, ...]
+TINY = 1e-300  # a gradient of length 0 is divided by it
+MOST = 16  # records that the sampler and the exact losses take: they look at all batches
+
+AVERAGED = ("clip_by_batch", "sampled_size", "last_partial_batch", "expected_size")  # and not the sum
+FOR_A_SHARE = (*AVERAGED, "noise_divided_twice")  # the noise is that of an average over `batch_size` records
+DEALT = ("shuffled", "last_partial_batch")  # epochs of shuffled records, not Poisson batches
+
+OTHERS: Data = [[[0.0, 0.0], 1.0]] * 2
+CANARY: Record = [[20.0, 0.0], 1.0]
+
+
+# --- the training -------------------------------------------------------------------------------------------------
+
+
+def summed(batch: Data, at: Descent, width: int, mistake: str) -> Reals:
+    """The clipped gradients of a batch, added up.
+
+    >>> summed([[[3.0, 4.0], 1.0], [[0.5, 0.0], -1.0]], Descent(1.0, 1, clip=1.0), 2, "")
+    array([0.1, 0.8])
+    """
+    features = np.array([record[0] for record in batch], float).reshape(-1, width)
+    labels = np.array([record[1] for record in batch], float)
+    if mistake == "batch_norm" and len(batch):
+        features = features - features.mean(axis=0)
+    gradients = labels[:, None] * features
+    if mistake == "microbatches":
+        gradients = np.array([gradients[i : i + 2].mean(axis=0) for i in range(0, len(batch), 2)]).reshape(-1, width)
+    if mistake == "clip_by_batch":
+        gradients = gradients.sum(axis=0, keepdims=True) / at.size
+    if mistake != "nan_gradients":
+        gradients = gradients[np.isfinite(gradients).all(axis=1)]
+    seen = gradients[:, :-1] if mistake == "padding" else gradients
+    norms = np.abs(gradients) if mistake == "layers" else np.linalg.norm(seen, axis=1, keepdims=True)
+    if mistake == "clip_factor":
+        norms = norms + 1e-6
+    if mistake != "no_clipping":
+        with np.errstate(invalid="ignore"):  # infinite times 0
+            gradients = gradients * np.minimum(1.0, at.clip / np.maximum(norms, TINY))
+    total = gradients.sum(axis=0)
+    if mistake in ("sampled_size", "last_partial_batch"):
+        return np.asarray(total / max(len(batch), 1))
+    return np.asarray(total / at.size if mistake == "expected_size" else total)
+
+
+def spread(at: Descent, mistake: str) -> float:
+    """The standard deviation of the noise on each coordinate."""
+    if mistake == "no_clip_factor":
+        return at.noise_multiplier
+    return at.noise_multiplier * at.clip / (at.size if mistake in FOR_A_SHARE else 1.0)
+
+
+def batches(data: Data, rng: Rng, at: Descent, mistake: str) -> Iterator[Data]:
+    """Poisson batches; or the shuffled records of each epoch, dealt out in batches of `batch_size`."""
+    size, waiting = int(at.size), list[int]()
+    while mistake not in DEALT:
+        yield [record for record in data if rng.random() < at.rate]
+    while True:
+        if len(waiting) < (size if mistake == "shuffled" else 1):
+            waiting = rng.permutation(len(data)).tolist()
+        batch, waiting = waiting[:size], waiting[size:]
+        yield [data[i] for i in batch]
+
+
+def training(data: Data, rng: Rng, at: Descent, *, mistake: str = "") -> Path:
+    """One run: the noisy sums of all steps."""
+    width, drawn, seed = len(data[0][0]), batches(data, rng, at, mistake), int(rng.integers(2**63))
+    released: list[float] = []
+    for batch in itertools.islice(drawn, at.steps):
+        source = np.random.default_rng(seed) if mistake == "one_seed" else rng
+        noise = source.normal(scale=spread(at, mistake), size=width)
+        if mistake == "noise_first":
+            total = noise
+            for record in batch:
+                total = total + summed([record], at, width, mistake)
+        else:
+            total = summed(batch, at, width, mistake) + noise
+        released.extend(total.tolist())
+    return tuple(released)
+
+
+def trainings(data: Data, runs: int, rng: Rng, at: Descent, *, mistake: str = "") -> Reals:
+    """Many runs: a batch is a number, whose bits say who is in it, and each batch that occurs is added up once."""
+    need(len(data) <= MOST, f"there are at most {MOST} records")
+    width, records = len(data[0][0]), len(data)
+    size, whole = int(at.size), records // int(at.size) if mistake == "shuffled" else -(-records // int(at.size))
+    released, dealt = np.empty((at.steps, runs, width)), np.zeros((runs, records), np.int64)
+    for step in range(at.steps):
+        if mistake not in DEALT:
+            joins = rng.random((runs, records), np.float32) < at.rate
+        else:
+            if step % max(whole, 1) == 0:
+                dealt = rng.random((runs, records)).argsort(axis=1) // size
+            joins = dealt == step % max(whole, 1)
+        numbers, places = np.unique(joins @ (1 << np.arange(records)), return_inverse=True)
+        sums = [summed(batch_of(data, number), at, width, mistake) for number in numbers.tolist()]
+        released[step] = np.array(sums)[places]
+        if step == 0 or mistake != "one_seed":
+            noise = rng.standard_normal((runs, width)) * spread(at, mistake)
+        released[step] += noise
+    return np.hstack(list(released))
+
+
+def batch_of(data: Data, number: int) -> Data:
+    """The records whose bits are set."""
+    return [record for place, record in enumerate(data) if number >> place & 1]
+
+
+# --- exact losses -------------------------------------------------------------------------------------------------
+
+
+def _laws(first: Data, second: Data, at: Descent, mistake: str) -> tuple[Mixture, Mixture]:
+    """The sum of a step on the dataset with the canary and on that without it, in deviations of the noise."""
+    small, large = sorted((first, second), key=len)
+    need(len(large) <= MOST, f"there are at most {MOST} records")
+    width, laws = len(large[0][0]), []
+    for data in (large, small):
+        centres: dict[tuple[float, ...], float] = defaultdict(float)
+        for number in range(1 << len(data)):
+            members = number.bit_count()
+            chance = at.rate**members * (1.0 - at.rate) ** (len(data) - members)
+            if chance:
+                total = summed(batch_of(data, number), at, width, mistake) / spread(at, mistake)
+                centres[tuple(total.round(12).tolist())] += chance
+        laws.append(centres)
+    held = [np.array(list(law)) - np.array(next(iter(laws[1]))) for law in laws]
+    weights = [list(law.values()) for law in laws]
+    line = max(held[0], key=lambda centre: float(centre @ centre))
+    line = line / max(float(np.linalg.norm(line)), TINY)
+    places = [centres @ line for centres in held]
+    along = all(np.allclose(np.outer(place, line), centres) for place, centres in zip(places, held, strict=True))
+    need(along, "all sums lie on one line")
+    if weights[0] @ places[0] < weights[1] @ places[1]:
+        places = [-place for place in places]
+    order = [np.argsort(place) for place in places]
+    joined, alone = (
+        Mixture(tuple(place[o].tolist()), tuple(np.array(weight)[o].tolist()))
+        for place, weight, o in zip(places, weights, order, strict=True)
+    )
+    outputs = np.linspace(-9.0, 9.0, 2000) + np.linspace(min(map(min, places)), max(map(max, places)), 2000)
+    ratio = joined.log_density(outputs) - alone.log_density(outputs)
+    need(bool((np.diff(ratio) > -1e-9).all()), "the canary pulls one way")
+    return joined, alone
+
+
+@with_and_without
+def _shuffled(record: Record, rest: Data, at: Descent) -> float:
+    """Where the canary takes the place of another record, in one of two full batches, it moves the sum."""
+    size, width = int(at.size), len(record[0])
+    need(all(other == rest[0] for other in rest), "all others are equal")
+    need(at.steps == 2 and len(rest) == 2 * size, "an epoch has two full batches")
+    joined, alone = (summed(batch, at, width, "") for batch in ([*rest[1:size], record], rest[:size]))
+    shift = float(np.linalg.norm(joined - alone)) / spread(at, "")
+    return repeated_epsilon(at.delta, two_batches(2.0 * size / (len(rest) + 1), shift), 1)
+
+
+@with_and_without
+def _last_partial_batch(record: Record, rest: Data, at: Descent) -> float:
+    """The canary is in a full batch, or alone in the last one, where its weight is that of `batch_size` records."""
+    size, width, mistake = int(at.size), len(record[0]), "last_partial_batch"
+    need(at.steps == 2 and len(rest) == size, "an epoch has two batches, the last of one record")
+    need(not summed(rest, at, width, mistake).any(), "the others have no gradients")
+    totals = (summed(batch, at, width, mistake) for batch in ([*rest[1:], record], [record]))
+    early, late = (float(np.linalg.norm(total)) / spread(at, mistake) for total in totals)
+    chance = size / (size + 1)
+
+    def law(seen: list[Reals]) -> tuple[Reals, Reals]:
+        if not seen:
+            return np.asarray(chance), np.asarray(early)
+        ratio = np.exp(seen[0] * early - early**2 / 2.0)
+        return (1.0 - chance) / (1.0 - chance + chance * ratio), np.asarray(late)
+
+    return transcript_epsilon(at.delta, at.steps, law, max(early, late))
+
+
+@with_and_without
+def _told(record: Record, rest: Data, at: Descent, *, mistake: str) -> float:
+    """Infinite where what tells for certain is likelier than delta: a NaN, or a difference between two steps."""
+    joined, never = 1.0 - (1.0 - at.rate) ** at.steps, (1.0 - at.rate) ** at.steps
+    if mistake == "nan_gradients":
+        need(not np.isfinite(record[0]).all(), "the canary's gradient is not finite")
+    else:
+        need(not summed(rest, at, len(record[0]), mistake).any(), "the others have no gradients")
+        joined -= at.rate**at.steps
+    need(joined > at.delta or never == 1.0, "what tells is likelier than delta")
+    return math.inf
+
+
+def exact_loss(first: Data, second: Data, at: Descent, *, mistake: str = "") -> float:
+    """Epsilon at delta of the sums of all steps."""
+    if mistake in DEALT:
+        return (_shuffled if mistake == "shuffled" else _last_partial_batch)(first, second, at)
+    if mistake in ("nan_gradients", "one_seed"):
+        return _told(first, second, at, mistake=mistake)
+    return _repeated(*_laws(first, second, at, mistake), at.delta, at.steps)
+
+
+@lru_cache(maxsize=64)
+def _repeated(joined: Mixture, alone: Mixture, delta: float, steps: int) -> float:
+    return repeated_epsilon(delta, step_losses(joined, alone, "above"), steps)
+
+
+# --- the entry ----------------------------------------------------------------------------------------------------
+
+
+def _coded(mistake: str = "") -> Code:
+    return Code(*(planned(each, mistake=mistake) for each in (training, trainings, exact_loss)))
+
+
+def _twin(
+    mistake: str,
+    title: str,
+    reason: str,
+    formula: str,
+    canary: Record = CANARY,
+    others: Data = OTHERS,
+    broken: bool = True,
+) -> Twin:
+    """One line of `private_training` is another; the canary comes last, so that a twin without an order keeps one."""
+    pair = ([*others, canary], others)
+    return Twin(
+        mistake, f"Private training, {title}", reason, formula, _coded(mistake), default_pair=pair, broken=broken
+    )
+
+
+private_training = Entry(
+    module=ROOM,
+    name="private_training",
+    title="Private training, the noisy gradient sums of all steps",
+    source=Source(None, f"{ABADI}; Nasr et al. 2021, Adversary instantiation; Ponomareva et al. 2023, How to DP-fy ML"),
+    formula=(
+        "in each of T steps every record joins the batch with probability `rate`, by itself; the gradients of the "
+        "batch, clipped to an l2 norm of C, are summed, with N(0, (noise_multiplier C)^2) on every coordinate; a "
+        "gradient is label times features, and one that is not finite counts as 0; epsilon is exact"
+    ),
+    neighbours="datasets of which one has one record more",
+    code=_coded(),
+    parameters=(
+        replace(PARAMETERS[0], default=1.25),
+        replace(PARAMETERS[1], default=1.5),
+        *(replace(each, default=2) if each.name == "steps" else each for each in PARAMETERS[3:]),
+    ),
+    promise=accounted,
+    default_pair=([*OTHERS, CANARY], OTHERS),
+).with_twins(
+    _twin(
+        "no_clipping",
+        "gradients not clipped",
+        "a gradient is as long as its record makes it, and the noise is for one of length C",
+        "the gradients are summed as they are",
+        [[3.0, 0.0], 1.0],
+    ),
+    _twin(
+        "clip_by_batch",
+        "the gradient of the batch clipped",
+        "alone in the average a record moves it by up to C, and the noise is for its share, C / batch_size",
+        "the average of the batch is clipped to C, with noise of noise_multiplier C / batch_size",
+    ),
+    _twin(
+        "layers",
+        "each layer clipped to the norm of all",
+        "a gradient of length C in each of L layers has a length of sqrt(L) C, and the noise is for C "
+        "(McMahan et al. 2018, A general approach to adding differential privacy to iterative training procedures)",
+        "each coordinate is a layer, clipped to C by itself",
+        [[20.0, 20.0], 1.0],
+    ),
+    _twin(
+        "no_clip_factor",
+        "noise that does not know the clip norm",
+        "a record moves the sum by C, and the noise is for 1 (jax_privacy's pitfalls)",
+        "the noise has the deviation noise_multiplier, whatever C is",
+    ),
+    _twin(
+        "noise_divided_twice",
+        "noise divided by the batch size twice",
+        "the noise of an average is added to a sum, where a record weighs batch_size times as much (jax_privacy 383)",
+        "the noise on the sum has the deviation noise_multiplier C / batch_size",
+    ),
+    _twin(
+        "microbatches",
+        "averages of microbatches clipped",
+        "a record can turn the average of its microbatch round: 2 C, as TensorFlow Privacy says of its microbatches "
+        "(Ponomareva et al. 2023, section 5.6)",
+        "the gradients of a batch are averaged two by two, and each average is clipped",
+        [[200.0, 0.0], 1.0],
+        [[[-20.0, 0.0], 1.0]],
+    ),
+    _twin(
+        "one_seed",
+        "the same seed in every step",
+        "the noise cancels between two steps, and what is left is who was in the batch (jax_privacy's pitfalls)",
+        "the generator of the noise is made anew in each step, from one seed",
+    ),
+    _twin(
+        "shuffled",
+        "shuffled batches accounted as Poisson",
+        "a record is once in each epoch, not at random, and in a full batch it takes the place of another: 2 C "
+        "(Chua et al. 2024, How private are DP-SGD implementations?)",
+        "each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out",
+        others=[[[-20.0, 0.0], 1.0]] * 4,
+    ),
+    _twin(
+        "last_partial_batch",
+        "the last batch of an epoch averaged by its own size",
+        "in the short batch that ends an epoch (`drop_last=False`) a record weighs more than 1 / batch_size",
+        "each epoch deals the shuffled records out; each batch is averaged, with noise of noise_multiplier C / "
+        "batch_size",
+    ),
+    _twin(
+        "sampled_size",
+        "divided by the number of records drawn",
+        "in a small batch a record weighs up to 1, and the noise is for 1 / batch_size (opacus 420 asks for it)",
+        "the sum is divided by the size of the batch that was drawn, the noise by `batch_size`",
+    ),
+    Twin(
+        name="wrong_length",
+        title="Private training, accounted at the rate of a longer dataset",
+        reason="the accountant divided by the length of a loader, and it was not that of the data (opacus 813)",
+        formula="as private_training; epsilon is computed for a quarter of `rate`",
+        promise=lambda rate, **given: accounted(rate=rate / 4.0, **given),
+    ),
+    _twin(
+        "padding",
+        "padding left out of the norm",
+        "what belongs to padding is in the sum, and no clipping sees it (opacus 792, private-transformers 3)",
+        "the last coordinate is that of the padding, and a gradient's norm is that of the others",
+        [[0.0, 3.0], 1.0],
+    ),
+    _twin(
+        "nan_gradients",
+        "NaN passes the clip",
+        "an infinite gradient times C / norm is NaN, as is each sum that it joins (jax_privacy's pitfalls)",
+        "gradients that are not finite are clipped as all others",
+        [[math.inf, 0.0], 1.0],
+    ),
+    _twin(
+        "batch_norm",
+        "batch normalisation",
+        "one record moves the mean of its batch, and with it each other gradient by up to C (jax_privacy's pitfalls)",
+        "the mean of the batch is taken off its features before the gradients are",
+        [[200.0, 0.0], 0.0],
+        [[[0.0, 0.0], 1.0]] * 3,
+    ),
+    _twin(
+        "noise_first",
+        "the noise added before the gradients",
+        "a sum does not know its order",
+        "the sum starts at its noise, and the clipped gradients are added to that",
+        broken=False,
+    ),
+    _twin(
+        "expected_size",
+        "divided by the expected batch size",
+        "the expected size is public, and the noise is divided with the sum",
+        "sum and noise are divided by `batch_size`",
+        broken=False,
+    ),
+    _twin(
+        "clip_factor",
+        "a millionth in the clip factor",
+        "C / (norm + 1e-6) is below C / norm: no gradient gets longer",
+        "the clip factor is min(1, C / (norm + 1e-6))",
+        broken=False,
+    ),
+)

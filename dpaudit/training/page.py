@@ -51,7 +51,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
             about=wording.scores(result),
             e_values=result.e_values,
         ),
-        repeat=result.repeat,
+        repeat=wording.repeat(result),
         record=record,
         of=wording.of(result),
     )

@@ -51,7 +51,10 @@ def of(result: Trained) -> str:
 
 def meanings(result: Trained) -> dict[str, str]:
     """What each line rests on, for the way that these trainings were made."""
-    return wording.MEANINGS | {CERTIFIED: INDEPENDENT_RUNS if result.canaries == 1 else ANY_DEPENDENCE}
+    certified = INDEPENDENT_RUNS if result.canaries == 1 else ANY_DEPENDENCE
+    if result.steps is not None:
+        certified += ", and says that not every step keeps less"
+    return wording.MEANINGS | {CERTIFIED: certified}
 
 
 def asked(result: Trained) -> Facts:
@@ -91,3 +94,20 @@ def scores(result: Trained) -> str:
     told = f"They are from {counted(result.trainings_used, 'training')}"
     told += "" if result.steps is None else f", one for each canary at each of {result.steps:,} steps"
     return f"{told}." if shown >= every else f"{told}; the first {shown:,} of {every:,} are shown."
+
+
+def repeat(result: Trained) -> tuple[str, ...]:
+    """Lines that ask the same again: those that the door gave, or the Python form, where `train` is the user's."""
+    if result.repeat:
+        return result.repeat
+    stated = {key: value for key, value in result.claim.to_dict().items() if value is not None}
+    claim = ", ".join(f"{key}={value!r}" for key, value in stated.items() if key != "form")
+    asked = {name: getattr(result, name) for name in ("delta", "trainings", "steps", "compose", "confidence", "seed")}
+    options = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value is not None)
+    return (
+        "# train is the function that was audited",
+        "dpaudit.audit_training(",
+        f"    train, canaries={result.canaries}, claim=dpaudit.{stated['form']}({claim}),",
+        f"    {options},",
+        ")",
+    )

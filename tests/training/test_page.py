@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import ApproximateDP, GaussianDP, audit_scores
+import dpaudit
+from dpaudit import ApproximateDP, GaussianDP, PrivacyProfile, audit_scores
 from dpaudit.report import account as pages
 from dpaudit.report import scores as scores_page
 from dpaudit.report.figures import attack
@@ -79,7 +80,7 @@ def test_no_line_holds_a_number_of_another() -> None:
     account = page.account_of(made, made.to_dict())
     html = text_of(parse(pages.html(account)))
     numbers = {CERTIFIED: "3.1014", INDEPENDENT: "9.0312", "estimate": "8.4488"}
-    texts = [(str(made).partition("\n")[2], *LINES)]
+    texts: list[tuple[str, ...]] = [(str(made).partition("\n")[2], *LINES)]
     texts += [(told.partition("never mixed")[2], *names) for told, names in (
         (pages.markdown(account), [f"### {line}" for line in LINES]),
         (html.partition("Figures The account")[2], [line.capitalize() for line in LINES]),
@@ -199,3 +200,14 @@ def test_what_a_user_wrote_is_text_and_stays_on_its_line() -> None:
         html = pages.html(account)
         assert "<script" not in html
         assert {each.tag for each in parse(html).iter()} == tags, name
+
+
+@for_each("claim", [GaussianDP(0.5), ApproximateDP(2.0, 1e-5), PrivacyProfile([(0.0, 0.1), (1.0, 0.01)])])
+def test_the_lines_that_repeat_an_audit_ask_the_same(claim: Any) -> None:
+    made = result(repeat=(), claim=claim, steps=4, compose=8)
+    asked: dict[str, Any] = {}
+    train = object()
+    code = "\n".join(wording.repeat(made)).replace("dpaudit.audit_training", "door")
+    exec(code, {"dpaudit": dpaudit, "train": train, "door": lambda given, **more: asked.update(more, given=given)})
+    known = {name: getattr(made, name) for name in ("delta", "canaries", "trainings", "steps", "compose", "confidence")}
+    assert asked == known | {"claim": claim, "seed": 7, "given": train}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,25 +44,16 @@ SAY_EVERY_S = 5.0
 @click.option("--no-progress", is_flag=True, help="Say nothing while it trains.")
 def command(
     reference: str,
-    canaries: int,
-    trainings: int,
-    steps: int | None,
-    compose: int | None,
-    mu: float | None,
-    epsilon: float | None,
-    delta: float | None,
     claim_json: str | None,
-    confidence: float,
-    seed: int,
+    mu: float | None,
     inserted: str,
     not_tested: tuple[str, ...],
-    exact: bool,
-    underpowered: bool,
     report: str | None,
     resume: bool,
     limit_s: float | None,
     jobs: int,
     no_progress: bool,
+    **asked: Any,
 ) -> int:
     """Train with canaries in, and certify a lower bound on the loss of MODULE:FUNCTION, called as f(included, rng).
 
@@ -72,23 +63,11 @@ def command(
     from dpaudit import validate
     from dpaudit.mechanisms import Imported
     from dpaudit.sampling import Engine
-    from dpaudit.training.audit import run_plan
+    from dpaudit.training.audit import NEVER_TESTED, run_plan
     from dpaudit.training.calls import supervised
     from dpaudit.training.plan import plan_of
 
-    plan = plan_of(
-        canaries=canaries,
-        claim=stated_claim(claim_json, mu),
-        epsilon=epsilon,
-        delta=delta,
-        trainings=trainings,
-        steps=steps,
-        compose=compose,
-        confidence=confidence,
-        seed=seed,
-        exact=exact,
-        underpowered=underpowered,
-    )
+    plan = plan_of(stated_claim(claim_json, mu), **asked)  # named as there
     mechanism = Imported(reference, folder=str(Path.cwd()))
     many = validate.whole("--jobs", jobs, least=1)
     limit = float("inf") if limit_s is None else validate.positive("--timeout", limit_s)
@@ -109,12 +88,10 @@ def command(
         plan,
         supervised(mechanism, plan, many, limit),
         described,
-        inserted=inserted,
-        not_tested=not_tested,
+        {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED), "repeat": (_again(),)},
         folder=None if folder is None else folder / "trainings",
         resume=resume,
         progress=None if no_progress else tell,
-        repeat=(_again(),),
     )
     click.echo(str(result))
     if folder is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from dpaudit.claims import Claim
@@ -18,7 +18,12 @@ from dpaudit.training.plan import TrainingPlan, plan_of
 from dpaudit.training.result import TrainingResult
 from dpaudit.training.store import KeptTrainings
 
-NEVER_TESTED = ("the accountant's own arithmetic: the claim is taken as it was given", "other data, other canaries")
+CONSENTS = ("exact", "underpowered")
+NEVER_TESTED = (
+    "the loader, unless canaries are examples that it draws",
+    "the accountant's own arithmetic: the claim is taken as it was given",
+    "other data, other canaries",
+)
 
 
 class TrainingInterrupted(KeyboardInterrupt):
@@ -96,10 +101,10 @@ def audit_training(
     ('REFUTED', True)
     """
     plan = plan_of(
+        claim,
+        epsilon,
+        delta,
         canaries=canaries,
-        claim=claim,
-        epsilon=epsilon,
-        delta=delta,
         trainings=trainings,
         steps=steps,
         compose=compose,
@@ -109,31 +114,21 @@ def audit_training(
         underpowered=underpowered,
     )
     mechanism = wrap(train)
-    return run_plan(
-        plan,
-        here(mechanism, plan, n_jobs),
-        mechanism.describe(),
-        inserted=inserted,
-        not_tested=tuple(not_tested),
-        folder=folder,
-        resume=resume,
-        progress=progress,
-    )
+    calls, words = here(mechanism, plan, n_jobs), {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED)}
+    return run_plan(plan, calls, mechanism.describe(), words, folder=folder, resume=resume, progress=progress)
 
 
 def run_plan(
     plan: TrainingPlan,
     calls: Calls,
     train: Description,
+    words: Mapping[str, Any],
     *,
-    inserted: str = "",
-    not_tested: tuple[str, ...] = (),
-    folder: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: Callable[[TrainingProgress], object] | None = None,
-    repeat: tuple[str, ...] = (),
+    folder: str | os.PathLike[str] | None,
+    resume: bool,
+    progress: Callable[[TrainingProgress], object] | None,
 ) -> TrainingResult:
-    """The result of a plan, whose calls run wherever `calls` runs them; the other words are `audit_training`'s."""
+    """The result of a plan, whose calls run wherever `calls` runs them; `words` are those of a `TrainingResult`."""
     check_reach(plan)
     if resume and folder is None:
         raise InvalidSpec("resume needs the folder that keeps the trainings: give folder=...")
@@ -146,22 +141,14 @@ def run_plan(
     except KeyboardInterrupt:
         where = "" if kept is None else f", kept in {kept.folder}; the same with resume goes on"
         raise TrainingInterrupted(f"{gathered.done:,} of {plan.trainings:,} trainings done{where}") from None
+    asked: dict[str, Any] = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in CONSENTS}
     return TrainingResult(
-        claim=plan.claim,
-        delta=plan.delta,
-        confidence=plan.confidence,
-        seed=plan.seed,
-        canaries=plan.canaries,
-        trainings=plan.trainings,
+        **asked,
+        **words,
+        **gathered.pictures(),
         trainings_used=gathered.done,
-        steps=plan.steps,
-        compose=plan.compose,
-        inserted=inserted,
-        not_tested=(*not_tested, *NEVER_TESTED),
         lines=gathered.estimates(),
         e_values=gathered.e_values,
-        **gathered.pictures(),
-        repeat=repeat,
         provenance={"train": train.to_dict(), "cpu_s": time.process_time() - started, **versions()},
     )
 

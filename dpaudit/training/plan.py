@@ -36,6 +36,16 @@ class TrainingPlan:
     exact: bool = False
     underpowered: bool = False
 
+    def __post_init__(self) -> None:
+        if self.compose is not None and self.steps is None:
+            raise InvalidSpec("compose is for an audit of one step: give steps=..., or leave it out")
+        for name, least in (("canaries", 1), ("trainings", 1), ("steps", 1), ("compose", 1), ("seed", 0)):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, validate.whole(name, value, least=least))
+        object.__setattr__(self, "compose", self.compose or self.steps)
+        validate.open_probability("confidence", self.confidence)
+        validate.probability("delta", self.delta)
+
     @property
     def design(self) -> str:
         """How trainings become evidence: one of `ONE`, `FEW`, `STEPS`, `MANY`."""
@@ -69,20 +79,7 @@ class TrainingPlan:
         return content_digest([*asked, self.confidence, self.seed, train.reference, train.digest, train.parameters])
 
 
-def plan_of(
-    *,
-    canaries: Any,
-    claim: Claim | None,
-    epsilon: float | None,
-    delta: float | None,
-    trainings: Any,
-    steps: Any,
-    compose: Any,
-    confidence: Any,
-    seed: Any,
-    exact: bool = False,
-    underpowered: bool = False,
-) -> TrainingPlan:
+def plan_of(claim: Claim | None, epsilon: float | None, delta: float | None, **asked: Any) -> TrainingPlan:
     """The plan of these words, which are those of `audit_training`. Raises `InvalidSpec` for wrong ones."""
     if claim is not None and epsilon is not None:
         raise InvalidSpec("give the claim either as claim=... or as epsilon=... and delta=..., not both")
@@ -92,18 +89,4 @@ def plan_of(
     if not curved(stated) and delta is not None and delta != stated.delta:
         raise InvalidSpec(f"delta must be that of the claim, {stated.delta:g}, or be left out; got {delta:g}")
     told = delta if delta is not None else USUAL_DELTA if curved(stated) else stated.delta
-    if compose is not None and steps is None:
-        raise InvalidSpec("compose is for an audit of one step: give steps=..., or leave it out")
-    count = None if steps is None else validate.whole("steps", steps, least=1)
-    return TrainingPlan(
-        claim=stated,
-        delta=validate.probability("delta", told),
-        canaries=validate.whole("canaries", canaries, least=1),
-        trainings=validate.whole("trainings", trainings, least=1),
-        steps=count,
-        compose=count if compose is None else validate.whole("compose", compose, least=1),
-        confidence=validate.open_probability("confidence", confidence),
-        seed=validate.whole("seed", seed, least=0),
-        exact=exact,
-        underpowered=underpowered,
-    )
+    return TrainingPlan(claim=stated, delta=told, **asked)

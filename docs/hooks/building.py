@@ -16,6 +16,7 @@ SLOT = re.compile(r"^<!-- (?P<what>[a-z]+): (?P<name>[a-z-]+) -->$", re.MULTILIN
 FILLS: dict[str, Callable[[str], str]] = {
     "report": shown.report,
     "figure": shown.figure,
+    "training": shown.training,
     "table": shown.numbers,
     "action": recipe.part,
 }

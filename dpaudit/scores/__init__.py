@@ -4,6 +4,7 @@ from dpaudit.scores.audit import METHODS, audit_scores
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import LABELS, Estimate
+from dpaudit.scores.lines import three_lines
 from dpaudit.scores.posterior import Posterior
 from dpaudit.scores.region import epsilon_of
 from dpaudit.scores.result import ScoresResult
@@ -18,4 +19,5 @@ __all__ = [
     "ScoresResult",
     "audit_scores",
     "epsilon_of",
+    "three_lines",
 ]

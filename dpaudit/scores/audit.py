@@ -14,12 +14,13 @@ from dpaudit.scores import certified, many_run, one_run, ratios, seen, uncertifi
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Every, Given, choice_of, curved
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import Estimate
+from dpaudit.scores.estimate import LINES, Estimate
 from dpaudit.scores.inputs import checked
 from dpaudit.scores.question import DESIGNS, MANY, ONE, ScoresQuestion
 from dpaudit.scores.result import INTERVALS, ScoresResult
 
 EVENTS = ("in", "out", "both")
+BESIDE = ("independent", "independent-gaussian", "gaussian-fit")  # what stands beside a certificate from one run
 BAND_POINTS = 200  # corners of the band that a result keeps
 
 
@@ -38,7 +39,10 @@ METHODS: dict[str, Method] = {
     "one-run": Method(certified.one_run_pure, (ONE,)),
     "one-run-f": Method(certified.one_run_curve, (ONE,)),
     "gaussian": Method(uncertified.gaussian_dp),
-    "one-run-gaussian": Method(uncertified.one_run_gaussian, (ONE,)),
+    "one-run-gaussian": Method(certified.one_run_gaussian, (ONE,)),
+    "independent": Method(uncertified.independent, (ONE,), scores=True),
+    "independent-gaussian": Method(uncertified.independent_gaussian, (ONE,), scores=True),
+    "gaussian-fit": Method(uncertified.gaussian_fit, scores=True),
     "jeffreys": Method(uncertified.jeffreys),
     "joint-beta": Method(uncertified.joint),
     "joint-dirichlet": Method(uncertified.joint),
@@ -128,7 +132,7 @@ def audit_scores(
         confidence=validate.open_probability("confidence", confidence),
         design=design,
         choice=choice,
-        event=event or ("both" if design == MANY else "in"),
+        event=event or ("in" if design == ONE and (counts is not None or isinstance(choice, Given)) else "both"),
         guesses=_guesses(guesses, design, inside, outside),
         interval=interval,
         seed=validate.whole("seed", seed, least=0),
@@ -137,12 +141,17 @@ def audit_scores(
         fpr=tuple(validate.probability("fpr", each) for each in fpr),
         prevalence=None if prevalence is None else validate.probability("prevalence", prevalence),
     )
-    names = _names(methods, question, delta is not None)
-    estimates: list[Estimate] = []
+    names = methods_of(methods, question, delta is not None)
+    return _result(question, answers(question, names))
+
+
+def answers(question: ScoresQuestion, names: Iterable[str]) -> tuple[Estimate, ...]:
+    """What the methods say: certified statements, those given independent canaries, estimates, in this order."""
+    found: list[Estimate] = []
     for name in names:
         made = METHODS[name].compute(question, name)
-        estimates += made if isinstance(made, list) else [made]
-    return _result(question, tuple(estimates))
+        found += made if isinstance(made, list) else [made]
+    return tuple(sorted(found, key=lambda each: LINES.index(each.line)))
 
 
 def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> ScoresResult:
@@ -184,7 +193,7 @@ def _band(question: ScoresQuestion) -> tuple[tuple[float, float], ...]:
     return tuple(zip(fpr[kept].tolist(), fnr[kept].tolist(), strict=True))
 
 
-def _names(methods: Iterable[str] | str | None, question: ScoresQuestion, delta_given: bool) -> tuple[str, ...]:
+def methods_of(methods: Iterable[str] | str | None, question: ScoresQuestion, delta_given: bool) -> tuple[str, ...]:
     """The methods asked for; those that this design, or counts alone, do not allow are refused by name."""
     every = isinstance(question.choice, Every) and question.given_counts is None
     # with no part to choose on, a curved claim has no frozen offset unless delta is given
@@ -192,7 +201,8 @@ def _names(methods: Iterable[str] | str | None, question: ScoresQuestion, delta_
     no_exact = every or (known and curved(question.claim) and not delta_given)
     if methods is None:
         if question.design == ONE:
-            return ("one-run-f",) if curved(question.claim) else ("one-run",)
+            first = ("one-run-f" if curved(question.claim) else "one-run", "one-run-gaussian")
+            return first if question.given_counts is not None else first + BESIDE
         return ("clopper-pearson",) if no_exact else ("exact", "clopper-pearson")
     if methods == "all":
         fit = [name for name, each in METHODS.items() if question.design in each.designs]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from dpaudit.claims import ApproximateDP
-from dpaudit.scores import many_run, one_run, one_run_f
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP
+from dpaudit.scores import many_run, one_run, one_run_f, weighted
 from dpaudit.scores.choice import Every, curved
 from dpaudit.scores.estimate import CERTIFIED, Estimate
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import Judged, ScoresQuestion
 from dpaudit.scores.region import epsilon_of
-
-LEVELS = 3  # of the numbers of guesses that the recursion, which is slow, looks at
 
 
 def exact(question: ScoresQuestion, name: str) -> Estimate:
@@ -47,61 +45,87 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
 
 
 def one_run_pure(question: ScoresQuestion, name: str) -> Estimate:
-    """Steinke, Nasr & Jagielski's bound from one run, with the correction for delta of `one_run`."""
-    claim, delta = question.claim, question.delta
-    tried, alpha = question.guessed, question.alpha
-    promised = None if claim is None else float(claim.epsilon_at(delta))
-
-    def p_of(guesses: Guesses) -> float:
-        return 1.0 if promised is None else one_run.p_value(guesses, promised, delta)
-
-    if question.several:
-        lower = statistics.median_low([one_run.epsilon_lower(each, delta, alpha / 2.0) for each in tried])
-        p = min(1.0, 2.0 * statistics.median_high([p_of(each) for each in tried]))
-    else:  # one number of guesses, or all of a grid that is paid for
-        lower = max(one_run.epsilon_lower(each, delta, alpha / len(tried)) for each in tried)
-        p = min(1.0, len(tried) * min(p_of(each) for each in tried))
-    shown = max(tried, key=lambda each: one_run.epsilon_lower(each, delta, alpha / len(tried)))
-    detail = {"right": shown.right, "guesses": shown.made, "canaries": shown.canaries, "tried": len(tried)}
-    return question.estimate(
-        name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=None if claim is None else p, **detail
-    )
-
-
-def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
-    """Mahloujifar, Melis & Chaudhuri's recursion against the claim's own curve, or (epsilon, delta) without a claim."""
-    claim, delta = question.claim, question.delta
-    tried = f_guesses(question)
-    alpha = question.alpha / len(tried)
-
-    def of_lines(epsilon: float) -> Any:
-        return ApproximateDP(epsilon, delta).max_probability
-
-    lower = max(one_run_f.largest_refuted(each, of_lines, alpha) for each in tried)
-    detail: dict[str, Any] = {"guesses": [each.made for each in tried], "right": [each.right for each in tried]}
+    """The weighted guesses of `weighted`; or Steinke, Nasr & Jagielski's bound for guesses that were given or split."""
+    delta, alpha = question.delta, question.alpha
+    lower, detail = _pure(question)
     p = None
-    if claim is not None:
-        p = min(1.0, len(tried) * min(one_run_f.p_value(each, claim) for each in tried))
-        if curved(claim) and claim.value is not None:
-
-            def member(value: float) -> Any:
-                return claim.with_value(value).max_probability
-
-            own = max(one_run_f.largest_refuted(each, member, alpha) for each in tried)
-            detail[f"{claim.parameter}_lower"] = own
+    if question.claim is not None:
+        promised = float(question.claim.epsilon_at(delta))
+        if question.ranked is None:
+            ps = [one_run.p_value(each, promised, delta) for each in question.guessed]
+            p = min(1.0, 2.0 * statistics.median_high(ps)) if question.several else ps[0]
+        else:
+            size = int(question.ranked.size)
+            used = weighted.design(size, promised, delta, alpha, question.event)
+            p = weighted.p_value(used, used.won(question.ranked), size, promised, delta)
     return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
 
 
-def f_guesses(question: ScoresQuestion) -> tuple[Guesses, ...]:
-    """Guesses for the recursion, which needs their number fixed: as given, all canaries, or a short grid."""
-    if question.guesses is not None or (len(question.guessed) == 1 and question.guessed[0].fixed):
-        return question.guessed
+def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
+    """Mahloujifar, Melis & Chaudhuri's recursion against the claim's own curve, or (epsilon, delta) without a claim.
+
+    The epsilon at delta beside a curve is that of `one_run_pure`.
+    """
+    claim, alpha = question.claim, question.alpha
+    tested = ApproximateDP(1.0, question.delta) if claim is None else claim
+    guesses = f_guesses(question, tested)
+    p = None if claim is None else one_run_f.p_value(guesses, claim)
+    if curved(tested):
+        lower, detail = _pure(question)
+    else:
+        lower, detail = one_run_f.parameter_lower(question.ranked, tested, alpha, _given(question)), {}
+    detail |= {"guesses": guesses.made, "right": guesses.right}
+    if curved(tested) and tested.value:
+        detail[f"{tested.parameter}_lower"] = _parameter(question, tested)
+    return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
+
+
+def one_run_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """The largest mu-GDP that the recursion refutes; and, which is a model, the epsilon of that curve."""
+    return question.of_mu(name, CERTIFIED, one_run.WITHIN, _parameter(question, GaussianDP(1.0)))
+
+
+def f_guesses(question: ScoresQuestion, claim: Claim) -> Guesses:
+    """Guesses for the recursion, which needs their number fixed: as given, or the number that the claim asks for."""
+    given = _given(question)
+    if given is not None:
+        return given
+    right = question.ranked
+    made = one_run_f.made_for(claim, int(right.size), question.alpha)
+    return Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
+
+
+def _given(question: ScoresQuestion) -> Guesses | None:
+    """Guesses whose number was known before: as given, or one about every canary."""
+    if question.ranked is not None:
+        return None
+    if not question.several and question.guessed[0].fixed:
+        return question.guessed[0]
     if question.given_counts is not None:
         counts = question.given_counts
         total = counts.members + counts.others
-        return (Guesses(counts.tp + counts.tn, total, total, fixed=True),)
-    ends = one_run.grid(question.inside.size + question.outside.size, question.delta, question.alpha)
-    return question.fixed_guesses(ends[: 3 * LEVELS])
+        return Guesses(counts.tp + counts.tn, total, total, fixed=True)
+    right = question.order
+    return Guesses(int(right.sum()), int(right.size), int(right.size), fixed=True)
+
+
+def _parameter(question: ScoresQuestion, claim: Claim) -> float:
+    if isinstance(claim, GaussianDP):
+        claim = GaussianDP(1.0)  # the same steps, whatever is claimed
+    return one_run_f.parameter_lower(question.ranked, claim, question.alpha, _given(question))
+
+
+def _pure(question: ScoresQuestion) -> tuple[float, dict[str, Any]]:
+    """The bound on epsilon at delta from the coins alone, and what it rests on."""
+    delta, alpha = question.delta, question.alpha
+    right = question.ranked
+    if right is not None:
+        lower, used = weighted.epsilon_lower(right, delta, alpha, question.event)
+        return lower, {"won": used.won(right), **asdict(used), "canaries": int(right.size)}
+    tried, share = question.guessed, alpha / 2.0 if question.several else alpha
+    lowers = [one_run.epsilon_lower(each, delta, share) for each in tried]
+    shown = tried[lowers.index(max(lowers))]
+    return statistics.median_low(lowers), {"right": shown.right, "guesses": shown.made, "canaries": shown.canaries}
 
 
 def _frozen_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:

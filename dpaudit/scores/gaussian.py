@@ -8,6 +8,8 @@ equation 6 and corollary 1.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import Any
 
 
 def mu_of(fpr: float, fnr: float) -> float:
@@ -59,3 +61,52 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
             break
         low, high = (middle, high) if delta_of(mu, middle) > delta else (low, middle)
     return high
+
+
+def tail_share(mu: float, z: float) -> tuple[float, float]:
+    """(Part of the canaries whose score is at least z from the middle, part that is and is guessed right).
+
+    Half the scores from N(mu/2, 1), half from N(-mu/2, 1); guessed by the side.
+
+    >>> [round(each, 4) for each in tail_share(1.0, 0.0)]
+    [1.0, 0.6915]
+    """
+    from scipy.special import ndtr
+
+    right, wrong = float(ndtr(mu / 2.0 - z)), float(ndtr(-mu / 2.0 - z))
+    return right + wrong, right
+
+
+@lru_cache(maxsize=4096)
+def mu_that_wins(accuracy: float, share: float) -> float:
+    """The least mu at which so large a part of the guesses about the `share` most extreme canaries is right on average.
+
+    >>> round(mu_that_wins(0.6915, 1.0), 3)
+    1.0
+    """
+    low, high = 0.0, 40.0
+    while high - low > 1e-6 * high:
+        mu = (low + high) / 2.0
+        near, far = 0.0, 40.0 + mu
+        while far - near > 1e-9 * far:
+            z = (near + far) / 2.0
+            near, far = (z, far) if tail_share(mu, z)[0] > share else (near, z)
+        guessed, right = tail_share(mu, near)
+        low, high = (mu, high) if guessed == 0.0 or right < accuracy * guessed else (low, mu)
+    return high
+
+
+def fitted(inside: Any, outside: Any) -> tuple[float, float]:
+    """(The distance of the two means in pooled standard deviations, its standard error); 0 and infinity for no spread.
+
+    >>> import numpy as np
+    >>> [round(each, 3) for each in fitted(np.array([2.0, 4.0]), np.array([0.0, 2.0]))]
+    [1.414, 1.118]
+    """
+    n, k = inside.size, outside.size
+    squares = sum(float(((side - side.mean()) ** 2).sum()) for side in (inside, outside))
+    variance = squares / max(1, n + k - 2)
+    if variance <= 0.0:
+        return 0.0, math.inf
+    mu = float(inside.mean() - outside.mean()) / math.sqrt(variance)
+    return mu, math.sqrt(1.0 / n + 1.0 / k + mu * mu / (2.0 * (n + k)))

@@ -24,6 +24,20 @@ def checked(in_scores: Any, out_scores: Any) -> tuple[Any, Any]:
     return inside, outside
 
 
+def coins_of(scores: Any, included: Any) -> tuple[Any, Any]:
+    """Scores and coins of one training's canaries as floats and bools, both of shape (canaries,).
+
+    Raises `InvalidSpec` for what `checked` refuses, and where there is not one coin for each score.
+    """
+    import numpy as np
+
+    values, coins = _side("scores", scores), np.asarray(included)
+    if coins.dtype != bool or coins.shape != values.shape:
+        got = f"{coins.dtype} of shape {coins.shape}"
+        raise InvalidSpec(f"included must be bools, one for each of the {values.size} scores, got {got}")
+    return values, coins
+
+
 def _side(name: str, scores: Any) -> Any:
     import numpy as np
 

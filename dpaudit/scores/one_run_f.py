@@ -7,23 +7,47 @@ over the canaries, and because G is concave,
     sum_{i in A} i p_i / m <= G( sum_{i in A} (c - i + 1) p_{i-1} / m )    for every set A.
 
 Take the tails A = {i, ..., c}: from an assumed Pr(at least v right) = tau, the probabilities below v are forced up one
-by one. Where they come to more than 1, tau was too large: the claim is refuted at tau. The number of guesses is fixed.
+by one. Where they come to more than 1, tau was too large: the claim is refuted at tau. The number of guesses is fixed
+before the run. It may be another one for every claim: `made_for` takes the one that refutes this claim for the weakest
+Gaussian leak, so nothing is paid for the choice, and a bound on a parameter asks its values in turn, from the least.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
 
 from dpaudit.certify.binomial import SLACK
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, GaussianDP
+from dpaudit.scores.gaussian import mu_that_wins
 from dpaudit.scores.one_run import Guesses
 
 LEAST = 1e-15  # the least tau that is looked at
 ROUNDING = 1e-12  # what a value of the region may be wrong by
+SHARES = tuple(2.0 ** (-i / 2.0) for i in range(19))  # of the canaries, that may be guessed
+STEP = 1.15  # between two values of a parameter that have numbers of guesses of their own
+STEPS = 24  # of them on each side of the claim's value
+
+Region = Callable[[float], float]
 
 
-def is_refuted(guesses: Guesses, region: Callable[[float], float], alpha: float) -> bool:
+def region_of(claim: Claim) -> Region:
+    """The claim's G; that of a Gaussian claim without its checks, which take most of the time."""
+    if not isinstance(claim, GaussianDP):
+        return claim.max_probability
+    normal, mu = NormalDist(), claim.mu
+
+    def region(q: float) -> float:
+        return normal.cdf(normal.inv_cdf(q) + mu) if 0.0 < q < 1.0 else q
+
+    return region
+
+
+def is_refuted(guesses: Guesses, region: Region, alpha: float) -> bool:
     """Whether `region` (G, concave, symmetric in the two orders) cannot give so many right guesses at `alpha`.
 
     >>> from dpaudit.claims import PureDP
@@ -34,14 +58,15 @@ def is_refuted(guesses: Guesses, region: Callable[[float], float], alpha: float)
     if c == 0:
         return False
     right, wrong = alpha * guesses.right / m, alpha * (c - guesses.right) / m
+    most = (c / m) * (1.0 + SLACK)
     for i in range(guesses.right - 1, -1, -1):
         # G^-1 of a region that holds in both orders: q >= 1 - G(1 - p)
         least = 1.0 - region(1.0 - right) - ROUNDING
-        if least <= wrong:
-            break  # nothing is forced any more, here or below
+        if least <= wrong or right + wrong > most:
+            break  # nothing is forced any more, here or below; or more than there is
         right = min(1.0, right + i / (c - i) * (least - wrong))
         wrong = least
-    return right + wrong > (c / m) * (1.0 + SLACK)
+    return right + wrong > most
 
 
 def p_value(guesses: Guesses, claim: Claim) -> float:
@@ -51,26 +76,70 @@ def p_value(guesses: Guesses, claim: Claim) -> float:
     >>> round(p_value(Guesses(right=10, made=10, canaries=10, fixed=True), PureDP(0.0)), 6)  # 2^-10
     0.000977
     """
-    if not is_refuted(guesses, claim.max_probability, 1.0):
+    region = region_of(claim)
+    if not is_refuted(guesses, region, 1.0):
         return 1.0
     low, high = math.log(LEAST), 0.0
     while high - low > 1e-6:
         middle = (low + high) / 2.0
-        refuted = is_refuted(guesses, claim.max_probability, math.exp(middle))
-        low, high = (low, middle) if refuted else (middle, high)
+        low, high = (low, middle) if is_refuted(guesses, region, math.exp(middle)) else (middle, high)
     return math.exp(high)
 
 
-def largest_refuted(
-    guesses: Guesses, family: Callable[[float], Callable[[float], float]], alpha: float, most: float = 40.0
-) -> float:
+@lru_cache(maxsize=1024)
+def made_for(claim: Claim, canaries: int, alpha: float) -> int:
+    """The number of guesses that refutes the claim at `alpha` for the weakest Gaussian leak; known before the run.
+
+    >>> made_for(GaussianDP(1.0), 1000, 0.05) in range(50, 400)
+    True
+    """
+    region, best, chosen = region_of(claim), math.inf, canaries
+    for share in SHARES:
+        made = round(share * canaries)
+        low, high = made // 2, made + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            refuted = is_refuted(Guesses(middle, made, canaries, fixed=True), region, alpha)
+            low, high = (low, middle) if refuted else (middle, high)
+        if high <= made:
+            mu = mu_that_wins((high - 0.5) / made, made / canaries)
+            best, chosen = (mu, made) if mu < best else (best, chosen)
+    return chosen
+
+
+def largest_refuted(guesses: Guesses, family: Callable[[float], Region], alpha: float, most: float = 40.0) -> float:
     """The largest parameter of a growing family of regions that is refuted at `alpha`; 0.0 where there is none.
 
     `family(parameter)` is the member's G.
     """
-    if not is_refuted(guesses, family(0.0), alpha):
-        return 0.0
-    low, high = 0.0, most
+    return _between(guesses, family, alpha, 0.0, most) if is_refuted(guesses, family(0.0), alpha) else 0.0
+
+
+def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | None = None) -> float:
+    """The largest value of the claim's parameter up to which all are refuted; each value has its number of guesses.
+
+    `right` are bools, shape (canaries,), the most extreme score first (`weighted.ranked`); `claim` has a value above 0.
+    With `given`, those guesses instead.
+
+    >>> import numpy as np
+    >>> parameter_lower(np.ones(100, dtype=bool), GaussianDP(1.0), 0.05) > 1.0
+    True
+    """
+    assert claim.value
+
+    def family(value: float) -> Region:
+        return region_of(claim.with_value(value))
+
+    values = [0.0, *(claim.value * STEP**i for i in range(-STEPS, STEPS + 1))]
+    for start, end in pairwise(values):
+        made = made_for(claim.with_value(math.sqrt(start * end) or end), int(right.size), alpha) if given is None else 0
+        guesses = given or Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
+        if not is_refuted(guesses, family(end), alpha):
+            return _between(guesses, family, alpha, start, end)
+    return values[-1]
+
+
+def _between(guesses: Guesses, family: Callable[[float], Region], alpha: float, low: float, high: float) -> float:
     while high - low > 1e-7:
         middle = (low + high) / 2.0
         low, high = (middle, high) if is_refuted(guesses, family(middle), alpha) else (low, middle)

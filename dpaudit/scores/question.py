@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import one_run
+from dpaudit.scores import gaussian, one_run, weighted
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Choice, Every, Given, Split, ThresholdRule, choose, parts
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import Estimate
+from dpaudit.scores.estimate import MODEL, Estimate
 from dpaudit.scores.one_run import Guesses
 
+NORMAL = "the mechanism's own trade-off curve is Gaussian"
 MANY, ONE = DESIGNS = ("many-run", "one-run")
 
 
@@ -97,6 +98,14 @@ class ScoresQuestion:
             detail=detail,
         )
 
+    def of_mu(self, method: str, label: str, assumption: str, mu: float) -> list[Estimate]:
+        """A lower bound on mu, which needs no model, and the epsilon at `delta` of that Gaussian curve, which does."""
+        said = replace(self.estimate(method, label, assumption, lower=mu), quantity="mu", delta=None)
+        if self.delta == 0.0:
+            return [said]
+        epsilon = gaussian.epsilon_of_mu(mu, self.delta)
+        return [said, self.estimate(method, MODEL, f"{NORMAL}; {assumption}", lower=epsilon, mu_lower=mu)]
+
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """The rules to judge with their counts: one, or one for each split. `Every` falls back to a single split."""
@@ -119,16 +128,19 @@ class ScoresQuestion:
             return (one_run.guess_ends(scores, members, self.guesses, rng),)
         if isinstance(self.choice, Given):
             return (self._by_counts(AttackCounts.from_scores(self.inside, self.outside, self.choice.threshold)),)
-        if isinstance(self.choice, Every):
-            return self.fixed_guesses(one_run.grid(scores.size, self.delta, self.alpha))
-        choice = self.choice
+        choice = Split() if isinstance(self.choice, Every) else self.choice
         return tuple(self._guess_split(scores, members, choice.fraction, rng) for rng in self._generators(choice))
 
-    def fixed_guesses(self, ends: tuple[tuple[int, int], ...]) -> tuple[Guesses, ...]:
-        """Guesses whose numbers were fixed before the run."""
-        scores, members = self._pooled()
-        rng = self._generators(Split())[0]
-        return tuple(one_run.guess_ends(scores, members, each, rng) for each in ends)
+    @property
+    def ranked(self) -> Any:
+        """`order` where the numbers of guesses are left to the method; else None."""
+        chosen = isinstance(self.choice, Every) and self.guesses is None and self.given_counts is None
+        return self.order if chosen else None
+
+    @cached_property
+    def order(self) -> Any:
+        """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,)."""
+        return weighted.ranked(*self._pooled(), self._generators(Split())[0], self.event)
 
     def _generators(self, choice: Split) -> list[Any]:
         import numpy as np

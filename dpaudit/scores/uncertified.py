@@ -8,20 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import gaussian, many_run, one_run, one_run_f, posterior, ratios, roc
-from dpaudit.scores.certified import f_guesses
+from dpaudit.scores import gaussian, many_run, one_run, posterior, product, ratios, roc
+from dpaudit.scores.certified import exact
 from dpaudit.scores.choice import Every
-from dpaudit.scores.estimate import APPROXIMATE, BAYESIAN, CERTIFIED, MODEL, POINT, Estimate
+from dpaudit.scores.estimate import APPROXIMATE, BAYESIAN, CERTIFIED, INDEPENDENT, MODEL, POINT, Estimate
+from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.posterior import Posterior
-from dpaudit.scores.question import ScoresQuestion
+from dpaudit.scores.question import NORMAL, ScoresQuestion
 from dpaudit.scores.region import epsilon_of
 
 PRIORS = {
     "joint-beta": "independent Jeffreys priors for the two error rates",
     "joint-dirichlet": "one Dirichlet(1/2, 1/2, 1/2, 1/2) prior for the four cells",
 }
+ALONE = "every canary is answered independently of all others, which one training cannot show: no certificate"
 SAMPLES = "the scores of each side are independent draws from one law"
 
 
@@ -65,15 +66,36 @@ def gaussian_dp(question: ScoresQuestion, name: str) -> Estimate:
     return _gaussian(question, name, many_run.WITHIN, mu, gaussian.mu_of(c.fpr, c.fn / c.members))
 
 
-def one_run_gaussian(question: ScoresQuestion, name: str) -> Estimate:
-    """The one-run recursion against the Gaussian family, read as an epsilon at delta."""
+def independent(question: ScoresQuestion, name: str) -> Estimate:
+    """The exact test of two independent samples, on the canaries of one run: needs that they are answered alone."""
+    if min(question.inside.size, question.outside.size) < 2:
+        return question.estimate(name, INDEPENDENT, f"{ALONE}; {one_run.WITHIN}", lower=0.0)
+    made = exact(replace(question, claim=None), name)
+    return replace(made, label=INDEPENDENT, assumption=f"{ALONE}; {one_run.WITHIN}")
 
-    def family(mu: float) -> Callable[[float], float]:
-        return GaussianDP(mu).max_probability
 
-    tried = f_guesses(question)
-    mu = max(one_run_f.largest_refuted(each, family, question.alpha / len(tried)) for each in tried)
-    return _gaussian(question, name, one_run.WITHIN, mu, None)
+def independent_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
+    """The product form for mu-GDP: what order statistics of independent canaries refute."""
+    right = question.order
+    made = round(product.SHARE * right.size)
+    guesses = Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
+    mu = product.mu_lower(guesses, question.alpha)
+    return question.of_mu(name, INDEPENDENT, f"{ALONE}; {one_run.WITHIN}", mu)
+
+
+def gaussian_fit(question: ScoresQuestion, name: str) -> Estimate:
+    """The distance of the two means in standard deviations, with its normal limits, and the epsilon of that curve."""
+    from scipy.special import ndtri
+
+    mu, error = gaussian.fitted(question.inside, question.outside)
+    z = float(ndtri(question.alpha))
+    ends = {"value": max(0.0, mu), "lower": max(0.0, mu + z * error), "upper": max(0.0, mu - z * error)}
+    read = ends
+    if question.delta > 0.0:
+        read = {key: gaussian.epsilon_of_mu(each, question.delta) for key, each in ends.items()}
+    within = f"the scores in and out are normal with one variance; {ALONE}; {NORMAL}"
+    made = question.estimate(name, MODEL, within, mu=mu, mu_error=error, **read)
+    return made if question.delta > 0.0 else replace(made, quantity="mu", delta=None)
 
 
 def _gaussian(question: ScoresQuestion, method: str, within: str, mu: float, plain: float | None) -> Estimate:
@@ -84,7 +106,7 @@ def _gaussian(question: ScoresQuestion, method: str, within: str, mu: float, pla
     return question.estimate(
         method,
         MODEL,
-        f"the mechanism's own trade-off curve is Gaussian; {within}",
+        f"{NORMAL}; {within}",
         value=None if plain is None else gaussian.epsilon_of_mu(plain, question.delta),
         lower=gaussian.epsilon_of_mu(mu, question.delta),
         mu=plain,

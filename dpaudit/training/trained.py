@@ -10,16 +10,8 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.beside import Histogram
 from dpaudit.results.verdict import Verdict
+from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.estimate import Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """A test of independence of the canaries: its p-value, what was computed, and what it can and cannot see."""
-
-    p_value: float
-    statistic: float
-    words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import pytest
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import LABELS, METHODS, AttackCounts, audit_scores
+from dpaudit.scores.estimate import LINES
 from dpaudit.scores.files import read_scores
 from tests.cases import for_each
 
@@ -43,7 +44,8 @@ def test_the_certified_methods_are_the_default_and_the_first_decides() -> None:
     assert many.deciding is many.estimates[0]
     assert many.refuted is True
     one = audit_scores(INSIDE, OUTSIDE, epsilon=1.0, design="one-run")
-    assert [each.method for each in one.estimates] == ["one-run"]
+    assert [each.method for each in one.estimates][:2] == ["one-run", "one-run-gaussian"]
+    assert tuple(dict.fromkeys(each.line for each in one.estimates)) == LINES  # in this order, never mixed
     assert one.refuted is True
     assert "fair coin" in one.assumption
     assert "trained independently" in many.assumption

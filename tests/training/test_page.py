@@ -15,12 +15,12 @@ from dpaudit import ApproximateDP, GaussianDP, PrivacyProfile, audit_scores
 from dpaudit.report import account as pages
 from dpaudit.report import scores as scores_page
 from dpaudit.report.figures import attack
+from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, LINES, MODEL, POINT, Estimate
 from dpaudit.scores.seen import corners, histogram
 from dpaudit.scores.wording import on_lines, said
 from dpaudit.training import page, wording
 from dpaudit.training.result import TrainingResult
-from dpaudit.training.trained import Dependence
 from tests.cases import for_each
 from tests.report import hostile
 from tests.report.figures.reading import lines

@@ -1,0 +1,63 @@
+"""A test of dependence between the canaries of one training: what stands beside every statement that assumes none.
+
+Each score's rank among those with the same coin becomes a normal score; in the order of the canaries these are drawn
+at random if no canary knows of another. Two tests, each at half the error probability: the correlation of neighbours,
+and the spread of the sums over blocks of neighbours (one-way layout of normal scores: McSweeney & Penfield 1969).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.scores.inputs import coins_of
+
+SEES = "neighbours, and blocks of neighbours, in the order of the canaries"
+BLIND = (
+    "it cannot see one coin that all canaries of a training share (answer all or none), nor dependence between "
+    "canaries far apart in their order; several trainings show the first"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """The test's answer: `p_value` that of independence, `statistic` the correlation of neighbours, both in `words`."""
+
+    p_value: float
+    statistic: float
+    words: str
+
+
+def dependence(scores: Any, included: Any) -> Dependence:
+    """Looks for dependence between neighbouring canaries; `scores` and `included` have shape (canaries,).
+
+    Raises `InvalidSpec` for scores or coins that cannot be used.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> noise, coins = rng.normal(size=2000), rng.random(2000) < 0.5
+    >>> dependence(noise + coins, coins).p_value > 0.01, dependence(np.repeat(noise[::4], 4), coins).p_value < 1e-6
+    (True, True)
+    """
+    import numpy as np
+    from scipy.special import chdtrc, ndtr, ndtri
+
+    values, members = coins_of(scores, included)
+    residual = np.zeros(values.size)
+    for side in (members, ~members):
+        part = values[side]
+        if part.size:
+            low = np.searchsorted(np.sort(part), part, side="left")
+            high = np.searchsorted(np.sort(part), part, side="right")  # equal scores share their ranks' middle
+            residual[side] = ndtri((low + high) / (2.0 * part.size))
+    m, energy = values.size, float(np.dot(residual, residual))
+    if energy == 0.0 or m < 8:
+        return Dependence(1.0, 0.0, f"too little to look for dependence between {m} canaries; {BLIND}")
+    near = float(np.dot(residual[1:], residual[:-1])) / energy
+    p_near = 2.0 * float(ndtr(-abs(near) * math.sqrt(m)))
+    blocks = np.array_split(residual, max(2, math.isqrt(m)))
+    spread = sum(float(block.sum()) ** 2 / block.size for block in blocks) / (energy / m)
+    p = min(1.0, 2.0 * min(p_near, float(chdtrc(len(blocks), spread))))
+    found = "dependence" if p <= 0.01 else "no dependence"
+    return Dependence(p, near, f"{found} seen between {SEES}: correlation {near:.3f}, p-value {p:.3g}; {BLIND}")

@@ -1,0 +1,221 @@
+"""Certified bounds from one run by weighted guesses: the surer a guess, the more it counts.
+
+A design gives the most extreme scores the largest weight, and so on down to weight 0: numbers of canaries that are
+known before the run, so that only the ranks of the scores say who gets which. V is the sum of the weights of the right
+guesses, q = e^epsilon / (1 + e^epsilon), and B_1, B_2, ... are independent coins that show 1 with probability q.
+
+*delta = 0.* Given the scores and the coins of some canaries, the coin of another one is guessed right with probability
+at most q (Bayes; Steinke, Nasr & Jagielski 2023, theorem 5.2). One after the other, each guess may be replaced by
+a B_i, and Pr(V >= v) <= Pr(sum w_i B_i >= v): randomised response on every canary reaches it. So also for weights that
+are any function of the scores.
+
+*delta > 0.* Reveal the coins of the guessed canaries in an order drawn at random. The chance of still getting to v, if
+all coins to come were B_i, grows in one step on average by at most the excess a_i = (Pr(right | seen) - q)+ times
+Pr(t - w_i <= R < t), R the sum over the coins to come, t what is missing. For each canary the mean of a_i is at most
+(1 - q) delta, even where the set of coins revealed before is chosen after the scores: they are a part of what it
+sees, and neither side of its own coin. So
+
+    Pr(V >= v) <= Pr(sum w_i B_i >= v) + m (1 - q) delta C,    C = max_i mean max_t Pr(t - w_i <= R < t),
+
+the mean over the order. A window of k values holds at most ceil(k / w) multiples of w, and in a random order the
+number of coins to come among n others is uniform on 0, ..., n: with n_w canaries of weight w, C is at most
+max_k min_w ceil(k / w) S(n_w - [w = k]), S(n) the mean over j <= n of the largest Pr(Bin(j, q) = .).
+
+*A bound on epsilon* asks each epsilon in turn, from 0, and ends at the first that is not refuted. So every epsilon may
+have its own design, for which nothing is paid: the one for which the weakest Gaussian leak is refuted.
+`STEPS` of epsilon share one; within a step the tail only grows with epsilon and the second term is taken at its start.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Any
+
+from dpaudit.certify.binomial import upper_tail
+from dpaudit.scores.gaussian import tail_share
+
+SLACK = 1e-7  # relative, of a tail: many times what the transform loses
+STEPS = (0.0, *(0.1 * 1.15**i for i in range(42)))  # of epsilon, to 30
+LEVELS, WIDTH = 4, 1.4  # weights of a design, and how far from the first to the last in standard deviations
+MOST_MU = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The weight of the most extreme `counts[0]` canaries is `weights[0]`, of the next `counts[1]` `weights[1]`, ..."""
+
+    weights: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def made(self) -> int:
+        """How many canaries are guessed."""
+        return sum(self.counts)
+
+    @property
+    def total(self) -> int:
+        """The weight of all guesses."""
+        return sum(w * n for w, n in zip(self.weights, self.counts, strict=True))
+
+    def won(self, right: Any) -> int:
+        """The weight of the right guesses: `right` are bools, shape (canaries,), the most extreme score first."""
+        ends = [0, *accumulate(self.counts)]
+        return sum(w * int(right[a:b].sum()) for w, a, b in zip(self.weights, ends, ends[1:], strict=False))
+
+
+def ranked(scores: Any, members: Any, rng: Any, event: str = "both") -> Any:
+    """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,).
+
+    `event` "both": the highest score ("in"), the lowest ("out"), the second highest, ...; "in": from the highest down,
+    "out": from the lowest up. Ties are broken by `rng`, never by the order of the canaries, which may know the coins.
+
+    >>> import numpy as np
+    >>> scores, members = np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False])
+    >>> ranked(scores, members, np.random.default_rng(0)).tolist()
+    [True, True, False, False]
+    """
+    import numpy as np
+
+    mixed = rng.permutation(scores.size)
+    said = members[mixed[np.argsort(-scores[mixed], kind="stable")]]
+    if event == "in":
+        return said
+    if event == "out":
+        return ~said[::-1]
+    right = np.empty(said.size, dtype=bool)
+    half = (said.size + 1) // 2
+    right[0::2], right[1::2] = said[:half], ~said[half:][::-1]
+    return right
+
+
+def tail(design: Design, v: int, q: float) -> float:
+    """Pr(sum of the weights of coins that show 1 with probability q >= v), rounded up.
+
+    The law is tilted until v is its mean, which keeps the relative precision; then its lattice is summed by a Fourier
+    transform of length beyond 12 standard deviations on each side, and tilted back.
+
+    >>> round(tail(Design((2, 1), (1, 2)), 3, 0.5), 6)
+    0.375
+    """
+    import numpy as np
+
+    if v <= 0:
+        return 1.0
+    if len(design.weights) == 1:
+        return upper_tail(-(-v // design.weights[0]), design.made, q)
+    if v > design.total:
+        return 0.0
+    w, n = np.array(design.weights, dtype=float), np.array(design.counts, dtype=float)
+    if q >= 1.0:
+        return 1.0
+    low, high = 0.0, 40.0 / w.min()
+
+    def tilted(theta: float) -> Any:
+        return 1.0 / (1.0 + (1.0 - q) / q * np.exp(-theta * w))
+
+    while high - low > 1e-6 * high and float(np.dot(w * n, tilted(0.0))) < v:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if float(np.dot(w * n, tilted(middle))) < v else (low, middle)
+    theta, p = low, tilted(low)
+    spread = math.sqrt(float(np.dot(w * w * n, p * (1.0 - p))))
+    size = 1 << math.ceil(math.log2(min(design.total + 1, 26.0 * spread + 60.0 * float(w.max()))))
+    start = 0 if size > design.total else int(np.dot(w * n, p)) - size // 2
+    t = 2.0 * math.pi * np.arange(size // 2 + 1) / size
+    log = sum(k * np.log1p(x * np.expm1(1j * each * t)) for each, k, x in zip(w, n, p, strict=True))
+    mass = np.maximum(0.0, np.fft.irfft(np.conj(np.exp(log - 1j * start * t)), size))
+    above = np.arange(size) + start - v
+    kept = above >= 0
+    back = float(np.dot(n, np.log1p(q * np.expm1(theta * w)))) - theta * v if theta else 0.0
+    return min(1.0, math.exp(back) * float(np.dot(mass[kept], np.exp(-theta * above[kept]))) * (1.0 + SLACK))
+
+
+def excess(design: Design, canaries: int, q: float, delta: float) -> float:
+    """What delta adds to the tail: m (1 - q) delta C, rounded up.
+
+    >>> excess(Design((1,), (1,)), 1, 0.5, 0.1)
+    0.05
+    """
+    if delta == 0.0 or q >= 1.0:
+        return 0.0
+    each = list(zip(design.weights, design.counts, strict=True))
+    most = max(min(-(-k // w) * _flattest(n - (w == k), q) for w, n in each) for k, _ in each)
+    return canaries * (1.0 - q) * delta * min(1.0, most)
+
+
+def p_value(design: Design, v: int, canaries: int, epsilon: float, delta: float) -> float:
+    """The least error probability at which (epsilon, delta)-DP is refuted by the weight v, rounded up."""
+    q = _q(epsilon)
+    return min(1.0, tail(design, v, q) + excess(design, canaries, q, delta))
+
+
+def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -> tuple[float, Design]:
+    """(The largest epsilon up to which all are refuted at `delta`, its design); 0.0 where there is none.
+
+    >>> import numpy as np
+    >>> round(epsilon_lower(np.ones(100, dtype=bool), 0.0, 0.05)[0], 2)
+    3.49
+    """
+    canaries, bound = int(right.size), 0.0
+    for start, end in pairwise(STEPS):
+        used = design(canaries, end, delta, alpha, event)
+        v = used.won(right)
+        left = alpha - excess(used, canaries, _q(start), delta)
+        if tail(used, v, _q(end)) <= left:
+            bound = end
+            continue
+        low, high = start, end
+        while high - low > 1e-6:
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if tail(used, v, _q(middle)) <= left else (low, middle)
+        return low, used
+    return bound, used
+
+
+@lru_cache(maxsize=4096)
+def design(canaries: int, epsilon: float, delta: float, alpha: float, event: str = "both") -> Design:
+    """The design that refutes (epsilon, delta)-DP at `alpha` for the weakest Gaussian leak; known before the run."""
+    q, found = _q(epsilon), Design((1,), (canaries if event == "both" else (canaries + 1) // 2,))
+    low, high = 0.0, MOST_MU
+    while high - low > 0.01 * high:
+        middle = (low + high) / 2.0
+        made, v = _expected(canaries if event == "both" else canaries / 2.0, epsilon, middle)
+        if made is None or tail(made, v, q) + excess(made, canaries, q, delta) > alpha:
+            low = middle
+        else:
+            high, found = middle, made
+    return found
+
+
+def _expected(canaries: float, epsilon: float, mu: float) -> tuple[Design | None, int]:
+    """The design for a leak of N(mu, 1) against N(0, 1), and the weight that it wins there on average, rounded down.
+
+    A guess at a distance z from the middle is right with odds e^(mu z): worth mu z - epsilon where that is positive.
+    """
+    ends = [epsilon / mu + WIDTH * (i + 0.5) / LEVELS for i in range(LEVELS)]
+    shares = [tail_share(mu, z) for z in ends] + [(0.0, 0.0)]
+    counts = [round(canaries * (a[0] - b[0])) for a, b in pairwise(shares)]
+    right = [canaries * (a[1] - b[1]) for a, b in pairwise(shares)]
+    kept = [i for i in range(LEVELS - 1, -1, -1) if counts[i] > 0]
+    if not kept:
+        return None, 0
+    won = sum((i + 1) * min(right[i], counts[i]) for i in kept)
+    return Design(tuple(i + 1 for i in kept), tuple(counts[i] for i in kept)), int(won)
+
+
+def _q(epsilon: float) -> float:
+    return min(1.0, (1.0 + 1e-15) / (1.0 + math.exp(-epsilon)))
+
+
+@lru_cache(maxsize=4096)
+def _flattest(n: int, q: float) -> float:
+    """The mean over j <= n of the largest Pr(Bin(j, q) = .), rounded up."""
+    import numpy as np
+    from scipy.special import gammaln
+
+    j = np.arange(n + 1.0)
+    mode = np.clip(np.floor((j + 1.0) * q), 0.0, j)
+    log = gammaln(j + 1.0) - gammaln(mode + 1.0) - gammaln(j - mode + 1.0) + mode * math.log(q)
+    return float(np.minimum(1.0, np.exp(log + (j - mode) * math.log1p(-q)) * (1.0 + 1e-9)).mean())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP
@@ -121,7 +121,12 @@ def _pure(question: ScoresQuestion) -> tuple[float, dict[str, Any]]:
     right = question.ranked
     if right is not None:
         lower, used = weighted.epsilon_lower(right, delta, alpha, question.event)
-        return lower, {"won": used.won(right), **asdict(used), "canaries": int(right.size)}
+        return lower, {
+            "won": used.won(right),
+            "weights": list(used.weights),
+            "counts": list(used.counts),
+            "canaries": int(right.size),
+        }
     tried, share = question.guessed, alpha / 2.0 if question.several else alpha
     lowers = [one_run.epsilon_lower(each, delta, share) for each in tried]
     shown = tried[lowers.index(max(lowers))]

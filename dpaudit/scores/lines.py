@@ -20,7 +20,7 @@ from dpaudit.scores.inputs import checked, coins_of
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.question import ONE, ScoresQuestion
 
-__all__ = ["CERTIFIED", "INDEPENDENT", "LINES", "ceiling", "dependence", "three_lines"]
+__all__ = ["CERTIFIED", "INDEPENDENT", "LINES", "ceiling", "dependence", "refutable", "three_lines"]
 
 
 def three_lines(
@@ -80,15 +80,16 @@ def ceiling(canaries: int, claim: Claim, delta: float, alpha: float) -> tuple[fl
     """
     import numpy as np
 
-    least = next((m for m in (2**i for i in range(31)) if _refutable(m, claim, delta, alpha)), None)
+    least = next((m for m in (2**i for i in range(31)) if refutable(m, claim, alpha)), None)
     low = (least or 2) // 2
     while least is not None and least - low > 1:
         middle = (low + least) // 2
-        low, least = (low, middle) if _refutable(middle, claim, delta, alpha) else (middle, least)
+        low, least = (low, middle) if refutable(middle, claim, alpha) else (middle, least)
     return weighted.epsilon_lower(np.ones(canaries, dtype=bool), delta, alpha)[0], least
 
 
-def _refutable(canaries: int, claim: Claim, delta: float, alpha: float) -> bool:
+def refutable(canaries: int, claim: Claim, alpha: float) -> bool:
+    """Whether so many canaries would refute the claim at error probability `alpha`, had every guess been right."""
     if not curved(claim):
         epsilon, delta = float(claim.epsilon_at(float(claim.delta))), float(claim.delta)
         used = weighted.design(canaries, epsilon, delta, alpha)

@@ -44,7 +44,7 @@ MOST_MU = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class Weights:
     """The weight of the most extreme `counts[0]` canaries is `weights[0]`, of the next `counts[1]` `weights[1]`, ..."""
 
     weights: tuple[int, ...]
@@ -91,13 +91,13 @@ def ranked(scores: Any, members: Any, rng: Any, event: str = "both") -> Any:
     return right
 
 
-def tail(design: Design, v: int, q: float) -> float:
+def tail(design: Weights, v: int, q: float) -> float:
     """Pr(sum of the weights of coins that show 1 with probability q >= v), rounded up.
 
     The law is tilted until v is its mean, which keeps the relative precision; then its lattice is summed by a Fourier
     transform of length beyond 12 standard deviations on each side, and tilted back.
 
-    >>> round(tail(Design((2, 1), (1, 2)), 3, 0.5), 6)
+    >>> round(tail(Weights((2, 1), (1, 2)), 3, 0.5), 6)
     0.375
     """
     import numpy as np
@@ -132,10 +132,10 @@ def tail(design: Design, v: int, q: float) -> float:
     return min(1.0, math.exp(back) * float(np.dot(mass[kept], np.exp(-theta * above[kept]))) * (1.0 + SLACK))
 
 
-def excess(design: Design, canaries: int, q: float, delta: float) -> float:
+def excess(design: Weights, canaries: int, q: float, delta: float) -> float:
     """What delta adds to the tail: m (1 - q) delta C, rounded up.
 
-    >>> excess(Design((1,), (1,)), 1, 0.5, 0.1)
+    >>> excess(Weights((1,), (1,)), 1, 0.5, 0.1)
     0.05
     """
     if delta == 0.0 or q >= 1.0:
@@ -145,13 +145,13 @@ def excess(design: Design, canaries: int, q: float, delta: float) -> float:
     return canaries * (1.0 - q) * delta * min(1.0, most)
 
 
-def p_value(design: Design, v: int, canaries: int, epsilon: float, delta: float) -> float:
+def p_value(design: Weights, v: int, canaries: int, epsilon: float, delta: float) -> float:
     """The least error probability at which (epsilon, delta)-DP is refuted by the weight v, rounded up."""
     q = _q(epsilon)
     return min(1.0, tail(design, v, q) + excess(design, canaries, q, delta))
 
 
-def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -> tuple[float, Design]:
+def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -> tuple[float, Weights]:
     """(The largest epsilon up to which all are refuted at `delta`, its design); 0.0 where there is none.
 
     >>> import numpy as np
@@ -175,9 +175,9 @@ def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -
 
 
 @lru_cache(maxsize=4096)
-def design(canaries: int, epsilon: float, delta: float, alpha: float, event: str = "both") -> Design:
+def design(canaries: int, epsilon: float, delta: float, alpha: float, event: str = "both") -> Weights:
     """The design that refutes (epsilon, delta)-DP at `alpha` for the weakest Gaussian leak; known before the run."""
-    q, found = _q(epsilon), Design((1,), (canaries if event == "both" else (canaries + 1) // 2,))
+    q, found = _q(epsilon), Weights((1,), (canaries if event == "both" else (canaries + 1) // 2,))
     low, high = 0.0, MOST_MU
     while high - low > 0.01 * high:
         middle = (low + high) / 2.0
@@ -189,7 +189,7 @@ def design(canaries: int, epsilon: float, delta: float, alpha: float, event: str
     return found
 
 
-def _expected(canaries: float, epsilon: float, mu: float) -> tuple[Design | None, int]:
+def _expected(canaries: float, epsilon: float, mu: float) -> tuple[Weights | None, int]:
     """The design for a leak of N(mu, 1) against N(0, 1), and the weight that it wins there on average, rounded down.
 
     A guess at a distance z from the middle is right with odds e^(mu z): worth mu z - epsilon where that is positive.
@@ -202,7 +202,7 @@ def _expected(canaries: float, epsilon: float, mu: float) -> tuple[Design | None
     if not kept:
         return None, 0
     won = sum((i + 1) * min(right[i], counts[i]) for i in kept)
-    return Design(tuple(i + 1 for i in kept), tuple(counts[i] for i in kept)), int(won)
+    return Weights(tuple(i + 1 for i in kept), tuple(counts[i] for i in kept)), int(won)
 
 
 def _q(epsilon: float) -> float:

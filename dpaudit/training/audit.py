@@ -148,6 +148,7 @@ def run_plan(
         **gathered.pictures(),
         trainings_used=gathered.done,
         lines=gathered.estimates(),
+        dependence=gathered.dependence(),
         e_values=gathered.e_values,
         provenance={"train": train.to_dict(), "cpu_s": time.process_time() - started, **versions()},
     )

@@ -11,9 +11,10 @@ from dpaudit.arrays import Bools, Reals
 from dpaudit.certify.certifiers import suited
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.wording.numerals import counted
-from dpaudit.scores import Estimate, audit_scores, few, many_run, steps
+from dpaudit.scores import Estimate, audit_scores, few, lines, many_run, steps
 from dpaudit.scores.audit import BAND_POINTS
 from dpaudit.scores.choice import Split
+from dpaudit.scores.dependence import BLIND, SEES, Dependence
 from dpaudit.scores.few import Evidence
 from dpaudit.scores.seen import corners, histogram
 from dpaudit.scores.steps import StepEvidence
@@ -54,7 +55,8 @@ def check_reach(plan: TrainingPlan) -> None:
 def refutable(plan: TrainingPlan) -> bool:
     """Whether scores that tell every coin would refute the claim."""
     if plan.design == ONE:
-        return True
+        least = lines.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha)[1]
+        return least is not None and least <= plan.canaries
     if plan.design == MANY:
         judged = int(plan.trainings * (1.0 - Split().fraction)) // 2
         return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
@@ -103,18 +105,32 @@ class Gathered:
         if self._process is not None:
             return self._process.estimates()
         included, scores = self.all
-        many = self.plan.design == MANY
-        return audit_scores(
-            scores[included],
-            scores[~included],
-            claim=self.plan.claim,
-            delta=self.plan.delta,
-            confidence=self.plan.confidence,
-            design="many-run" if many else "one-run",
-            methods=("exact", "clopper-pearson", "gaussian") if many else None,
-            threshold=None if many else "all",
-            seed=self.plan.seed,
-        ).estimates
+        plan = self.plan
+        asked: dict[str, Any] = {
+            "claim": plan.claim,
+            "delta": plan.delta,
+            "confidence": plan.confidence,
+            "seed": plan.seed,
+        }
+        if plan.design == ONE:
+            return lines.three_lines(scores[0], included[0], **asked)
+        methods = ("exact", "clopper-pearson", "gaussian")
+        return audit_scores(scores[included], scores[~included], methods=methods, **asked).estimates
+
+    def dependence(self) -> Dependence | None:
+        """The test of dependence between canaries: the strongest finding of all rows, at so many times its p-value."""
+        if self.plan.canaries == 1:
+            return None
+        included, scores = self.all
+        rows = len(scores)
+        found = min(map(lines.dependence, scores, included), key=lambda each: each.p_value)
+        if rows == 1:
+            return found
+        p = min(1.0, rows * found.p_value)
+        seen = "dependence" if p <= 0.01 else "no dependence"
+        return Dependence(
+            p, found.statistic, f"{seen} seen between {SEES}, in the row of {rows:,} that shows most; {BLIND}"
+        )
 
     def pictures(self) -> dict[str, Any]:
         """The histogram of both groups, the corners of their ROC, and where trainings had one canary each its band."""

@@ -15,6 +15,7 @@ from joblib import parallel_config
 
 import dpaudit
 from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, UnsoundAudit, Verdict, audit_training
+from dpaudit.scores.estimate import LINES
 from dpaudit.training import TrainingInterrupted, TrainingProgress, load
 from tests.cases import for_each
 
@@ -203,6 +204,7 @@ def test_a_few_trainings_go_on_bit_for_bit_one_by_one_or_side_by_side(tmp_path: 
     "asked, cure",
     [
         ({"canaries": 20, "trainings": 2, "epsilon": 4.0}, "320 canaries or 32 trainings could"),
+        ({"canaries": 100, "claim": GaussianDP(2.0)}, "400 canaries could"),
         ({"canaries": 1_000, "trainings": 3, "epsilon": 10.0, "delta": 1e-5}, "audit one step"),
         ({"canaries": 1, "trainings": 20_000, "epsilon": 10.0, "delta": 1e-5}, "320,000 trainings could"),
     ],
@@ -245,3 +247,10 @@ def test_torch_that_train_loads_unseeded_makes_no_noise_of_its_own(monkeypatch: 
         else:
             with pytest.raises(UnsoundAudit, match="import it where the module begins"):
                 asked()
+
+
+def test_one_training_has_three_lines_and_a_test_of_dependence() -> None:
+    found = audit_training(gaussian(2.0), canaries=CANARIES, claim=GaussianDP(2.0))
+    assert [line for line in LINES if found.on_line(line)] == list(LINES)
+    assert found.dependence is not None
+    assert (found.dependence.p_value > 1e-6, "cannot see" in str(found)) == (True, True)

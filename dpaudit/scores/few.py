@@ -21,6 +21,7 @@ import numpy as np
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
 from dpaudit.claims import ApproximateDP, Claim
+from dpaudit.claims.composition import subsample_poisson
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import guesses, many_run, nats
 from dpaudit.scores.counts import AttackCounts
@@ -40,6 +41,7 @@ class Evidence:
 
     `counts` has shape (rows, 2, parts): a row for every training, or every step of every training. `planned` is how
     many rows are expected; it only decides how boldly they bet. `delta` is where epsilon is told.
+    A canary that is in joins a row with probability `rate`, alone; the claim is about a row that it joined.
     """
 
     claim: Claim
@@ -47,6 +49,7 @@ class Evidence:
     alpha: float
     delta: float
     planned: int
+    rate: float = 1.0
     within: str = WITHIN
     counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
 
@@ -65,10 +68,14 @@ class Evidence:
         if len(self.counts) == 0:
             return np.zeros(1)
         if self.claim.linear:
-            against = claim.epsilon_at(self.claim.delta), self.claim.delta, self.claim.epsilon_at(self.claim.delta)
-            return guesses.log_wealth(self.counts, *against, self.planned)
-        b = nats.floor(self.canaries, self.claim, self.planned, self.alpha)
-        return np.cumsum(nats.log_e_values(nats.predicted(self.counts), self.canaries, claim, b))
+            own, other = (
+                subsample_poisson(each, self.rate) if self.rate < 1.0 else each for each in (self.claim, claim)
+            )
+            at = own.epsilon_at(own.delta)
+            return guesses.log_wealth(self.counts, other.epsilon_at(own.delta), own.delta, at, self.planned)
+        most, against = (self.canaries * nats.information(each, self.rate) for each in (self.claim, claim))
+        b = nats.floor(most, self.planned, self.alpha)
+        return np.cumsum(nats.log_e_values(nats.predicted(self.counts, self.rate), against, b))
 
     @property
     def e_value(self) -> float:
@@ -89,7 +96,7 @@ class Evidence:
         """The largest refuted parameter of a growing family; 0.0 where there is none."""
         goal = -math.log(self.alpha)
         low, high = 0.0, MOST
-        while high - low > 1e-5 * max(high, 1e-2):
+        while high - low > 1e-5 * max(high, 1e-1):
             middle = (low + high) / 2.0 if low > 0.0 or high < 1e-3 else high / 4.0
             refuted = float(self.log_path(family(middle)).max()) >= goal
             low, high = (middle, high) if refuted else (low, middle)
@@ -103,7 +110,7 @@ class Evidence:
         path = self.log_path(self.claim)
         detail: dict[str, Any] = {"e_value": self.e_value, "rows": len(self.counts)}
         if not self.claim.linear:
-            detail["nats"] = float(nats.predicted(self.counts).sum() / max(1, len(self.counts)))
+            detail["nats"] = float(nats.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
             if self.claim.value is not None:
                 detail[f"{self.claim.parameter}_lower"] = self._largest(self.claim.with_value)
         return Estimate(
@@ -209,4 +216,4 @@ def ceiling(
             middle = (low + high) // 2
             low, high = (low, middle) if best(middle).refuted else (middle, high)
         least = high
-    return best(canaries)._certified().lower or 0.0, least
+    return best(canaries)._largest(lambda epsilon: ApproximateDP(epsilon, delta)), least

@@ -17,47 +17,69 @@ import math
 import numpy as np
 
 from dpaudit.arrays import Integers, Reals
-from dpaudit.scores.nats import BINS
+from dpaudit.scores.nats import BINS, CENTRES
 
-ENDS = (32, 16, 8, 4, 2, 1)  # parts of the canaries, of `BINS`, that are guessed at each end
+ENDS = (32, 27, 23, 20, 17, 15)  # parts of `nats.BINS` that are guessed at each end: a half of the canaries, to 1.7 %
 BETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # ln of the factor that one more right guess is worth
+SHIFTS = 2.0 ** (np.arange(-4, 7) / 2.0)  # of normal noise: a guess is worth its log odds beyond the claim's epsilon
 EXTRA = 0.2  # of an e-value, over all rows, may be lost to delta
 ROUNDING = 1e-10  # of the logarithm of an e-value
 
 
-def guessed(counts: Integers) -> tuple[Integers, Integers]:
-    """Right guesses and guesses of each row at each of `ENDS`, from counts of shape (rows, 2, BINS)."""
+def folded(counts: Integers) -> tuple[Integers, Integers]:
+    """Right guesses and guesses of each row in each part from the middle outwards: (rows, BINS / 2) each."""
     half = BINS // 2
-    right = counts[:, 0, half:] + counts[:, 1, :half][:, ::-1]  # from the middle outwards
-    made = counts[:, :, half:].sum(axis=1) + counts[:, :, :half].sum(axis=1)[:, ::-1]
-    places = [half - each for each in ENDS]
-    return (
-        np.cumsum(right[:, ::-1], axis=1)[:, ::-1][:, places],
-        np.cumsum(made[:, ::-1], axis=1)[:, ::-1][:, places],
-    )
+    right = counts[:, 0, half:] + counts[:, 1, half - 1 :: -1]
+    return right, counts[:, :, half:].sum(axis=1) + counts[:, :, half - 1 :: -1].sum(axis=1)
 
 
 def log_wealth(counts: Integers, epsilon: float, delta: float, reference: float, planned: int) -> Reals:
     """The logarithm of the e-process after each row, shape (rows,); it falls in epsilon.
 
-    `reference` is the claim's epsilon and `planned` the number of rows to come, by which the cuts for delta are chosen.
-    The process is the mean over all `ENDS` and `BETS` of products of e-values.
+    `reference` is the claim's epsilon and `planned` the number of rows to come, by which bets and cuts are chosen. The
+    process is the mean over all bets of products of e-values: half of it where all guesses of an end are worth the
+    same, half where a guess is worth more the farther out its score.
     """
-    from scipy.special import bdtr, bdtrc, logsumexp
+    from scipy.special import logsumexp
 
-    right, made = (each[:, :, None] for each in guessed(counts))
-    bets = np.array(BETS)
-    q, at = (1.0 / (1.0 + math.exp(-each)) for each in (epsilon, reference))
-    grown, step = np.log1p(q * np.expm1(bets)), -np.expm1(-bets)
-    cut = np.broadcast_to(made, (*made.shape[:2], bets.size)).astype(np.float64)
-    extra = 0.5 * delta * counts.sum(axis=(1, 2))[:, None, None] * step
-    if delta > 0.0:
-        room = np.log(EXTRA / planned / extra) + made * np.log1p(at * np.expm1(bets))
-        cut = np.clip(np.floor(room / bets), 0.0, made)
+    right, made = folded(counts)
+    odds = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(-reference))
+    excess = 0.5 * delta * counts.sum(axis=(1, 2))
+    paths = [np.cumsum(each(right, made, odds, excess, planned), axis=0) for each in (_equal, _shifted)]
+    return np.asarray(logsumexp([logsumexp(path, axis=1) - math.log(2.0 * path.shape[1]) for path in paths], axis=0))
+
+
+def _equal(right: Integers, made: Integers, odds: tuple[float, float], excess: Reals, planned: int) -> Reals:
+    """The logarithms of e-values of each row for each of `ENDS` and `BETS`, by the exact law of the cut count."""
+    from scipy.special import bdtr, bdtrc
+
+    bets, (q, _) = np.tile(BETS, len(ENDS)), odds
+    outer = np.repeat([right.shape[1] - end for end in ENDS], len(BETS))
+    v, r = (np.cumsum(each[:, ::-1], axis=1)[:, ::-1][:, outer] for each in (right, made))
+    grown = np.log1p(np.array(odds)[:, None] * np.expm1(bets)) * r[:, None]
+    cut, extra = _cut(grown[:, 1], bets, excess, planned)
+    cut = np.clip(np.floor(cut / bets), 0.0, r)
     extra = np.where(cut > 0.0, extra, 0.0)
     tilted = q * np.exp(bets) / (1.0 - q + q * np.exp(bets))
     with np.errstate(divide="ignore"):
-        below = made * grown + np.log(bdtr(cut, made, tilted))
-        above = bets * cut + np.log(bdtrc(cut, made, q) + extra)
-    paths = np.cumsum(bets * np.minimum(right, cut) - np.logaddexp(below, above) - ROUNDING, axis=0)
-    return np.asarray(logsumexp(paths, axis=(1, 2)) - math.log(len(ENDS) * len(BETS)))
+        below = grown[:, 0] + np.log(bdtr(cut, r, tilted))
+        above = bets * cut + np.log(bdtrc(cut, r, q) + extra)
+    return np.asarray(bets * np.minimum(v, cut) - np.logaddexp(below, above) - ROUNDING)
+
+
+def _shifted(right: Integers, made: Integers, odds: tuple[float, float], excess: Reals, planned: int) -> Reals:
+    """The same for each of `SHIFTS`; what the cut takes off the mean is not counted."""
+    bets = np.maximum(0.0, SHIFTS[:, None] * CENTRES[BINS // 2 :] - math.log(odds[1] / (1.0 - odds[1])))
+    grown = made @ np.log1p(np.array(odds)[:, None, None] * np.expm1(bets)).transpose(0, 2, 1)
+    cut, extra = _cut(grown[1], bets.max(axis=1), excess, planned)
+    cut = np.clip(cut, 0.0, made @ bets.T)
+    with np.errstate(divide="ignore"):
+        lost = np.log(np.where(cut > 0.0, extra, 0.0))
+    return np.asarray(np.minimum(right @ bets.T, cut) - np.logaddexp(grown[0], cut + lost) - ROUNDING)
+
+
+def _cut(mean: Reals, step: Reals, excess: Reals, planned: int) -> tuple[Reals, Reals]:
+    """Where ln h is cut, so that delta adds `EXTRA` / `planned` of its mean; and what it adds, as a part of that h."""
+    extra = excess[:, None] * -np.expm1(-step)
+    with np.errstate(divide="ignore"):
+        return mean + np.log(EXTRA / planned) - np.log(extra), extra

@@ -10,12 +10,15 @@ each leak what the steps show together.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dpaudit import validate
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP
-from dpaudit.claims.composition import compose_basic, compose_gaussian, compose_optimal, compose_zcdp
+from dpaudit.claims.composition import compose_gaussian, compose_optimal, compose_zcdp, subsample_poisson
 from dpaudit.claims.conversion import to_approximate
+from dpaudit.errors import InvalidSpec
+from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
 from dpaudit.scores import few
 from dpaudit.scores.estimate import CERTIFIED, Estimate
 from dpaudit.scores.few import Evidence
@@ -41,7 +44,7 @@ class StepEvidence(Evidence):
         bound = self._certified()
         own = self.claim.parameter
         value = bound.lower if self.claim.linear else bound.detail.get(f"{own}_lower")
-        epsilon, how = composed_epsilon(self.claim, value or 0.0, times, at)
+        epsilon, how = composed_epsilon(self.claim, value or 0.0, times, at, self.rate)
         return Estimate(
             method="steps composed",
             label=CERTIFIED,
@@ -62,9 +65,13 @@ def begin(
     *,
     delta: float | None = None,
     trainings: int = 1,
+    rate: float = 1.0,
     seed: int = 0,
 ) -> StepEvidence:
     """No evidence yet: `.after(scores, included)` adds a training's matrices of shape (steps, canaries).
+
+    Where the audit itself lets a canary that is in join a step with probability `rate`, alone, the claim is that of a
+    step before sampling, such as `GaussianDP(1 / noise_multiplier)`; the sampling is then no part of what is tested.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -76,27 +83,39 @@ def begin(
     """
     count = validate.whole("steps", steps, least=1)
     begun = few.begin(claim, canaries, alpha, delta=delta, trainings=count * trainings)
-    return StepEvidence(claim, canaries, begun.alpha, begun.delta, begun.planned, WITHIN)
+    share = validate.probability("rate", rate)
+    if share == 0.0:
+        raise InvalidSpec("rate must be above 0, got 0: no canary would join a step")
+    return StepEvidence(claim, canaries, begun.alpha, begun.delta, begun.planned, share, WITHIN)
 
 
-def composed_epsilon(claim: Claim, value: float, times: int, delta: float) -> tuple[float | None, str]:
+def composed_epsilon(
+    claim: Claim, value: float, times: int, delta: float, rate: float = 1.0
+) -> tuple[float | None, str]:
     """The epsilon at `delta` of `times` steps, each the family's member with this parameter, and how it was found.
 
-    None where this package has no composition of the form.
+    Each step is of a Poisson sample at `rate`. None where this package has no composition of the form.
 
     >>> round(composed_epsilon(GaussianDP(0.1), 0.2, 100, 1e-5)[0], 2)
     10.0
+    >>> round(composed_epsilon(GaussianDP(1.0), 1.0, 200, 1e-5, rate=0.1)[0], 2)
+    9.97
     """
+    if isinstance(claim, GaussianDP) and rate < 1.0:
+        losses = step_losses(poisson(rate, value), ALONE, "below") if value > 0.0 else None
+        epsilon = 0.0 if losses is None else repeated_epsilon(delta, losses, times)
+        return epsilon, f"the losses of normal noise on Poisson samples at rate {rate:g} add up (Koskela et al. 2020)"
     if isinstance(claim, GaussianDP):
         run: Claim = compose_gaussian([claim.with_value(value)] * times)
         return run.epsilon_at(delta), "the squares of mu add up (Dong, Roth & Su 2022, corollary 3.3)"
-    if isinstance(claim, ZeroConcentratedDP):
+    if isinstance(claim, ZeroConcentratedDP) and rate == 1.0:
         run = compose_zcdp([claim.with_value(value)] * times)
         return to_approximate(run, delta).epsilon, "rho adds up (Bun & Steinke 2016, lemma 1.7)"
     if claim.linear:
-        step = ApproximateDP(value, claim.delta)
-        at = min(compose_optimal(step, times).epsilon_at(delta), compose_basic([step] * times).epsilon_at(delta))
-        return at, "the optimal composition (Kairouz, Oh & Viswanath 2015, theorem 3.3)"
+        step: Claim = ApproximateDP(value, claim.delta)
+        sampled = subsample_poisson(step, rate) if rate < 1.0 else step
+        at = compose_optimal(ApproximateDP(sampled.epsilon_at(sampled.delta), sampled.delta), times).epsilon_at(delta)
+        return None if at == math.inf else at, "the optimal composition (Kairouz, Oh & Viswanath 2015, theorem 3.3)"
     return None, "of this form no composition is known here"
 
 

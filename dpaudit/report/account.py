@@ -25,6 +25,11 @@ from dpaudit.scores.wording import OWN, assumptions, by, composed, further, on_l
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
+MARKS = {
+    "certified": "A filled circle with a line is certified: the truth is there or further right.",
+    "given": "A diamond with a dashed line says the same if canaries are answered independently.",
+    "estimate": "An open circle is a figure without a guarantee.",
+}
 LARGEST = 700.0  # of an exponent
 NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
 
@@ -191,10 +196,8 @@ def _side_by_side(estimates: Sequence[Estimate], decided: Estimate | None, claim
     ]
     if len(bars) < 2:
         return None
-    text = (
-        f"{counted(len(bars), 'statement')} about {about}. A filled circle with a line is certified: "
-        "the truth is there or further right. A diamond with a dashed line says the same if canaries are answered "
-        "independently. An open circle is a figure without a guarantee."
+    text = f"{counted(len(bars), 'statement')} about {about}. " + " ".join(
+        words for kind, words in MARKS.items() if any(bar.kind == kind for bar in bars)
     )
     return attack.statements(bars, about, claimed, text)
 

@@ -14,6 +14,7 @@ from dpaudit.training import wording
 from dpaudit.training.trained import Trained
 
 MADE_BY = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "platform": "on"}  # in the provenance
+NEIGHBOURS = "Neighbours differ in one canary, which is added or removed."
 CANARY = "A canary is a record, or the gradient of one, that was made for this audit."
 NEVER = "A lower bound never shows that a claim holds: nothing here says that the training is private."
 
@@ -69,6 +70,7 @@ def _parts(result: Trained) -> list[Section]:
     asked = dict(wording.asked(result))
     inserted = asked.pop("inserted", "the caller gave no words for what was inserted")
     parts = [
+        Section("claim", (wording.promise(result), NEIGHBOURS)),
         Section("inserted", (sentence(inserted), CANARY, wording.coins(result))),
         *(Section(title, (sentence(told),)) for title, told in asked.items()),
     ]

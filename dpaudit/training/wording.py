@@ -44,6 +44,12 @@ def claim(result: Trained) -> str:
     return " of ".join(filter(None, (str(result.claim), of(result))))
 
 
+def promise(result: Trained) -> str:
+    """What the claim promises, in plain words."""
+    about = of(result) or "the whole training"
+    return f"Of {about}: {result.claim.short}. It promises: {result.claim.promise('its neighbour')}."
+
+
 def of(result: Trained) -> str:
     """What the claim and the statements are about, where it is not the whole training."""
     return "" if result.steps is None else "one step"

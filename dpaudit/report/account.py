@@ -21,7 +21,7 @@ from dpaudit.results.wording.numerals import counted, exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.wording import OWN, assumptions, by, composed, further, on_lines, own_bounds, said
+from dpaudit.scores.wording import OWN, apart, assumptions, by, composed, further, on_lines, own_bounds, said
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
@@ -211,10 +211,15 @@ def _ends(each: Estimate, name: str, delta: float) -> tuple[float | None, float 
 
 
 def short(
-    claim: str, decided: Estimate | None, confidence: float, refuted: bool | None, promised_by: str
+    claim: Claim | None,
+    about: str,
+    decided: Estimate | None,
+    confidence: float,
+    refuted: bool | None,
+    promised_by: str,
 ) -> tuple[str, ...]:
     """The verdict in sentences: what was claimed, what is certified, and what that means for the claim."""
-    lines = [f"Claimed: {claim}."] if claim else []
+    lines = [f"Claimed: {about}."] if about else []
     if decided is None:
         return (*lines, "Nothing is certified: only estimates without a guarantee were made.")
     lines.append(f"Certified: {said(decided)}, with confidence {exact(confidence)}.")
@@ -225,7 +230,7 @@ def short(
         )
     elif refuted is False:
         lines.append(NOT_PRIVATE)
-    return tuple(lines)
+    return (*lines, *filter(None, [sentence(apart(claim, decided, refuted))]))
 
 
 def sentence(words: str) -> str:

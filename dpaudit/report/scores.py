@@ -43,7 +43,7 @@ def account_of(result: ScoresResult) -> Account:
         title=f"Membership scores against {claim}" if claim else "Membership scores",
         stamp=result.headline.partition("  ")[0],
         tone=TONES[result.refuted],
-        short=short(claim, decided, result.confidence, result.refuted, "What was attacked"),
+        short=short(result.claim, claim, decided, result.confidence, result.refuted, "What was attacked"),
         estimates=result.estimates,
         meanings=MEANINGS | {CERTIFIED: f"its design, and no model of the scores: {result.assumption}"},
         parts=tuple(parts),

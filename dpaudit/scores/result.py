@@ -109,6 +109,8 @@ class ScoresResult:
         ]
         if sum(each.label == CERTIFIED for each in self.estimates) > 1:
             facts.append(("several certified", "each holds at its confidence on its own; only the first decides"))
+        if told := wording.apart(self.claim, self.deciding, self.refuted):
+            facts.append(("the bound", told))
         return wording.laid_out(self.headline, facts)
 
     @property

@@ -9,6 +9,8 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from dpaudit.claims import Claim
+from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, LINES, Estimate, number_text
 
@@ -20,6 +22,10 @@ MEANINGS = {
 COLUMN, WIDTH = 28, 120  # of the titles, and of a line
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
 LONGEST = 600  # characters of a user's text on the terminal
+
+APART = (
+    "the test of the claim and the bound are two statements, each at this confidence; here the test is the sharper one"
+)
 
 Facts = Sequence[tuple[str, str]]
 
@@ -113,9 +119,20 @@ def laid_out(headline: str, facts: Facts) -> str:
 
 def headline(stamp: str, claim: str, decided: Estimate | None, confidence: float) -> str:
     """The verdict, the claim, and what decided."""
-    bound = "nothing is certified" if decided is None else f"{said(decided)} with confidence {confidence:g}"
-    how = "" if decided is None else f" ({decided.method})"
-    return f"{stamp}  {f'claim {claim}: ' if claim else ''}{bound}{how}"
+    about = f"claim {claim}: " if claim else ""
+    if decided is None:
+        return f"{stamp}  {about}nothing is certified"
+    p = "" if decided.p_value is None else f"p-value {p_text(decided.p_value)}, "
+    return f"{stamp}  {about}{p}{said(decided)} with confidence {confidence:g} ({decided.method})"
+
+
+def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -> str:
+    """A word on a claim that is refuted by a test of its own, where the bound beside it is no larger than the claim."""
+    if claim is None or decided is None or not refuted:
+        return ""
+    own = own_bounds(decided).get(claim.parameter)
+    lower, promised = (own, claim.value) if own else (decided.lower, claim.epsilon_at(decided.delta or 0.0))
+    return "" if lower is None or promised is None or lower > promised else APART
 
 
 def _up(value: float) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dpaudit.certify.certificate import error_probability
+from dpaudit.claims import Claim
 from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.results.verdict import Verdict
+from dpaudit.results.wording.numerals import counted, exact
 from dpaudit.results.wording.sections import Section
-from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT
+from dpaudit.scores import few, lines
+from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.training import wording
 from dpaudit.training.trained import Trained
 
@@ -34,7 +39,9 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         title=f"Private training against {claim}",
         stamp=result.verdict.value.replace("_", " "),
         tone="refuted" if refuted else "kept",
-        short=short(claim, result.deciding, result.confidence, refuted, "The training as it was run here"),
+        short=short(
+            result.claim, claim, result.deciding, result.confidence, refuted, "The training as it was run here"
+        ),
         estimates=result.lines,
         meanings=wording.meanings(result),
         parts=tuple(_parts(result)),
@@ -76,7 +83,29 @@ def _parts(result: Trained) -> list[Section]:
     ]
     if result.dependence is not None:
         parts.append(Section("dependence", (sentence(result.dependence.words), *wording.second_line(result))))
+    if result.canaries > 1:
+        parts.append(Section("could have shown", (_could_show(result),)))
     told = [f"{words} {result.provenance[name]}" for name, words in MADE_BY.items() if name in result.provenance]
     if isinstance(spent := result.provenance.get("cpu_s"), float):
         told.append(f"{spent:.3g} CPU seconds")
     return [*parts, *([Section("made by", (f"{', '.join(told)}.",))] if told else [])]
+
+
+def _could_show(result: Trained) -> str:
+    """What these canaries would have shown of a training that gives every one of them away."""
+    given = result.canaries, result.claim, result.delta, error_probability(result.confidence)
+    best, least = _ceiling(*given, result.trainings, result.steps or 1)
+    about = f" of {wording.of(result)}" if wording.of(result) else ""
+    told = f"Had the scores told every coin: epsilon >= {number_text(best)} at delta {exact(result.delta)}{about}."
+    if least is None:
+        return f"{told} No number of canaries can refute this claim so."
+    return f"{told} Then {counted(least, 'canary', 'canaries')} would refute this claim, and no fewer."
+
+
+@cache
+def _ceiling(
+    canaries: int, claim: Claim, delta: float, alpha: float, trainings: int, steps: int
+) -> tuple[float, int | None]:
+    if trainings == steps == 1:
+        return lines.ceiling(canaries, claim, delta, alpha)
+    return few.ceiling(canaries, claim, delta, alpha, trainings=trainings, steps=steps)

@@ -26,6 +26,7 @@ def text(result: Trained) -> str:
     untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
     facts = [
         *wording.line_facts(result.lines, meanings(result), of(result)),
+        *((("the bound", told),) if (told := wording.apart(result.claim, result.deciding, result.refuted)) else ()),
         *((("dependence", result.dependence.words),) if result.dependence is not None else ()),
         *asked(result),
         *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),

@@ -62,13 +62,15 @@ def result(**more: Any) -> TrainingResult:
 
 def test_the_terminal_says_everything_in_few_lines_that_fit() -> None:
     text = str(result())
-    assert text.startswith("REFUTED  claim (2, 1e-05)-DP: epsilon >= 3.1014 at delta 1e-05 with confidence 0.95 (few)")
+    assert text.startswith("REFUTED  claim (2, 1e-05)-DP: p-value 0.03, epsilon >= 3.1014 at delta 1e-05 with confidence 0.95 (few)")
     assert len(text.splitlines()) <= 20
     assert max(map(len, text.splitlines()[1:])) <= 120
     for words in ("3.1014", "9.0312", "8.4488", "p-value 0.41", "3 trainings of at most 20", "seed 7", "e-value 33.3"):
         assert words in text
     for words in ("gradient canaries of norm 1", "the loader", "the accountant"):
         assert words in text
+    assert "the sharper one" not in text
+    assert "the sharper one" in str(result(claim=ApproximateDP(4.0, 1e-5)))
     kept = str(result(lines=(stated(CERTIFIED, "few", lower=0.0, p_value=1.0, assumption=""),)))
     assert kept.startswith("NOT REFUTED")
     assert "Not refuted is not private" in kept

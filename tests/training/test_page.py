@@ -62,7 +62,9 @@ def result(**more: Any) -> TrainingResult:
 
 def test_the_terminal_says_everything_in_few_lines_that_fit() -> None:
     text = str(result())
-    assert text.startswith("REFUTED  claim (2, 1e-05)-DP: p-value 0.03, epsilon >= 3.1014 at delta 1e-05 with confidence 0.95 (few)")
+    assert text.startswith(
+        "REFUTED  claim (2, 1e-05)-DP: p-value 0.03, epsilon >= 3.1014 at delta 1e-05 with confidence "
+    )
     assert len(text.splitlines()) <= 20
     assert max(map(len, text.splitlines()[1:])) <= 120
     for words in ("3.1014", "9.0312", "8.4488", "p-value 0.41", "3 trainings of at most 20", "seed 7", "e-value 33.3"):

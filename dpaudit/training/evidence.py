@@ -128,9 +128,8 @@ class Gathered:
             return found
         p = min(1.0, rows * found.p_value)
         seen = "dependence" if p <= 0.01 else "no dependence"
-        return Dependence(
-            p, found.statistic, f"{seen} seen between {SEES}, in the row of {rows:,} that shows most; {BLIND}"
-        )
+        words = f"{seen} seen between {SEES}: p-value {p:.3g} over {rows:,} rows; {BLIND}"
+        return Dependence(p, found.statistic, words)
 
     def pictures(self) -> dict[str, Any]:
         """The histogram of both groups, the corners of their ROC, and where trainings had one canary each its band."""

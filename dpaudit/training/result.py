@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
 from dpaudit.claims import claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
+from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import by_fields, read, text_of
 from dpaudit.training.trained import Trained
@@ -46,6 +48,11 @@ class TrainingResult(Trained):
         return text(self)
 
 
+def _numbers(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """What a method stored beside its bound, infinity as a number again."""
+    return {name: float(value) if value in ("inf", "-inf") else value for name, value in detail.items()}
+
+
 def load(path: str | os.PathLike[str]) -> TrainingResult:
     """The result in a file that `TrainingResult.save` wrote; raises `InvalidSpec` where it is none."""
     import msgspec
@@ -56,11 +63,13 @@ def load(path: str | os.PathLike[str]) -> TrainingResult:
     hints = get_type_hints(TrainingResult)
     try:
         held = {each.name: stored[each.name] for each in fields(TrainingResult)}
-        claim = claim_from_dict(held.pop("claim"))
+        claim = claim_from_dict(dict(held.pop("claim")))
         given = {name: msgspec.convert(value, hints[name], strict=False) for name, value in held.items()}
-    except (KeyError, msgspec.ValidationError) as error:
-        raise InvalidSpec(f"{path}: {error}; {CURE}") from None
-    found = TrainingResult(claim=claim, **given)
+        given["lines"] = tuple(replace(each, detail=_numbers(each.detail)) for each in given["lines"])
+        found = TrainingResult(claim=claim, **given)
+        str(found)  # it can be told
+    except (KeyError, TypeError, ValueError, OverflowError) as error:  # those of msgspec and of claims are ValueErrors
+        raise InvalidSpec(f"{path}: not a result that was saved ({in_a_line(error)}); {CURE}") from None
     if stored.get("verdict") != found.verdict.value:
         raise InvalidSpec(f"{path}: the stored verdict is not that of its estimates; {CURE}")
     return found

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dpaudit import audit_training
 from dpaudit.cli.group import exit_code
+from dpaudit.training import load
 from tests.cases import for_each
 
 MODULE = """
@@ -66,3 +70,20 @@ def test_every_training_has_its_exit_code_and_one_line(
     assert words in (said.out if code < 2 else said.err)
     assert "printed" not in said.out + said.err
     assert code < 2 or said.err.count("\n") == 1
+
+
+@pytest.mark.long
+def test_the_shell_and_python_give_one_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_training.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    asked = ["audit-training", "their_training:null", "--canaries", "60", "--trainings", "2", "--epsilon", "0.5"]
+    assert exit_code([*asked, "--report", "told", "--no-progress"]) == 0
+    stored = load(tmp_path / "told" / "training.json")
+    assert stored.repeat == (f"dpaudit {' '.join(asked)} --report told --no-progress",)
+
+    def null(included: Any, rng: Any) -> Any:
+        return rng.normal(size=included.shape)
+
+    assert replace(stored, repeat=()) == audit_training(null, canaries=60, epsilon=0.5, trainings=2)
+    for spoilt in ("--resume", "--trainings 3 --resume"):
+        assert exit_code([*asked, "--report", "told", *spoilt.split()]) == (0 if spoilt == "--resume" else 2)

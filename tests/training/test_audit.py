@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from functools import partial
@@ -19,7 +20,7 @@ from dpaudit.scores.estimate import LINES
 from dpaudit.training import TrainingInterrupted, TrainingProgress, load
 from tests.cases import for_each
 
-CANARIES = 400
+CANARIES = 200
 
 
 def gaussian(mu: float) -> Any:
@@ -51,22 +52,39 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
         found.raise_if_refuted()
 
 
+@for_each(
+    "spoil",
+    [
+        {"claim": None},
+        {"verdict": "NOT_REFUTED"},
+        {"schema": "dpaudit.result/1"},
+        {"trainings_used": "many"},
+        {"lines": [{"method": "exact"}]},
+    ],
+)
+def test_a_spoilt_file_is_no_result(spoil: dict[str, Any], tmp_path: Path) -> None:
+    found = audit_training(lambda included, rng: included, canaries=50, epsilon=0.1, exact=True)
+    (tmp_path / "spoilt.json").write_text(json.dumps(found.to_dict() | spoil))
+    with pytest.raises(InvalidSpec, match="restore the file"):
+        load(tmp_path / "spoilt.json")
+
+
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
-    "all equal": (lambda included, rng: np.ones(len(included)), UnsoundAudit, "all 400 scores are 1.*hook"),
+    "all equal": (lambda included, rng: np.ones(len(included)), UnsoundAudit, "all 200 scores are 1.*hook"),
     "the coins": (lambda included, rng: included, UnsoundAudit, "the scores are the coins.*exact=True"),
     "the coins in other words": (lambda included, rng: 3.0 - 2.0 * included, UnsoundAudit, "the scores are the coins"),
     "NaN": (
-        lambda included, rng: np.where(np.arange(400) == 17, np.nan, rng.normal(size=400)),
+        lambda included, rng: np.where(np.arange(200) == 17, np.nan, rng.normal(size=200)),
         UnsoundAudit,
         "training 1: the score of canary 18 is nan",
     ),
-    "fewer": (lambda included, rng: rng.normal(size=399), InvalidSpec, r"shape \(400,\).*got shape \(399,\).*fewer"),
-    "steps of other canaries": (lambda included, rng: rng.normal(size=(400, 7)), InvalidSpec, r"got shape \(400, 7\)"),
-    "words": (lambda included, rng: ["a"] * 400, InvalidSpec, "must return numbers"),
+    "fewer": (lambda included, rng: rng.normal(size=199), InvalidSpec, r"shape \(200,\).*got shape \(199,\).*fewer"),
+    "steps of other canaries": (lambda included, rng: rng.normal(size=(200, 7)), InvalidSpec, r"got shape \(200, 7\)"),
+    "words": (lambda included, rng: ["a"] * 200, InvalidSpec, "must return numbers"),
     "exits": (lambda included, rng: sys.exit(0), UnsoundAudit, "training 1 failed with SystemExit"),
     "raises": (lambda included, rng: 1 / 0, UnsoundAudit, "training 1 failed with ZeroDivisionError"),
     "changes the coins": (
-        lambda included, rng: [included.fill(False), rng.normal(size=400)][1],
+        lambda included, rng: [included.fill(False), rng.normal(size=200)][1],
         UnsoundAudit,
         "changed `included`",
     ),
@@ -250,7 +268,7 @@ def test_torch_that_train_loads_unseeded_makes_no_noise_of_its_own(monkeypatch: 
 
 
 def test_one_training_has_three_lines_and_a_test_of_dependence() -> None:
-    found = audit_training(gaussian(2.0), canaries=CANARIES, claim=GaussianDP(2.0))
+    found = audit_training(gaussian(2.0), canaries=CANARIES, claim=GaussianDP(0.5))
     assert [line for line in LINES if found.on_line(line)] == list(LINES)
     assert found.dependence is not None
     assert (found.dependence.p_value > 1e-6, "cannot see" in str(found)) == (True, True)

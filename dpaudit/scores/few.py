@@ -20,18 +20,25 @@ import numpy as np
 
 from dpaudit import validate
 from dpaudit.arrays import Integers, Reals
+from dpaudit.certify.binomial import lower_limit
 from dpaudit.claims import ApproximateDP, Claim
 from dpaudit.claims.composition import subsample_poisson
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import guesses, many_run, nats
-from dpaudit.scores.counts import AttackCounts
+from dpaudit.scores import guesses, nats
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, MODEL, Estimate
 from dpaudit.scores.gaussian import epsilon_of_mu
+from dpaudit.scores.region import epsilon_of
 
 WITHIN = (
     "trainings that are independent of each other given the ones before; in each, a fair coin of its own, independent "
     "of all else, for every canary; scores that do not use the coins. Canaries may depend on each other in any way"
 )
+INDEPENDENTLY = (
+    "no canary's score tells anything of another's, in its row and between rows: one Clopper-Pearson limit for all "
+    "guesses together, in for the higher half of a row's scores; spread_p_value is small where rows differ in how many "
+    "are right by more than independent canaries do"
+)
+NORMAL = "the scores of both sides are normal with one variance, up to one growing transformation for each row"
 MOST = 40.0  # the largest parameter that is looked at
 
 
@@ -126,28 +133,32 @@ class Evidence:
         )
 
     def _others(self) -> tuple[Estimate, ...]:
-        if len(self.counts) == 0:
-            return ()
-        half = nats.BINS // 2
+        """What all rows pooled show: the right guesses of independent canaries, and normal scores of one variance."""
+        from scipy.special import ndtri
+
         inside, outside = self.counts.sum(axis=0)
-        judged = AttackCounts(
-            tp=int(inside[half:].sum()),
-            fn=int(inside[:half].sum()),
-            fp=int(outside[half:].sum()),
-            tn=int(outside[:half].sum()),
+        right, made = (int(each.sum()) for each in guesses.folded(self.counts))
+        if made == 0:
+            return ()
+        told = min(1.0, max(0.0, 2.0 * lower_limit(right, made, self.alpha) - 1.0) / self.rate)  # the total variation
+        own = (
+            {f"{self.claim.parameter}_lower": self.claim.lower(1e-9, told)}
+            if not self.claim.linear and self.claim.value is not None
+            else {}
         )
-        pooled = many_run.clopper_pearson(judged, self.delta, self.alpha)
-        mu = self._mu(inside, outside)
+        below = np.cumsum(outside) - outside / 2.0
+        area = float((inside * below).sum()) / max(1.0, float(inside.sum()) * float(outside.sum()))
+        mu = math.sqrt(2.0) * float(ndtri(min(1.0 - 1e-12, max(0.5, 0.5 + (area - 0.5) / self.rate))))
         return (
             Estimate(
                 method="pooled",
                 label=INDEPENDENT,
                 quantity="epsilon",
-                lower=pooled,
+                lower=epsilon_of((1.0 - told) / 2.0, (1.0 - told) / 2.0, self.delta),
                 delta=self.delta,
                 confidence=1.0 - self.alpha,
-                assumption="every canary's score is drawn alone, given its coin: one Clopper-Pearson limit for each "
-                "side's canaries above the middle score",
+                assumption=INDEPENDENTLY,
+                detail={"right": right, "guesses": made, "spread_p_value": self.spread, **own},
             ),
             Estimate(
                 method="gaussian",
@@ -155,25 +166,28 @@ class Evidence:
                 quantity="epsilon",
                 value=epsilon_of_mu(mu, self.delta),
                 delta=self.delta,
-                assumption="the scores of both sides are normal with one variance, up to a growing transformation",
+                assumption=f"{NORMAL}; the epsilon is that of N(mu, 1) against N(0, 1)",
                 detail={"mu": mu},
             ),
         )
 
-    @staticmethod
-    def _mu(inside: Integers, outside: Integers) -> float:
-        """The mu of two normal laws with this area under the ROC curve."""
-        from scipy.special import ndtri
+    @property
+    def spread(self) -> float:
+        """The p-value of "every row has the same chance of right guesses": rows that share a coin are dispersed."""
+        from scipy.special import chdtrc
 
-        lower = np.cumsum(outside) - outside / 2.0
-        area = float((inside * lower).sum()) / max(1.0, float(inside.sum()) * float(outside.sum()))
-        return max(0.0, math.sqrt(2.0) * float(ndtri(min(area, 1.0 - 1e-12))))
+        right, made = (each.sum(axis=1) for each in guesses.folded(self.counts))
+        part = right.sum() / max(1, made.sum())
+        if len(right) < 2 or part in (0.0, 1.0):
+            return 1.0
+        return float(chdtrc(len(right) - 1, ((right - made * part) ** 2 / made).sum() / (part * (1.0 - part))))
 
 
 def begin(
     claim: Claim, canaries: int, alpha: float, *, delta: float | None = None, trainings: int = 1, seed: int = 0
 ) -> Evidence:
-    """No evidence yet: `.after(scores, included)` adds a training. `delta` is where epsilon is told.
+    """No evidence yet: `.after(scores, included)` adds a training. `delta` is where epsilon is told: the claim's, if it
+    has one epsilon.
 
     `trainings` is how many are planned; more or fewer may follow. Nothing is drawn: `seed` is not used.
 
@@ -184,7 +198,7 @@ def begin(
     >>> evidence.refuted, evidence.estimates()[0].lower > 1.0
     (True, True)
     """
-    told = claim.delta if delta is None else validate.probability("delta", delta)
+    told = claim.delta if delta is None or claim.linear else validate.probability("delta", delta)
     return Evidence(
         claim,
         validate.whole("canaries", canaries, least=1),

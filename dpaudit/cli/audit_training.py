@@ -25,6 +25,7 @@ SAY_EVERY_S = 5.0
 @click.option("--trainings", type=int, default=1, show_default=True, metavar="K", help="Trainings, at most.")
 @click.option("--steps", type=int, metavar="T", help="Audit the claim of one step: T steps a training.")
 @click.option("--compose", type=int, metavar="T", help="Steps that are composed to a run; those of --steps by default.")
+@click.option("--sample-rate", type=float, default=1.0, metavar="Q", help="At which train lets canaries join a step.")
 @click.option("--mu", type=float, metavar="M", help="The claimed mu of Gaussian differential privacy.")
 @click.option("--epsilon", type=float, metavar="E", help="The claimed epsilon; with --delta, (epsilon, delta)-DP.")
 @click.option("--delta", type=float, metavar="D", help="The delta at which epsilon is bounded.")

@@ -59,6 +59,7 @@ def audit_training(
     trainings: int = 1,
     steps: int | None = None,
     compose: int | None = None,
+    sample_rate: float = 1.0,
     confidence: float = 0.95,
     seed: int = 0,
     inserted: str = "",
@@ -82,7 +83,9 @@ def audit_training(
     claim is refuted. With `canaries=1` each training is a run of the usual kind; `dpaudit.batched(train)` then makes
     many at once: `train(included, runs, rng)`, arrays of shape (runs, 1). `steps=T` audits the claim of one *step*:
     coins and scores have shape (T, canaries), a coin of its own for every canary at every step, row t what step t
-    released; `compose` (T) steps are then composed to a statement about the run.
+    released; `compose` (T) steps are then composed to a statement about the run. Where `train` lets a canary that is in
+    join a step with a probability of its own (as our hooks do), `sample_rate` is that, and the claim is of a step
+    before sampling.
 
     The claim is `claim`, or `epsilon` with `delta`, and neighbours differ by one record that is added or removed.
     Scores that take two values and tell every coin are refused, unless `exact` says that they are meant. So is a claim
@@ -108,6 +111,7 @@ def audit_training(
         trainings=trainings,
         steps=steps,
         compose=compose,
+        sample_rate=sample_rate,
         confidence=confidence,
         seed=seed,
         exact=exact,

@@ -29,7 +29,8 @@ def begun(plan: TrainingPlan) -> Evidence | None:
     """No evidence yet, where it grows from training to training; None where all scores are looked at together."""
     canaries, alpha, trainings = plan.canaries, plan.alpha, plan.trainings
     if plan.steps is not None:
-        return steps.begin(plan.claim, canaries, plan.steps, alpha, delta=plan.delta, trainings=trainings)
+        more = {"trainings": trainings, "rate": plan.sample_rate}
+        return steps.begin(plan.claim, canaries, plan.steps, alpha, delta=plan.delta, **more)
     if plan.design == FEW:
         return few.begin(plan.claim, canaries, alpha, delta=plan.delta, trainings=trainings)
     return None

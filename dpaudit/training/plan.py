@@ -33,12 +33,13 @@ class TrainingPlan:
     compose: int | None
     confidence: float
     seed: int
+    sample_rate: float = 1.0
     exact: bool = False
     underpowered: bool = False
 
     def __post_init__(self) -> None:
-        if self.compose is not None and self.steps is None:
-            raise InvalidSpec("compose is for an audit of one step: give steps=..., or leave it out")
+        if self.steps is None and (self.compose is not None or self.sample_rate != 1.0):
+            raise InvalidSpec("compose and sample_rate are for an audit of one step: give steps=..., or leave them out")
         for name, least in (("canaries", 1), ("trainings", 1), ("steps", 1), ("compose", 1), ("seed", 0)):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, validate.whole(name, value, least=least))
@@ -75,7 +76,15 @@ class TrainingPlan:
 
     def digest(self, train: Description) -> str:
         """What two audits share whose trainings may go into one result."""
-        asked = [self.claim.to_dict(), self.delta, self.canaries, self.trainings, self.steps, self.compose]
+        asked = [
+            self.claim.to_dict(),
+            self.delta,
+            self.canaries,
+            self.trainings,
+            self.steps,
+            self.compose,
+            self.sample_rate,
+        ]
         return content_digest([*asked, self.confidence, self.seed, train.reference, train.digest, train.parameters])
 
 

@@ -19,7 +19,8 @@ class Trained:
     """Everything that `audit_training` found; all but `provenance` is a function of the question and its seed.
 
     `trainings` is how many were allowed, `trainings_used` how many were run. `steps` is None where the claim is about
-    the whole run, and the number of steps where it is about one step; `compose` steps are then composed. `lines` are
+    the whole run, and the number of steps where it is about one step; `compose` steps are then composed, each
+    of a sample of ours at `sample_rate`. `lines` are
     the estimates; the first certified one decides. `e_values` is the evidence against the claim after each training,
     where trainings are combined: refuted at 1 / (1 - confidence). `roc` holds the corners (fpr, fnr) of the scores'
     trade-off, `band` upper limits of (fpr, fnr) that hold together at `confidence`: certified where every training has
@@ -35,6 +36,7 @@ class Trained:
     trainings_used: int
     steps: int | None = None
     compose: int | None = None
+    sample_rate: float = 1.0
     inserted: str = ""
     not_tested: tuple[str, ...] = ()
     lines: tuple[Estimate, ...] = ()

@@ -53,7 +53,8 @@ def promise(result: Trained) -> str:
 
 def of(result: Trained) -> str:
     """What the claim and the statements are about, where it is not the whole training."""
-    return "" if result.steps is None else "one step"
+    sampled = "" if result.sample_rate == 1.0 else f" before it is sampled at rate {result.sample_rate:g}"
+    return "" if result.steps is None else f"one step{sampled}"
 
 
 def meanings(result: Trained) -> dict[str, str]:

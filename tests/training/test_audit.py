@@ -189,6 +189,19 @@ def test_a_step_is_certified_and_composed_to_the_run() -> None:
     assert step.epsilon_lower < run.epsilon_lower
 
 
+def test_sampled_steps_are_composed_as_samples_and_say_so() -> None:
+    def train(included: Any, rng: Any) -> Any:
+        return included * (rng.random(included.shape) < 0.5) * 4.0 + rng.normal(size=included.shape)
+
+    asked = STEPPED | {"trainings": 1, "claim": GaussianDP(1.0)}
+    whole, sampled = audit_training(train, **asked), audit_training(train, sample_rate=0.5, **asked)
+    bounds = [each.on_line("certified")[0].detail["mu_lower"] for each in (whole, sampled)]
+    assert bounds[0] < bounds[1] <= 4.0
+    assert "before it is sampled at rate 0.5" in str(sampled)
+    with pytest.raises(InvalidSpec, match="give steps"):
+        audit_training(train, canaries=CANARIES, epsilon=1.0, sample_rate=0.5)
+
+
 def test_coins_are_ours_and_new_for_every_training_and_step() -> None:
     seen: list[Any] = []
 

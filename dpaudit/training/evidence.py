@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ def begun(plan: TrainingPlan) -> Evidence | None:
     """No evidence yet, where it grows from training to training; None where all scores are looked at together."""
     canaries, alpha, trainings = plan.canaries, plan.alpha, plan.trainings
     if plan.steps is not None:
-        more = {"trainings": trainings, "rate": plan.sample_rate}
-        return steps.begin(plan.claim, canaries, plan.steps, alpha, delta=plan.delta, **more)
+        of_step = partial(steps.begin, plan.claim, canaries, plan.steps, alpha, rate=plan.sample_rate)
+        return of_step(delta=plan.delta, trainings=trainings)
     if plan.design == FEW:
         return few.begin(plan.claim, canaries, alpha, delta=plan.delta, trainings=trainings)
     return None

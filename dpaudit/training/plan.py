@@ -10,7 +10,7 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim, check_claim, claim_of
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Description
-from dpaudit.results.strict_json import content_digest
+from dpaudit.results.strict_json import by_fields, content_digest
 from dpaudit.scores.choice import curved
 
 CALL = 1_000  # trainings of one canary that one call makes, and one file keeps
@@ -76,16 +76,8 @@ class TrainingPlan:
 
     def digest(self, train: Description) -> str:
         """What two audits share whose trainings may go into one result."""
-        asked = [
-            self.claim.to_dict(),
-            self.delta,
-            self.canaries,
-            self.trainings,
-            self.steps,
-            self.compose,
-            self.sample_rate,
-        ]
-        return content_digest([*asked, self.confidence, self.seed, train.reference, train.digest, train.parameters])
+        asked = by_fields(self) | {"exact": None, "underpowered": None}
+        return content_digest([asked, train.reference, train.digest, train.parameters])
 
 
 def plan_of(claim: Claim | None, epsilon: float | None, delta: float | None, **asked: Any) -> TrainingPlan:

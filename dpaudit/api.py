@@ -26,6 +26,7 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
 from dpaudit.results.upper import UpperBound
 from dpaudit.sampling import Engine, Probe
+from dpaudit.scores.result import ScoresResult
 
 DEFAULT_RUNS = 1_000_000
 PLANNING_S = 0.05  # seconds of work that a planning probe looks for
@@ -303,11 +304,16 @@ def respecified(result: AuditResult, mechanism: Any) -> AuditSpec:
     )
 
 
-def write_report(result: AuditResult | SuiteResult, path: str | os.PathLike[str]) -> Path:
+def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | os.PathLike[str]) -> Path:
     """Writes a report, whole or not at all; the suffix chooses the format.
 
-    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt. Raises `InvalidSpec` for another suffix.
+    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt; for scores `path` is a folder, which gets a page,
+    its figures and its JSON. Returns the path, of a folder that of the page. Raises `InvalidSpec` for another suffix.
     """
+    if isinstance(result, ScoresResult):
+        from dpaudit.report.scores import write_page
+
+        return write_page(result, path)[-1]
     from dpaudit.report import write
 
     return write(result, path)

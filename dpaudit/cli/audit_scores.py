@@ -34,7 +34,9 @@ from dpaudit.errors import InvalidSpec
 @click.option("--in", "inside", metavar="NAME", help="Column or array of the members' scores.")
 @click.option("--out", "outside", metavar="NAME", help="Column or array of the others' scores.")
 @click.option("--json", "json_path", type=click.Path(), metavar="OUT", help="Write the result as JSON.")
-@click.option("--plot", "plot_path", type=click.Path(), metavar="OUT.svg", help="Draw the trade-off (svg, png, pdf).")
+@click.option(
+    "--plot", "plot_path", type=click.Path(), metavar="OUT.svg", help="Draw the ROC of the attack (svg, png)."
+)
 @click.option("--report", metavar="FOLDER", help="Write a page about the result there, its figures and its JSON.")
 def command(
     file: str,
@@ -77,15 +79,16 @@ def command(
     if json_path:
         with writing("--json", json_path):
             result.save(json_path)
-    if plot_path:
-        with writing("--plot", plot_path):
-            result.plot(plot_path)
     click.echo(str(result))
-    if folder is not None:
-        from dpaudit.report.scores import write_page
+    if plot_path or folder is not None:
+        from dpaudit.report.scores import write_page, write_picture
 
-        with writing("--report", str(folder)):
-            click.echo(f"report: {write_page(result, folder)[-1]}")
+        if plot_path:
+            with writing("--plot", plot_path):
+                write_picture(result, plot_path)
+        if folder is not None:
+            with writing("--report", str(folder)):
+                click.echo(f"report: {write_page(result, folder)[-1]}")
     return 1 if result.refuted else 0
 
 

@@ -17,19 +17,14 @@ from dpaudit.report.figures import Drawing, attack, save
 from dpaudit.results.beside import Histogram
 from dpaudit.results.files import write_text
 from dpaudit.results.strict_json import text_of
-from dpaudit.results.wording.numerals import counted, exact, p_text
+from dpaudit.results.wording.numerals import exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.wording import OWN, apart, assumptions, by, composed, further, on_lines, own_bounds, said
+from dpaudit.scores.wording import OWN, apart, assumptions, by, further, on_lines, said
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
-MARKS = {
-    "certified": "A filled circle with a line is certified: the truth is there or further right.",
-    "given": "A diamond with a dashed line says the same if canaries are answered independently.",
-    "estimate": "An open circle is a figure without a guarantee.",
-}
 LARGEST = 700.0  # of an exponent
 NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
 
@@ -112,7 +107,6 @@ def pictures(
     *,
     claim: Claim | None,
     confidence: float,
-    estimates: Sequence[Estimate],
     decided: Estimate | None,
     histogram: Histogram | None,
     roc: attack.Rates,
@@ -127,7 +121,7 @@ def pictures(
     `of` is what has a score ("canaries"), `about` a sentence on where the scores come from, `band_line` the line that
     the band stands on.
     """
-    drawn = [_side_by_side(estimates, decided, claim)]
+    drawn: list[Drawing] = []
     if histogram is not None:
         groups = f"{histogram.runs_first:,} {of} in", f"{histogram.runs_second:,} {of} out"
         text = f"How the scores of both groups lie: {groups[0]}, {groups[1]}. {about} To look at: it proves nothing."
@@ -145,7 +139,7 @@ def pictures(
                 drawn.append(attack.error_rates(roc, band, name, claim, certified, sizes, shown, log=log))
     if len(e_values) > 1:
         drawn.append(attack.evidence(e_values, error_probability(confidence)))
-    return tuple(each for each in drawn if each is not None)
+    return tuple(drawn)
 
 
 def rates_text(claim: Claim | None, certified: bool, band: bool, confidence: float, band_line: str) -> str:
@@ -176,38 +170,6 @@ def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:
         return claim.with_value(own) if 0.0 < own < LARGEST else None
     lower = decided.epsilon_lower
     return claim_of(lower, decided.delta or 0.0) if lower is not None and 0.0 < lower < LARGEST else None
-
-
-def _side_by_side(estimates: Sequence[Estimate], decided: Estimate | None, claim: Claim | None) -> Drawing | None:
-    """What the lines say of the quantity that decided; None where there is one statement alone."""
-    if decided is None:
-        return None
-    name, delta = decided.quantity, decided.delta or 0.0
-    claimed = None if claim is None or name != "epsilon" else claim.epsilon_at(delta)
-    about = f"{name} at delta {exact(delta)}" if delta else name
-    if claim is not None and claim.parameter in own_bounds(decided):
-        name = about = claim.parameter
-        claimed = claim.value
-    bars = [
-        attack.Bar(line if len(held) == 1 else f"{line}: {each.method}", KINDS[line], *_ends(each, name, delta))
-        for line, held in on_lines(estimates).items()
-        for each in held
-        if _ends(each, name, delta) != (None, None) and not composed(each)
-    ]
-    if len(bars) < 2:
-        return None
-    text = f"{counted(len(bars), 'statement')} about {about}. " + " ".join(
-        words for kind, words in MARKS.items() if any(bar.kind == kind for bar in bars)
-    )
-    return attack.statements(bars, about, claimed, text)
-
-
-def _ends(each: Estimate, name: str, delta: float) -> tuple[float | None, float | None]:
-    """The lower end and the plain figure that an estimate has for a quantity or a parameter; None where it has none."""
-    if each.quantity == name and (name != "epsilon" or (each.delta or 0.0) == delta):
-        return each.lower, each.value
-    value = each.detail.get(name) if each.line == ESTIMATE else None
-    return own_bounds(each).get(name), value if isinstance(value, float) else None
 
 
 def short(

@@ -69,13 +69,6 @@ class ScoresResult:
         alpha = error_probability(self.confidence)
         return decided.p_value <= (alpha / 2.0 if self.interval == "two-sided" else alpha)
 
-    def plot(self, path: str | os.PathLike[str]) -> Path:
-        """Draws the trade-off of the attack, its band and the claim; the suffix is .svg, .png or .pdf."""
-        from dpaudit.scores.plots import plot_tradeoff
-
-        band = f"upper limits, all together at {self.confidence:g}", self.band
-        return plot_tradeoff(path, self.headline, self.roc, band, self.claim, max(self.sizes))
-
     def estimate(self, method: str) -> Estimate:
         """The first estimate of that method; raises `KeyError` where it was not asked for."""
         for found in self.estimates:

@@ -49,7 +49,6 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         drawings=pictures(
             claim=result.claim,
             confidence=result.confidence,
-            estimates=result.lines,
             decided=result.deciding,
             histogram=result.histogram,
             roc=result.roc,

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dpaudit
-from dpaudit import ApproximateDP, GaussianDP, PrivacyProfile, audit_scores
+from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, PrivacyProfile, audit_scores
 from dpaudit.report import account as pages
 from dpaudit.report import scores as scores_page
 from dpaudit.report.figures import attack
@@ -171,12 +172,21 @@ def test_every_kind_of_result_has_a_page_that_says_what_it_is_about(more: dict[s
 
 def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path: Path) -> None:
     found = audit_scores(INSIDE, OUTSIDE, epsilon=1.0, methods=("clopper-pearson", "gaussian"))
-    paths = scores_page.write_page(found, tmp_path)
-    assert {path.name for path in paths} >= {"scores.html", "scores.md", "scores.json", "scores-roc.svg"}
+    assert dpaudit.write_report(found, tmp_path) == tmp_path / "scores.html"
+    scores_page.write_picture(found, tmp_path / "alone.svg")
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "scores.html",
+        "scores.md",
+        "scores.json",
+        "scores-roc.svg",
+        "alone.svg",
+    }
     told = text_of(parse((tmp_path / "scores.html").read_text()))
     assert "limits at 0.95, certified" in told
     counts = scores_page.account_of(audit_scores(counts=found.counts, epsilon=1.0, methods="clopper-pearson"))
     assert (counts.drawings, counts.stamp) == ((), "REFUTED")
+    with pytest.raises(InvalidSpec, match="counts alone have no curve"):
+        scores_page.write_picture(audit_scores(counts=found.counts, methods="clopper-pearson"), tmp_path / "x.svg")
     nothing = scores_page.account_of(audit_scores(INSIDE, OUTSIDE, methods=["auroc"]))
     assert (nothing.tone, nothing.stamp) == ("none", "NO CERTIFICATE")
     assert "Nothing is certified" in text_of(parse(pages.html(nothing)))

@@ -1,4 +1,4 @@
-"""Figures of an attack on canaries or examples: scores of both groups, error rates, statements, evidence by training.
+"""Figures of an attack on canaries or examples: scores of both groups, error rates, evidence by training.
 
 All take plain values; what may be said of them is the caller's.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,38 +14,17 @@ from dpaudit.claims import Claim
 from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.growth import MOST_ROWS, climbing, power_text
-from dpaudit.report.figures.panel import SMALL, Dash, Kind, Panel
 from dpaudit.report.figures.panel import Key as Entry
-from dpaudit.report.figures.scales import Scale, number
+from dpaudit.report.figures.panel import Panel
+from dpaudit.report.figures.scales import Scale
 from dpaudit.report.figures.tradeoff import allowed_region, rates
 from dpaudit.results.beside import Histogram
-from dpaudit.results.wording.numerals import bound, counted, p_text
+from dpaudit.results.wording.numerals import counted, p_text
 
-ROW, NAMES = 26.0, 178.0  # of a statement, and the room for what it rests on
 LEAST, MOST = -30.0, 308.0  # decimal logarithms of evidence that are drawn
 SHOWN = 16  # corners of a curve in the table of numbers
 
 Rates = Sequence[tuple[float, float]]  # false positives and false negatives of each threshold
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One statement as a mark: its name, a lower bound or a plain estimate, and how much it may decide.
-
-    `kind` is "certified", "given" (an assumption is made) or "estimate".
-    """
-
-    name: str
-    kind: str
-    lower: float | None
-    value: float | None = None
-
-
-LOOKS: dict[str, tuple[Kind, str, str]] = {
-    "certified": ("point", "certified", "certified: the truth is here or further right"),
-    "given": ("diamond", "second", "the same, if its assumption holds"),
-    "estimate": ("hollow", "muted", "estimate, no guarantee"),
-}
 
 
 def scores(held: Histogram, groups: tuple[str, str], of: str, text: str) -> Drawing:
@@ -105,56 +83,6 @@ def error_rates(
     name, title = ("roc-small-rates", "The same at small rates") if log else ("roc", "ROC of the attack")
     columns = ("false positive rate", "true positive rate, estimate", "the claim allows at most")
     return Drawing.of(panel, name, title, text, columns if claim is not None else columns[:2], rows)
-
-
-def statements(bars: Sequence[Bar], quantity: str, claimed: float | None, text: str) -> Drawing:
-    """A row for each statement about one quantity, on one scale with what was claimed."""
-    kinds = [kind for kind in LOOKS if any(each.kind == kind for each in bars)]
-    keys: list[Entry] = [LOOKS[kind] for kind in kinds]
-    shown = claimed is not None and math.isfinite(claimed)
-    if shown:
-        keys.append(("upright", "claim", f"claimed: {number(claimed or 0.0)}"))
-    ends = [each for bar in bars for each in (bar.lower, bar.value) if each is not None and math.isfinite(each)]
-    x = Scale(0.0, 1.15 * max([*ends, claimed if shown and claimed else 0.0], default=0.0) or 1.0)
-    panel = Panel(keys, x, Scale(float(len(bars)), 0.0), high=ROW * len(bars), left=NAMES)
-    panel.frame(quantity, "", y_ticks=[])
-    for k, bar in enumerate(bars):
-        kind, colour, _ = LOOKS[bar.kind]
-        panel.words(
-            NAMES - 8.0, panel.top + ROW * (k + 0.5) + 0.35 * SMALL, bar.name, size=SMALL, to="right", room=NAMES - 14.0
-        )
-        at = bar.lower if bar.lower is not None and (bar.kind != "estimate" or bar.value is None) else bar.value
-        if at is None:
-            continue
-        place = min(at, x.high)
-        if bar.lower is not None and bar.kind != "estimate":
-            dash: Dash = "line" if bar.kind == "certified" else "dash"
-            panel.line(panel.at((place, x.high), k + 0.5), colour=colour, dash=dash)
-        panel.marks(
-            panel.at(place, k + 0.5),
-            colour=colour,
-            shape="D" if kind == "diamond" else "o",
-            size=7.0,
-            filled=kind != "hollow",
-        )
-    if shown:
-        panel.line(panel.at(claimed or 0.0, (0.0, float(len(bars)))), colour="claim", width=2.0)
-    rows = [
-        (
-            bar.name,
-            "" if bar.lower is None else f">= {bound(bar.lower)}",
-            "" if bar.value is None else f"{bar.value:.3g}",
-        )
-        for bar in bars
-    ]
-    return Drawing.of(
-        panel,
-        "statements",
-        "The statements side by side",
-        text,
-        ("what it rests on", f"{quantity} at least", "estimate"),
-        rows,
-    )
 
 
 def evidence(e_values: Sequence[float], alpha: float) -> Drawing:

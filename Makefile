@@ -142,7 +142,7 @@ TRAINING := $(patsubst audits/training/requirements/%.txt,%,$(wildcard audits/tr
 audit-training: $(TRAINING:%=.environments/training-%/.ready)
 	@status=0; for environment in $(TRAINING); do \
 	  echo "== $$environment"; \
-	  .environments/training-$$environment/bin/python -m audits.training --environment $$environment $(NAMES) || status=1; \
+	  OMP_NUM_THREADS=1 .environments/training-$$environment/bin/python -m audits.training --environment $$environment $(NAMES) || status=1; \
 	done; exit $$status
 
 clean:

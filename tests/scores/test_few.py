@@ -33,8 +33,8 @@ def after(evidence: Evidence, scores: naive.Signs, coins: naive.Signs) -> Eviden
     "claim, lines, earlier",
     [
         (PureDP(0.8), [(0.8, 0.0)], 1),
-        (ApproximateDP(0.5, 0.1), [(0.5, 0.1)], 0),
-        (ApproximateDP(0.5, 0.001), [(0.5, 0.001)], 1),
+        (ApproximateDP(0.1, 0.03), [(0.1, 0.03)], 0),
+        (ApproximateDP(0.1, 0.001), [(0.1, 0.001)], 1),
         (PrivacyProfile(PROFILE), list(PROFILE), 1),
     ],
 )

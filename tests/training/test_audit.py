@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ from joblib import parallel_config
 import dpaudit
 from dpaudit import ApproximateDP, GaussianDP, InvalidSpec, UnsoundAudit, Verdict, audit_training
 from dpaudit.scores.estimate import LINES
-from dpaudit.training import TrainingInterrupted, TrainingProgress, load
+from dpaudit.training import TrainingInterrupted, TrainingProgress, TrainingResult, load
 from tests.cases import for_each
 
 CANARIES = 200
@@ -32,19 +32,24 @@ def gaussian(mu: float) -> Any:
     return train
 
 
+@cache
+def clear() -> TrainingResult:
+    """An audit that refutes."""
+    words: dict[str, Any] = {"inserted": "rows", "not_tested": ("the loader",)}
+    return audit_training(gaussian(4.0), canaries=CANARIES, claim=GaussianDP(0.5), **words)
+
+
 def test_a_larger_loss_is_refuted_and_equal_sides_and_their_mirror_are_not() -> None:
     # false at most once in 20 seeds by its level; with equal sides one of these three seeds would refute if it were not
     asked: dict[str, Any] = {"canaries": CANARIES, "claim": GaussianDP(0.5)}
-    assert audit_training(gaussian(4.0), **asked).verdict is Verdict.REFUTED
+    assert clear().verdict is Verdict.REFUTED
     for mu in (0.0, -4.0):
         found = audit_training(gaussian(mu), **asked)
         assert (found.refuted, found.epsilon_lower) == (False, 0.0)
 
 
 def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
-    found = audit_training(
-        gaussian(4.0), canaries=CANARIES, claim=GaussianDP(0.5), inserted="rows", not_tested=("the loader",)
-    )
+    found = clear()
     assert load(found.save(tmp_path / "training.json")) == found
     for word in ("REFUTED", "rows", "the loader", "certified"):
         assert word in str(found)
@@ -63,8 +68,7 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_spoilt_file_is_no_result(spoil: dict[str, Any], tmp_path: Path) -> None:
-    found = audit_training(lambda included, rng: included, canaries=50, epsilon=0.1, exact=True)
-    (tmp_path / "spoilt.json").write_text(json.dumps(found.to_dict() | spoil))
+    (tmp_path / "spoilt.json").write_text(json.dumps(clear().to_dict() | spoil))
     with pytest.raises(InvalidSpec, match="restore the file"):
         load(tmp_path / "spoilt.json")
 
@@ -100,7 +104,7 @@ def test_what_deserves_no_verdict_gets_one_line(name: str) -> None:
 
 
 def test_a_training_without_noise_is_judged_where_it_is_meant() -> None:
-    assert audit_training(lambda included, rng: included, canaries=CANARIES, epsilon=1.0, exact=True).refuted
+    assert audit_training(lambda included, rng: included, canaries=CANARIES, claim=GaussianDP(0.5), exact=True).refuted
 
 
 def test_rows_of_a_run_are_summed() -> None:
@@ -193,7 +197,7 @@ def test_sampled_steps_are_composed_as_samples_and_say_so() -> None:
     def train(included: Any, rng: Any) -> Any:
         return included * (rng.random(included.shape) < 0.5) * 4.0 + rng.normal(size=included.shape)
 
-    asked = STEPPED | {"trainings": 1, "claim": GaussianDP(1.0)}
+    asked = STEPPED | {"trainings": 1, "steps": 4, "claim": GaussianDP(1.0)}
     whole, sampled = audit_training(train, **asked), audit_training(train, sample_rate=0.5, **asked)
     bounds = [each.on_line("certified")[0].detail["mu_lower"] for each in (whole, sampled)]
     assert bounds[0] < bounds[1] <= 4.0
@@ -281,7 +285,7 @@ def test_torch_that_train_loads_unseeded_makes_no_noise_of_its_own(monkeypatch: 
 
 
 def test_one_training_has_three_lines_and_a_test_of_dependence() -> None:
-    found = audit_training(gaussian(2.0), canaries=CANARIES, claim=GaussianDP(0.5))
+    found = clear()
     assert [line for line in LINES if found.on_line(line)] == list(LINES)
     assert found.dependence is not None
     assert (found.dependence.p_value > 1e-6, "cannot see" in str(found)) == (True, True)

@@ -98,7 +98,8 @@ def _could_show(result: Trained) -> str:
     told = f"Had the scores told every coin: epsilon >= {number_text(best)} at delta {exact(result.delta)}{about}."
     if least is None:
         return f"{told} No number of canaries can refute this claim so."
-    return f"{told} Then {counted(least, 'canary', 'canaries')} would refute this claim, and no fewer."
+    each = " a training" if result.trainings > 1 else ""
+    return f"{told} Then {counted(least, 'canary', 'canaries')}{each} would refute this claim, and no fewer."
 
 
 @cache

@@ -14,9 +14,10 @@ MOST_LINES = 6  # of what was not tested, on the terminal
 ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"
 INDEPENDENT_RUNS = "trainings that are independent runs of the same code, each with one canary; it decides"
 TOGETHER = (
-    "A mechanism that keeps its claim exactly, and answers all its canaries together, is put above it by such a bound "
-    "far more often than the confidence says."
+    "There are mechanisms that keep their claim exactly, answer all canaries together, and are put above it by such "
+    "bounds far more often than the confidence says."
 )
+LONGEST_CODE = 200
 
 
 def text(result: Trained) -> str:
@@ -112,10 +113,13 @@ def repeat(result: Trained) -> tuple[str, ...]:
     claim = ", ".join(f"{key}={value!r}" for key, value in stated.items() if key != "form")
     asked = {name: getattr(result, name) for name in ("delta", "trainings", "steps", "compose", "confidence", "seed")}
     options = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value is not None)
+    claim, known = f"dpaudit.{stated['form']}({claim})", "# train is the function that was audited"
+    if len(claim) > LONGEST_CODE:
+        claim, known = "claim", f"{known}, claim the {result.claim} of the record"
     return (
-        "# train is the function that was audited",
+        known,
         "dpaudit.audit_training(",
-        f"    train, canaries={result.canaries}, claim=dpaudit.{stated['form']}({claim}),",
+        f"    train, canaries={result.canaries}, claim={claim},",
         f"    {options},",
         ")",
     )

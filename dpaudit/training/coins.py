@@ -83,9 +83,7 @@ def _asked(
     given = included.copy()
     try:
         raw = opened.call(given, *runs, rng)
-    except DpAuditError:
-        raise
-    except KeyboardInterrupt:
+    except (DpAuditError, KeyboardInterrupt):
         raise
     except BaseException as error:  # it may exit, too
         raise UnsoundAudit(f"{where} failed with {in_a_line(error)}; no verdict") from error
@@ -101,14 +99,10 @@ def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: TrainingPlan) -
         if values.dtype.kind in "cSUmM":
             raise TypeError
         scores = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
+    except Exception:  # tensors and ragged lists have errors of their own
         raise InvalidSpec(f"{where}: train must return numbers, one score a canary, got {type(raw).__name__}") from None
     summed = scores.ndim == 2 and len(shape) == 1
-    if summed and scores.shape[1:] == shape and len(scores):
-        wanted: tuple[int, ...] = scores.shape
-    else:
-        wanted = shape
-    if scores.shape != wanted:
+    if scores.shape != shape and not (summed and scores.shape[1:] == shape and len(scores)):
         what = {1: "a score a canary", 2: "a row of scores a training"}[len(shape)]
         what = "row t what step t released" if plan.design == STEPS else what
         few = " (fewer scores than canaries)" if scores.ndim == len(shape) and scores.size < np.prod(shape) else ""
@@ -125,24 +119,26 @@ def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: TrainingPlan) -
     return np.atleast_2d(scores.sum(axis=0) if summed else scores)
 
 
-def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, over: bool) -> None:
-    """Raises `UnsoundAudit` where all scores so far are equal, or are the coins in other words.
+def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, over: bool) -> bool:
+    """Whether there are enough scores to say that they are neither all equal nor the coins in other words.
 
-    Few equal scores may be luck: they count once all is `over`. Two values that tell every coin are what a training
-    without noise gives, and what a score does that reads `included` instead of the training.
+    Raises `UnsoundAudit` where they are. Few equal scores may be luck: they count once all is `over`. Two values that
+    tell every coin are what a training without noise gives, and what a score does that reads `included` itself.
     """
-    if scores.size < ENOUGH and not over:
-        return
+    enough = scores.size >= ENOUGH
+    if not (enough or over):
+        return False
     if np.ptp(scores) == 0.0:
         raise UnsoundAudit(
             f"all {scores.size:,} scores are {scores.flat[0]:g}: the canaries are not in what is scored; "
             "look whether train puts in those that `included` says, and whether a hook of the library ran; no verdict"
         )
     inside, outside = scores[included], scores[~included]
-    told = scores.size >= ENOUGH and inside.size > 0 and outside.size > 0
+    told = enough and inside.size > 0 and outside.size > 0
     if told and not plan.exact and np.ptp(inside) == np.ptp(outside) == 0.0:
         raise UnsoundAudit(
             f"the scores are the coins: {inside[0]:g} for all {inside.size:,} canaries that were in, {outside[0]:g} "
             f"for all {outside.size:,} that were out; no verdict; score what the training released, or say exact=True "
             "where it is meant (a training without noise)"
         )
+    return enough

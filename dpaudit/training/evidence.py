@@ -77,6 +77,7 @@ class Gathered:
         self._process = begun(plan)
         self._included: list[Bools] = []
         self._scores: list[Reals] = []
+        self._told = False
 
     @property
     def refuted(self) -> bool:
@@ -93,7 +94,8 @@ class Gathered:
         self._scores.append(scores)
         self.done += self.plan.trainings_in(self.calls)
         self.calls += 1
-        check_informative(*self.all, self.plan, over=self.calls == self.plan.calls)
+        if not self._told:  # what tells something, and not all, does so whatever follows
+            self._told = check_informative(*self.all, self.plan, over=self.calls == self.plan.calls)
 
     @property
     def all(self) -> tuple[Bools, Reals]:
@@ -106,14 +108,8 @@ class Gathered:
             return *self._process.estimates(), self._process.composed(self.plan.compose or 1, self.plan.delta)
         if self._process is not None:
             return self._process.estimates()
-        included, scores = self.all
-        plan = self.plan
-        asked: dict[str, Any] = {
-            "claim": plan.claim,
-            "delta": plan.delta,
-            "confidence": plan.confidence,
-            "seed": plan.seed,
-        }
+        (included, scores), plan = self.all, self.plan
+        asked: dict[str, Any] = {each: getattr(plan, each) for each in ("claim", "delta", "confidence", "seed")}
         if plan.design == ONE:
             return lines.three_lines(scores[0], included[0], **asked)
         methods = ("exact", "clopper-pearson", "gaussian")

@@ -183,13 +183,11 @@ class Evidence:
         return float(chdtrc(len(right) - 1, ((right - made * part) ** 2 / made).sum() / (part * (1.0 - part))))
 
 
-def begin(
-    claim: Claim, canaries: int, alpha: float, *, delta: float | None = None, trainings: int = 1, seed: int = 0
-) -> Evidence:
+def begin(claim: Claim, canaries: int, alpha: float, *, delta: float | None = None, trainings: int = 1) -> Evidence:
     """No evidence yet: `.after(scores, included)` adds a training. `delta` is where epsilon is told: the claim's, if it
     has one epsilon.
 
-    `trainings` is how many are planned; more or fewer may follow. Nothing is drawn: `seed` is not used.
+    `trainings` is how many are planned; more or fewer may follow.
 
     >>> from dpaudit.claims import PureDP
     >>> rng = np.random.default_rng(0)

@@ -66,7 +66,6 @@ def begin(
     delta: float | None = None,
     trainings: int = 1,
     rate: float = 1.0,
-    seed: int = 0,
 ) -> StepEvidence:
     """No evidence yet: `.after(scores, included)` adds a training's matrices of shape (steps, canaries).
 
@@ -117,10 +116,3 @@ def composed_epsilon(
         at = compose_optimal(ApproximateDP(sampled.epsilon_at(sampled.delta), sampled.delta), times).epsilon_at(delta)
         return None if at == math.inf else at, "the optimal composition (Kairouz, Oh & Viswanath 2015, theorem 3.3)"
     return None, "of this form no composition is known here"
-
-
-def ceiling(
-    canaries: int, claim: Claim, steps: int, delta: float, alpha: float, *, trainings: int = 1
-) -> tuple[float, int | None]:
-    """The best certified epsilon of a step at `delta`, and the least canaries that could refute the step's claim."""
-    return few.ceiling(canaries, claim, delta, alpha, trainings=trainings, steps=steps)

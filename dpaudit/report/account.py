@@ -192,7 +192,8 @@ def short(
         )
     elif refuted is False:
         lines.append(NOT_PRIVATE)
-    return (*lines, *filter(None, [sentence(apart(claim, decided, refuted))]))
+    told = apart(claim, decided, refuted)
+    return (*lines, f"The bound is {told}.") if told else tuple(lines)
 
 
 def sentence(words: str) -> str:

@@ -23,9 +23,7 @@ COLUMN, WIDTH = 28, 120  # of the titles, and of a line
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
 LONGEST = 600  # characters of a user's text on the terminal
 
-APART = (
-    "the test of the claim and the bound are two statements, each at this confidence; here the test is the sharper one"
-)
+APART = "a statement of its own at this confidence; here the test of the claim is the sharper one"
 
 Facts = Sequence[tuple[str, str]]
 
@@ -70,9 +68,11 @@ def composed(each: Estimate) -> bool:
 
 
 def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
-    """The estimates by line, in the order of the lines; those without any are left out."""
-    held = list(estimates)
-    found = {line: [each for each in held if each.line == line] for line in LINES}
+    """The estimates by line, in the order of the lines; those without any, and what was said before, are left out."""
+    found: dict[str, list[Estimate]] = {line: [] for line in LINES}
+    for each in estimates:
+        if not any(f"{said(each)}, " in said(other) for other in found[each.line]):  # a part of what is said already
+            found[each.line].append(each)
     return {line: each for line, each in found.items() if each}
 
 

@@ -74,11 +74,11 @@ def _scored(result: Trained) -> str:
 def _parts(result: Trained) -> list[Section]:
     """What was asked and done, and what the test of dependence can say."""
     asked = dict(wording.asked(result))
-    inserted = asked.pop("inserted", "the caller gave no words for what was inserted")
+    inserted = asked.pop("inserted") or "the caller gave no words for what was inserted"
     parts = [
         Section("claim", (wording.promise(result), NEIGHBOURS)),
         Section("inserted", (sentence(inserted), CANARY, wording.coins(result))),
-        *(Section(title, (sentence(told),)) for title, told in asked.items()),
+        *(Section(title, (sentence(told),)) for title, told in asked.items() if told),
     ]
     if result.dependence is not None:
         parts.append(Section("dependence", (sentence(result.dependence.words), *wording.second_line(result))))

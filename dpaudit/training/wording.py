@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores import wording
@@ -17,6 +16,7 @@ TOGETHER = (
     "There are mechanisms that keep their claim exactly, answer all canaries together, and are put above it by such "
     "bounds far more often than the confidence says."
 )
+BLIND = "a coin that all canaries of a training share cannot be seen"
 LONGEST_CODE = 200
 
 
@@ -25,15 +25,17 @@ def text(result: Trained) -> str:
     shown = result.not_tested[:MOST_LINES]
     more = len(result.not_tested) - len(shown)
     untested = [*shown, *([f"and {counted(more, 'more thing')}, in the report"] if more else [])]
+    found = "" if result.dependence is None else result.dependence.words.partition(";")[0]
+    found += f"; {BLIND}" if found and (result.trainings_used, result.steps) == (1, None) else ""
     facts = [
         *wording.line_facts(result.lines, meanings(result), of(result)),
-        *((("the bound", told),) if (told := wording.apart(result.claim, result.deciding, result.refuted)) else ()),
-        *((("dependence", result.dependence.words),) if result.dependence is not None else ()),
+        ("the bound", wording.apart(result.claim, result.deciding, result.refuted)),
+        ("dependence", found),
         *asked(result),
         *(("not tested" if k == 0 else "", each) for k, each in enumerate(untested)),
-        *((("not refuted", NOT_PRIVATE),) if result.verdict is Verdict.NOT_REFUTED else ()),
+        ("not refuted", "" if result.refuted else NOT_PRIVATE),
     ]
-    return wording.laid_out(headline(result), facts)
+    return wording.laid_out(headline(result), [(title, told) for title, told in facts if told])
 
 
 def headline(result: Trained) -> str:
@@ -74,13 +76,15 @@ def asked(result: Trained) -> Facts:
     coins = "a fair coin of its own for each" + ("" if result.steps is None else f" at each of {result.steps:,} steps")
     return [
         ("trained", f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"),
-        *([("inserted", result.inserted)] if result.inserted else []),
-        *([("evidence", evidence(result))] if result.e_values else []),
+        ("inserted", result.inserted),
+        ("evidence", evidence(result)),
     ]
 
 
 def evidence(result: Trained) -> str:
-    """The e-value so far, and the level that refutes."""
+    """The e-value so far, and the level that refutes; empty where there is none."""
+    if not result.e_values:
+        return ""
     return f"e-value {result.e_values[-1]:.4g} against the claim; from {1.0 / (1.0 - result.confidence):.4g} on refuted"
 
 

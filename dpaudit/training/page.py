@@ -13,6 +13,7 @@ from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.results.verdict import Verdict
 from dpaudit.results.wording.numerals import counted, exact
 from dpaudit.results.wording.sections import Section
+from dpaudit.results.wording.statements import NO_BITS
 from dpaudit.scores import few, lines
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.training import wording
@@ -45,7 +46,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         estimates=result.lines,
         meanings=wording.meanings(result),
         parts=tuple(_parts(result)),
-        not_tested=Section("What was not tested", (*map(sentence, result.not_tested), NEVER)),
+        not_tested=Section("What was not tested", (*map(sentence, result.not_tested), NO_BITS, NEVER)),
         drawings=pictures(
             claim=result.claim,
             confidence=result.confidence,

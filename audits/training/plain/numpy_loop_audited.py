@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from dpaudit.training import audit_training
+from dpaudit import audit_training
 from dpaudit.training.canaries import GradientCanaries
 
 STEPS, CLIP, NOISE, SAMPLED, RATE = 200, 1.0, 1.0, 0.1, 0.5
@@ -27,4 +27,5 @@ def train(x, y, rng, included):
 if __name__ == "__main__":
     x, y = load_breast_cancer(return_X_y=True)
     x = (x - x.mean(axis=0)) / x.std(axis=0)
-    print(audit_training(lambda included, rng: train(x, y, rng, included), canaries=1_000, epsilon=9.98, delta=1e-5))
+    asked = {"epsilon": 9.98, "delta": 1e-5, "underpowered": True}  # a bound: one run cannot refute so large a claim
+    print(audit_training(lambda included, rng: train(x, y, rng, included), canaries=1_000, **asked))

@@ -4,15 +4,13 @@ import torch
 from sklearn.datasets import load_digits
 from torch.func import functional_call, grad, vmap
 
-from dpaudit import GaussianDP
-from dpaudit.training import audit_training
+from dpaudit import GaussianDP, audit_training
 from dpaudit.training.canaries import GradientCanaries
 
 STEPS, CLIP, NOISE, RATE = 100, 1.0, 5.0, 0.5
 
 
 def train(x, y, rng, included):
-    torch.manual_seed(int(rng.integers(2**63)))
     canaries = GradientCanaries(included, rng, clip_norm=CLIP, sample_rate=1.0)
     model = torch.nn.Linear(64, 10)
     weights = {name: each.detach() for name, each in model.named_parameters()}

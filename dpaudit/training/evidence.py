@@ -41,23 +41,30 @@ def check_reach(plan: TrainingPlan) -> None:
     """Raises `InvalidSpec` where not even scores that tell every coin could refute the claim, with how many could."""
     if plan.underpowered or refutable(plan):
         return
-    cures = []
-    for name in ("canaries", "trainings")[plan.design == MANY : 1 if plan.design == ONE else 2]:
+    could = [] if plan.design != ONE or (least := least_canaries(plan)) is None else [f"{least:,} canaries"]
+    for name in () if plan.design == ONE else ("canaries", "trainings")[plan.design == MANY :]:
         grown = (replace(plan, **{name: getattr(plan, name) << k}) for k in range(1, 20))
         enough = next((each for each in grown if each.canaries * each.trainings <= MOST and refutable(each)), None)
-        cures += [] if enough is None else [f"{getattr(enough, name):,} {name}"]
-    cure = f"{' or '.join(cures)} could" if cures else "claim a GaussianDP(mu), or audit one step with steps=..."
+        could += [] if enough is None else [f"{getattr(enough, name):,} {name}"]
+    cures = [f"{' or '.join(could)} could"] if could else []
+    if plan.claim.linear and plan.design in (ONE, FEW):
+        cures.append("a GaussianDP(mu), or the claim of one step with steps=..., needs fewer")
     raise InvalidSpec(
         f"{counted(plan.trainings, 'training')} with {counted(plan.canaries, 'canary', 'canaries')} can never refute "
         f"{plan.claim} at confidence {plan.confidence:g}, whatever they show: "
-        f"{cure}; or say underpowered=True for the bound alone"
+        f"{'; '.join([*cures, 'say underpowered=True for the bound alone'])}"
     )
+
+
+def least_canaries(plan: TrainingPlan) -> int | None:
+    """How many canaries of one training could refute the claim; None where no number could."""
+    return lines.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha)[1]
 
 
 def refutable(plan: TrainingPlan) -> bool:
     """Whether scores that tell every coin would refute the claim."""
     if plan.design == ONE:
-        least = lines.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha)[1]
+        least = least_canaries(plan)
         return least is not None and least <= plan.canaries
     if plan.design == MANY:
         judged = int(plan.trainings * (1.0 - Split().fraction)) // 2

@@ -25,6 +25,7 @@ from dpaudit.scores.wording import OWN, apart, assumptions, by, further, on_line
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
+LOGARITHMIC = "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
 LARGEST = 700.0  # of an exponent
 NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
 
@@ -129,14 +130,10 @@ def pictures(
         if roc:
             sizes = max(1, histogram.runs_first), max(1, histogram.runs_second)
             bound = None if decided is None else promise_at(claim, decided)
-            certified = None if bound is None or decided is None else ("promise at the certified bound", bound)
-            name = f"limits at {exact(confidence)}, {band_line}"
-            text = rates_text(claim, certified is not None, bool(band), confidence, band_line)
-            for log in (False, True):
-                shown = (
-                    text if not log else "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
-                )
-                drawn.append(attack.error_rates(roc, band, name, claim, certified, sizes, shown, log=log))
+            limits = f"limits at {exact(confidence)}, {band_line}"
+            text = rates_text(claim, bound is not None, bool(band), confidence, band_line)
+            drawn.append(attack.error_rates(roc, band, limits, claim, bound, sizes, text))
+            drawn.append(attack.error_rates(roc, band, limits, claim, bound, sizes, LOGARITHMIC, log=True))
     if len(e_values) > 1:
         drawn.append(attack.evidence(e_values, error_probability(confidence)))
     return tuple(drawn)

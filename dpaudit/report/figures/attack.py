@@ -43,7 +43,7 @@ def error_rates(
     band: Rates,
     band_name: str,
     claim: Claim | None,
-    certified: tuple[str, Claim] | None,
+    certified: Claim | None,
     sizes: tuple[int, int],
     text: str,
     *,
@@ -52,8 +52,8 @@ def error_rates(
     """The ROC of the attack: what the scores show, what is certified of it, and the region that the claim allows.
 
     `corners` are those of the empirical curve; `band` upper limits of both error rates at several thresholds, with
-    what they hold under as `band_name`; `certified` is a bound in words and the promise at that bound; `sizes` the
-    numbers of scores in and out; `text` says what rests on what. Logarithmic axes show small rates.
+    what they hold under as `band_name`; `certified` is the promise at the certified bound; `sizes` the numbers of
+    scores in and out; `text` says what rests on what. Logarithmic axes show small rates.
     """
     least = min(0.1, 0.5 / max(sizes))
     scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
@@ -62,7 +62,7 @@ def error_rates(
     if band:
         keys.append(("dots", "second", band_name))
     if certified is not None:
-        keys.append(("dash", "certified", certified[0]))
+        keys.append(("dash", "certified", "promise at the certified bound"))
     panel = Panel(keys, scale, scale, high=300.0)
     if claim is not None:
         allowed_region(panel, claim)
@@ -70,10 +70,9 @@ def error_rates(
     panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
     panel.frame("false positive rate: out, but called in", "true positive rate: in, and called in")
     if certified is not None:
-        q = rates(panel, certified[1])
-        panel.line(
-            panel.at(q, [certified[1].max_probability(each) for each in q.tolist()]), colour="certified", dash="dash"
-        )
+        q = rates(panel, certified)
+        p = [certified.max_probability(each) for each in q.tolist()]
+        panel.line(panel.at(q, p), colour="certified", dash="dash")
     if band:
         x, y = _stairs(band)
         panel.line(panel.at(x, y), colour="second", dash="dots", width=1.8)

@@ -118,7 +118,9 @@ def audit_training(
         underpowered=underpowered,
     )
     mechanism = wrap(train)
-    calls, words = here(mechanism, plan, n_jobs), {"inserted": inserted, "not_tested": (*not_tested, *NEVER_TESTED)}
+    left_out = (not_tested,) if isinstance(not_tested, str) else tuple(not_tested)
+    words = {"inserted": inserted, "not_tested": (*left_out, *NEVER_TESTED)}
+    calls = here(mechanism, plan, n_jobs)
     return run_plan(plan, calls, mechanism.describe(), words, folder=folder, resume=resume, progress=progress)
 
 

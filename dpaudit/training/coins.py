@@ -96,7 +96,7 @@ def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: TrainingPlan) -
     """What `train` returned as finite rows of scores, one a canary; a run's own steps are summed."""
     try:
         values = np.asarray(raw)
-        if values.dtype.kind in "cSUmM":
+        if raw is None or values.dtype.kind in "cSUmM" or np.ma.is_masked(raw):
             raise TypeError
         scores = np.asarray(values, np.float64)
     except Exception:  # tensors and ragged lists have errors of their own

@@ -46,6 +46,7 @@ class TrainingPlan:
         object.__setattr__(self, "compose", self.compose or self.steps)
         validate.open_probability("confidence", self.confidence)
         validate.probability("delta", self.delta)
+        validate.positive("sample_rate", validate.probability("sample_rate", self.sample_rate))
 
     @property
     def design(self) -> str:

@@ -34,6 +34,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
     """The page of a result, as plain values; `record` is its stored form."""
     many, claim = result.canaries == 1, wording.claim(result)
     refuted = result.verdict is Verdict.REFUTED
+    drawn = result.sample_rate == 1.0  # otherwise the claim is of a step before it is sampled, the scores of one after
     return Account(
         kind="Audit of private training",
         stem="training",
@@ -48,9 +49,9 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         parts=tuple(_parts(result)),
         not_tested=Section("What was not tested", (*map(sentence, result.not_tested), NO_BITS, NEVER)),
         drawings=pictures(
-            claim=result.claim,
+            claim=result.claim if drawn else None,
             confidence=result.confidence,
-            decided=result.deciding,
+            decided=result.deciding if drawn else None,
             histogram=result.histogram,
             roc=result.roc,
             band=result.band,
@@ -61,7 +62,7 @@ def account_of(result: Trained, record: dict[str, Any]) -> Account:
         ),
         repeat=wording.repeat(result),
         record=record,
-        of=wording.of(result),
+        of="" if result.steps is None else wording.STEP,
     )
 
 
@@ -83,7 +84,7 @@ def _parts(result: Trained) -> list[Section]:
     ]
     if result.dependence is not None:
         parts.append(Section("dependence", (sentence(result.dependence.words), *wording.second_line(result))))
-    if result.canaries > 1:
+    if result.canaries > 1 and result.sample_rate == 1.0:
         parts.append(Section("could have shown", (_could_show(result),)))
     told = [f"{words} {result.provenance[name]}" for name, words in MADE_BY.items() if name in result.provenance]
     if isinstance(spent := result.provenance.get("cpu_s"), float):

@@ -17,7 +17,7 @@ TOGETHER = (
     "bounds far more often than the confidence says."
 )
 BLIND = "a coin that all canaries of a training share cannot be seen"
-LONGEST_CODE = 200
+LONGEST_CODE, STEP = 200, "one step"
 
 
 def text(result: Trained) -> str:
@@ -28,7 +28,7 @@ def text(result: Trained) -> str:
     found = "" if result.dependence is None else result.dependence.words.partition(";")[0]
     found += f"; {BLIND}" if found and (result.trainings_used, result.steps) == (1, None) else ""
     facts = [
-        *wording.line_facts(result.lines, meanings(result), of(result)),
+        *wording.line_facts(result.lines, meanings(result), "" if result.steps is None else STEP),
         ("the bound", wording.apart(result.claim, result.deciding, result.refuted)),
         ("dependence", found),
         *asked(result),
@@ -106,7 +106,12 @@ def scores(result: Trained) -> str:
     every = result.trainings_used * result.canaries * (result.steps or 1)
     told = f"They are from {counted(result.trainings_used, 'training')}"
     told += "" if result.steps is None else f", one for each canary at each of {result.steps:,} steps"
-    return f"{told}." if shown >= every else f"{told}; the first {shown:,} of {every:,} are shown."
+    told += "." if shown >= every else f"; the first {shown:,} of {every:,} are shown."
+    if result.sample_rate == 1.0:
+        return told
+    return (
+        f"{told} Canaries joined a step at rate {result.sample_rate:g}; the claim is of a step before, and not drawn."
+    )
 
 
 def repeat(result: Trained) -> tuple[str, ...]:
@@ -116,6 +121,7 @@ def repeat(result: Trained) -> tuple[str, ...]:
     stated = {key: value for key, value in result.claim.to_dict().items() if value is not None}
     claim = ", ".join(f"{key}={value!r}" for key, value in stated.items() if key != "form")
     asked = {name: getattr(result, name) for name in ("delta", "trainings", "steps", "compose", "confidence", "seed")}
+    asked |= {"sample_rate": result.sample_rate} if result.sample_rate < 1.0 else {}
     options = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value is not None)
     claim, known = f"dpaudit.{stated['form']}({claim})", "# train is the function that was audited"
     if len(claim) > LONGEST_CODE:

@@ -156,6 +156,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "few": {},
     "many": {"canaries": 1, "trainings": 400, "band": ((0.2, 0.3),)},
     "steps": {"steps": 4, "claim": GaussianDP(1.0)},
+    "sampled": {"steps": 4, "claim": GaussianDP(1.0), "sample_rate": 0.2},
     "nothing": dict.fromkeys(("lines", "roc", "e_values", "repeat"), ()) | {"histogram": None, "dependence": None},
 }
 
@@ -167,6 +168,7 @@ def test_every_kind_of_result_has_a_page_that_says_what_it_is_about(more: dict[s
     assert ("of one step" in told) == (made.steps is not None)
     assert ("limits at 0.95, certified" in told) == (made.canaries == 1)
     assert ("independent runs of the same code" in told) == (made.canaries == 1 and bool(made.lines))
+    assert ("allowed by the claim" in told) == (made.sample_rate == 1.0 and bool(made.roc))
     assert wording.headline(made) in str(made)
 
 
@@ -218,10 +220,11 @@ def test_what_a_user_wrote_is_text_and_stays_on_its_line() -> None:
 
 @for_each("claim", [GaussianDP(0.5), ApproximateDP(2.0, 1e-5), PrivacyProfile([(0.0, 0.1), (1.0, 0.01)])])
 def test_the_lines_that_repeat_an_audit_ask_the_same(claim: Any) -> None:
-    made = result(repeat=(), claim=claim, steps=4, compose=8)
+    made = result(repeat=(), claim=claim, steps=4, compose=8, sample_rate=0.25)
     asked: dict[str, Any] = {}
     train = object()
     code = "\n".join(wording.repeat(made)).replace("dpaudit.audit_training", "door")
     exec(code, {"dpaudit": dpaudit, "train": train, "door": lambda given, **more: asked.update(more, given=given)})
     known = {name: getattr(made, name) for name in ("delta", "canaries", "trainings", "steps", "compose", "confidence")}
+    known["sample_rate"] = 0.25
     assert asked == known | {"claim": claim, "seed": 7, "given": train}

@@ -24,7 +24,7 @@ from dpaudit.certify.binomial import lower_limit
 from dpaudit.claims import ApproximateDP, Claim
 from dpaudit.claims.composition import subsample_poisson
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import guesses, nats
+from dpaudit.scores import guesses, nats, tails
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, MODEL, Estimate
 from dpaudit.scores.gaussian import epsilon_of_mu
 from dpaudit.scores.region import epsilon_of
@@ -39,6 +39,7 @@ INDEPENDENTLY = (
     "are right by more than independent canaries do"
 )
 NORMAL = "the scores of both sides are normal with one variance, up to one growing transformation for each row"
+BOLD = 8  # rows: as many are planned where tails are bet on too
 MOST = 40.0  # the largest parameter that is looked at
 
 
@@ -82,7 +83,11 @@ class Evidence:
             return guesses.log_wealth(self.counts, other.epsilon_at(own.delta), own.delta, at, self.planned)
         most, against = (self.canaries * nats.information(each, self.rate) for each in (self.claim, claim))
         b = nats.floor(most, self.planned, self.alpha)
-        return np.cumsum(nats.log_e_values(nats.predicted(self.counts, self.rate), against, b))
+        path = np.cumsum(nats.log_e_values(nats.predicted(self.counts, self.rate), against, b))
+        if self.planned > BOLD or self.rate < 1.0:
+            return path
+        tail = np.cumsum(tails.log_e_values(self.counts, self.claim, claim, self.alpha))
+        return np.asarray(np.logaddexp(path, tail)) - math.log(2.0)
 
     @property
     def e_value(self) -> float:

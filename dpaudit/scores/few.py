@@ -216,21 +216,18 @@ def ceiling(
 ) -> tuple[float, int | None]:
     """The best certified epsilon at `delta` had all scores told all coins, and the least canaries that could refute.
 
-    None where no number up to a million could.
+    None where no number up to 2^20 could.
     """
 
     def best(number: int) -> Evidence:
         some = begin(claim, number, alpha, delta=delta, trainings=trainings * steps)
-        coins = np.arange(number) % 2 == 1
-        row = nats.binned(coins.astype(np.float64), coins)
+        ranks = np.arange(number, dtype=np.float64)
+        row = nats.binned(ranks, ranks >= number // 2)
         return replace(some, counts=np.repeat(row[None], trainings * steps, axis=0))
 
-    if not best(1_000_000).refuted:
-        least = None
-    else:
-        low, high = 0, 1_000_000
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if best(middle).refuted else (middle, high)
-        least = high
+    least = next((number for number in (1 << k for k in range(1, 21)) if best(number).refuted), None)
+    low = (least or 0) // 2
+    while least is not None and least - low > 1:
+        middle = (low + least) // 2
+        low, least = (low, middle) if best(middle).refuted else (middle, least)
     return best(canaries)._largest(lambda epsilon: ApproximateDP(epsilon, delta)), least

@@ -69,9 +69,9 @@ def refutable(plan: TrainingPlan) -> bool:
     if plan.design == MANY:
         judged = int(plan.trainings * (1.0 - Split().fraction)) // 2
         return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
-    coins = np.arange(plan.canaries) % 2 == 1
+    ranks = np.arange(plan.canaries)
     one = few.begin(plan.claim, plan.canaries, plan.alpha, trainings=plan.trainings * (plan.steps or 1))
-    one = one.after(coins.astype(float), coins)
+    one = one.after(ranks, ranks >= plan.canaries // 2)
     return replace(one, counts=np.repeat(one.counts, one.planned, axis=0)).refuted
 
 

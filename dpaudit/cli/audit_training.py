@@ -31,9 +31,7 @@ SAY_EVERY_S = 5.0
 @click.option("--delta", type=float, metavar="D", help="The delta at which epsilon is bounded.")
 @click.option("--claim", "claim_json", metavar="JSON", help='Any claim: \'{"form": "GaussianDP", "mu": 1.0}\'.')
 @click.option("--confidence", type=float, default=0.95, show_default=True, metavar="C")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, metavar="N", help="Draws the coins and what train gets."
-)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Draws coins, and for train.")
 @click.option("--inserted", default="", metavar="WORDS", help="What the canaries are, for the report.")
 @click.option("--not-tested", multiple=True, metavar="WORDS", help="What is left out, for the report; may be repeated.")
 @click.option("--exact", is_flag=True, help="Scores that tell every coin are meant: a training without noise.")
@@ -108,7 +106,7 @@ def _again() -> str:
         value = context.params[each.name or ""]
         if isinstance(each, click.Argument):
             words.append(value)
-        elif each.name != "resume" and value not in (each.default, None, (), False, ""):
+        elif each.name != "resume" and value is not False and value not in (each.default, None, (), ""):
             given = value if each.multiple else (value,)
             words += [part for one in given for part in ([each.opts[0]] if one is True else [each.opts[0], str(one)])]
     return shlex.join(words)

@@ -12,7 +12,7 @@ from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
 from dpaudit.scores.estimate import CERTIFIED
 from dpaudit.scores.result import ScoresResult
-from dpaudit.scores.wording import MEANINGS
+from dpaudit.scores.wording import MEANINGS, judged
 
 NOT_TESTED = (
     "Where the scores come from: they were taken as they are, and the design as it was said to be.",
@@ -37,13 +37,13 @@ def write_picture(result: ScoresResult, path: str | os.PathLike[str]) -> Path:
 
 def account_of(result: ScoresResult) -> Account:
     """The page of a result, as plain values."""
-    c, decided = result.counts, result.deciding
+    decided = result.deciding
     claim = "" if result.claim is None else str(result.claim)
     certified = sum(each.line == CERTIFIED for each in result.estimates)
     parts = [
         Section("design", (f"{result.design}: {result.assumption}.",)),
         Section("scores", (f"{result.sizes[0]:,} in, {result.sizes[1]:,} out.", f"{result.choice.capitalize()}.")),
-        Section("judged", (f"tp {c.tp:,} of {c.members:,} members, fp {c.fp:,} of {c.others:,} non-members.",)),
+        Section("judged", (f"{judged(result.counts, decided)}.",)),
     ]
     if certified > 1:
         parts.append(Section("confidence", (f"{counted(certified, 'certified statement')}; each holds on its own.",)))

@@ -93,12 +93,11 @@ class ScoresResult:
         return Path(path)
 
     def __str__(self) -> str:
-        c = self.counts
         meanings = wording.MEANINGS | {CERTIFIED: f"{self.assumption}; this line alone decides"}
         facts = [
             *wording.line_facts(self.estimates, meanings),
             ("scores", f"{self.sizes[0]:,} in, {self.sizes[1]:,} out; {self.choice}"),
-            ("judged", f"tp {c.tp:,} of {c.members:,} members, fp {c.fp:,} of {c.others:,} non-members"),
+            ("judged", wording.judged(self.counts, self.deciding)),
         ]
         if sum(each.label == CERTIFIED for each in self.estimates) > 1:
             facts.append(("several certified", "each holds at its confidence on its own; only the first decides"))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dpaudit.claims import Claim
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean
+from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, LINES, Estimate, number_text
 
 MEANINGS = {
@@ -133,6 +134,17 @@ def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -
     own = own_bounds(decided).get(claim.parameter)
     lower, promised = (own, claim.value) if own else (decided.lower, claim.epsilon_at(decided.delta or 0.0))
     return "" if lower is None or promised is None or lower > promised else APART
+
+
+def judged(counts: AttackCounts, decided: Estimate | None) -> str:
+    """What was counted for the estimate that decides: right guesses, their weights, or the cells of a rule."""
+    told = {} if decided is None else decided.detail
+    if isinstance(told.get("right"), int):
+        return f"{told['right']:,} of {told['guesses']:,} guesses are right"
+    if "weights" in told:
+        total = sum(w * n for w, n in zip(told["weights"], told["counts"], strict=True))
+        return f"{told['won']:,} of a weight of {total:,} is right, in {sum(told['counts']):,} guesses"
+    return f"tp {counts.tp:,} of {counts.members:,} members, fp {counts.fp:,} of {counts.others:,} non-members"
 
 
 def _up(value: float) -> str:

@@ -189,6 +189,8 @@ def test_scores_have_the_same_page_and_counts_have_one_without_pictures(tmp_path
     assert (counts.drawings, counts.stamp) == ((), "REFUTED")
     with pytest.raises(InvalidSpec, match="counts alone have no curve"):
         scores_page.write_picture(audit_scores(counts=found.counts, methods="clopper-pearson"), tmp_path / "x.svg")
+    for given, words in (({}, "of a weight of"), ({"guesses": (50, 30)}, "of 80 guesses are right")):
+        assert words in str(audit_scores(INSIDE, OUTSIDE, design="one-run", methods="one-run", **given))
     nothing = scores_page.account_of(audit_scores(INSIDE, OUTSIDE, methods=["auroc"]))
     assert (nothing.tone, nothing.stamp) == ("none", "NO CERTIFICATE")
     assert "Nothing is certified" in text_of(parse(pages.html(nothing)))

@@ -136,7 +136,7 @@ def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -
     return "" if lower is None or promised is None or lower > promised else APART
 
 
-def judged(counts: AttackCounts, decided: Estimate | None) -> str:
+def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
     """What was counted for the estimate that decides: right guesses, their weights, or the cells of a rule."""
     told = {} if decided is None else decided.detail
     if isinstance(told.get("right"), int):
@@ -144,6 +144,8 @@ def judged(counts: AttackCounts, decided: Estimate | None) -> str:
     if "weights" in told:
         total = sum(w * n for w, n in zip(told["weights"], told["counts"], strict=True))
         return f"{told['won']:,} of a weight of {total:,} is right, in {sum(told['counts']):,} guesses"
+    if counts is None:
+        return ""
     return f"tp {counts.tp:,} of {counts.members:,} members, fp {counts.fp:,} of {counts.others:,} non-members"
 
 

@@ -77,7 +77,7 @@ def asked(result: Trained) -> Facts:
     return [
         ("trained", f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"),
         ("inserted", result.inserted),
-        ("evidence", evidence(result)),
+        ("evidence", evidence(result) or wording.judged(None, result.deciding)),
     ]
 
 

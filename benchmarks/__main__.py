@@ -16,6 +16,7 @@ TABLES = (
     "certifiers",
     "sequential",
     "few",
+    "one_run",
     "pairs",
     "samplers",
     "mechanisms",

@@ -44,10 +44,18 @@ def three_lines(
     >>> found[0].p_value < 0.05
     True
     """
+    question = question_of(scores, included, claim=claim, delta=delta, confidence=confidence, seed=seed)
+    return answers(question, methods_of(None, question, True))
+
+
+def question_of(
+    scores: Any, included: Any, *, claim: Claim | None, delta: float, confidence: float, seed: int = 0
+) -> ScoresQuestion:
+    """The question that `three_lines` asks, for `audit.answers` of some of its methods."""
     values, members = coins_of(scores, included)
     inside, outside = checked(values[members], values[~members])
     stated = None if claim is None else check_claim(claim)
-    question = ScoresQuestion(
+    return ScoresQuestion(
         inside=inside,
         outside=outside,
         given_counts=None,
@@ -65,7 +73,6 @@ def three_lines(
         fpr=(),
         prevalence=None,
     )
-    return answers(question, methods_of(None, question, True))
 
 
 def ceiling(canaries: int, claim: Claim, delta: float, alpha: float) -> tuple[float, int | None]:

@@ -28,7 +28,7 @@ from dpaudit.scores.one_run import Guesses
 
 LEAST = 1e-15  # the least tau that is looked at
 ROUNDING = 1e-12  # what a value of the region may be wrong by
-SHARES = tuple(2.0 ** (-i / 2.0) for i in range(19))  # of the canaries, that may be guessed
+SHARES = tuple(2.0 ** (-i / 3.0) for i in range(28))  # of the canaries, that may be guessed
 STEP = 1.15  # between two values of a parameter that have numbers of guesses of their own
 STEPS = 24  # of them on each side of the claim's value
 
@@ -132,7 +132,7 @@ def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | Non
 
     values = [0.0, *(claim.value * STEP**i for i in range(-STEPS, STEPS + 1))]
     for start, end in pairwise(values):
-        made = made_for(claim.with_value(math.sqrt(start * end) or end), int(right.size), alpha) if given is None else 0
+        made = made_for(claim.with_value(end), int(right.size), alpha) if given is None else 0
         guesses = given or Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
         if not is_refuted(guesses, family(end), alpha):
             return _between(guesses, family, alpha, start, end)

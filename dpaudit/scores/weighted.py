@@ -39,7 +39,8 @@ from dpaudit.scores.gaussian import tail_share
 
 SLACK = 1e-7  # relative, of a tail: many times what the transform loses
 STEPS = (0.0, *(0.1 * 1.15**i for i in range(42)))  # of epsilon, to 30
-LEVELS, WIDTH = 4, 1.4  # weights of a design, and how far from the first to the last in standard deviations
+LEVELS = 4  # weights of a design
+WIDTHS = (1.4, 0.5, 0.0)  # from the first weight to the last, in standard deviations; less where delta asks for more
 MOST_MU = 30.0
 
 
@@ -160,7 +161,7 @@ def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -
     """
     canaries, bound = int(right.size), 0.0
     for start, end in pairwise(STEPS):
-        used = design(canaries, end, delta, alpha, event)
+        used = design(canaries, end, delta, alpha, event, start)
         v = used.won(right)
         left = alpha - excess(used, canaries, _q(start), delta)
         if tail(used, v, _q(end)) <= left:
@@ -175,26 +176,37 @@ def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -
 
 
 @lru_cache(maxsize=4096)
-def design(canaries: int, epsilon: float, delta: float, alpha: float, event: str = "both") -> Weights:
-    """The design that refutes (epsilon, delta)-DP at `alpha` for the weakest Gaussian leak; known before the run."""
-    q, found = _q(epsilon), Weights((1,), (canaries if event == "both" else (canaries + 1) // 2,))
-    low, high = 0.0, MOST_MU
-    while high - low > 0.01 * high:
-        middle = (low + high) / 2.0
-        made, v = _expected(canaries if event == "both" else canaries / 2.0, epsilon, middle)
-        if made is None or tail(made, v, q) + excess(made, canaries, q, delta) > alpha:
-            low = middle
-        else:
-            high, found = middle, made
+def design(
+    canaries: int, epsilon: float, delta: float, alpha: float, event: str = "both", since: float | None = None
+) -> Weights:
+    """The design that refutes (epsilon, delta)-DP at `alpha` for the weakest Gaussian leak; known before the run.
+
+    With `since`, it refutes all from that epsilon on.
+    """
+    size, q = canaries if event == "both" else canaries / 2.0, _q(epsilon)
+    first = q if since is None else _q(since)
+    best, found = MOST_MU, Weights((1,), (math.ceil(size),))
+    for width in WIDTHS if delta > 0.0 else WIDTHS[:1]:
+        low, high = 0.0, best
+        while high - low > 0.01 * high:
+            middle = (low + high) / 2.0
+            made, v = _expected(size, epsilon, middle, width)
+            cost = 0.0 if made is None else excess(made, canaries, first, delta)
+            if made is None or cost > alpha or tail(made, v, q) + cost > alpha:
+                low = middle
+            else:
+                high, best, found = middle, middle, made
+        if excess(found, canaries, first, delta) < 0.1 * alpha:
+            break
     return found
 
 
-def _expected(canaries: float, epsilon: float, mu: float) -> tuple[Weights | None, int]:
+def _expected(canaries: float, epsilon: float, mu: float, width: float) -> tuple[Weights | None, int]:
     """The design for a leak of N(mu, 1) against N(0, 1), and the weight that it wins there on average, rounded down.
 
     A guess at a distance z from the middle is right with odds e^(mu z): worth mu z - epsilon where that is positive.
     """
-    ends = [epsilon / mu + WIDTH * (i + 0.5) / LEVELS for i in range(LEVELS)]
+    ends = [epsilon / mu + width * (i + 0.5) / LEVELS for i in range(LEVELS)]
     shares = [tail_share(mu, z) for z in ends] + [(0.0, 0.0)]
     counts = [round(canaries * (a[0] - b[0])) for a, b in pairwise(shares)]
     right = [canaries * (a[1] - b[1]) for a, b in pairwise(shares)]

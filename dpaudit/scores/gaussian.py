@@ -71,29 +71,44 @@ def tail_share(mu: float, z: float) -> tuple[float, float]:
     >>> [round(each, 4) for each in tail_share(1.0, 0.0)]
     [1.0, 0.6915]
     """
-    from scipy.special import ndtr
-
-    right, wrong = float(ndtr(mu / 2.0 - z)), float(ndtr(-mu / 2.0 - z))
+    right, wrong = (0.5 * math.erfc((z + side * mu / 2.0) / math.sqrt(2.0)) for side in (-1.0, 1.0))
     return right + wrong, right
 
 
-@lru_cache(maxsize=4096)
+def wrong_beyond(mu: Any, share: Any) -> Any:
+    """The chance that a guess about one of the `share` most extreme scores is wrong; arrays that go together.
+
+    >>> round(float(wrong_beyond(1.0, 1.0)), 4)
+    0.3085
+    """
+    import numpy as np
+    from scipy.special import ndtr, ndtri
+
+    low, high = np.zeros(np.broadcast(mu, share).shape), np.asarray(mu / 2.0 - ndtri(share / 2.0))
+    for _ in range(60):
+        z = (low + high) / 2.0
+        inside = ndtr(mu / 2.0 - z) + ndtr(-mu / 2.0 - z) > share
+        low, high = np.where(inside, z, low), np.where(inside, high, z)
+    return ndtr(-mu / 2.0 - high) / share
+
+
 def mu_that_wins(accuracy: float, share: float) -> float:
     """The least mu at which so large a part of the guesses about the `share` most extreme canaries is right on average.
 
-    >>> round(mu_that_wins(0.6915, 1.0), 3)
+    >>> round(mu_that_wins(0.6915, 1.0), 2)
     1.0
     """
-    low, high = 0.0, 40.0
-    while high - low > 1e-6 * high:
-        mu = (low + high) / 2.0
-        near, far = 0.0, 40.0 + mu
-        while far - near > 1e-9 * far:
-            z = (near + far) / 2.0
-            near, far = (z, far) if tail_share(mu, z)[0] > share else (near, z)
-        guessed, right = tail_share(mu, near)
-        low, high = (mu, high) if guessed == 0.0 or right < accuracy * guessed else (low, mu)
-    return high
+    import numpy as np
+
+    return float(np.interp(accuracy, *_accuracies(share), right=math.inf))
+
+
+@lru_cache(maxsize=1024)
+def _accuracies(share: float) -> tuple[Any, Any]:
+    import numpy as np
+
+    mus = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, 400)])
+    return 1.0 - wrong_beyond(mus, share), mus
 
 
 def fitted(inside: Any, outside: Any) -> tuple[float, float]:

@@ -14,10 +14,8 @@ above mu = 1 in up to 84 % of runs at a stated 5 % (`benchmarks one_run`).
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpaudit.certify.binomial import SLACK
-from dpaudit.scores.gaussian import tail_share
+from dpaudit.scores.gaussian import wrong_beyond
 from dpaudit.scores.one_run import Guesses
 
 CELLS = 512  # of equal probability, for the part beyond z; each takes its most favourable end
@@ -32,18 +30,17 @@ def largest_chance(guesses: Guesses, mu: float) -> float:
     0.0547
     """
     import numpy as np
-    from scipy.special import bdtr, betaincinv
+    from scipy.special import bdtr, betaincinv, ndtr
 
     r, m, wrong = guesses.made, guesses.canaries, guesses.made - guesses.right
     if wrong == r:
         return 1.0
     if r == m:
-        part, chance = tail_share(mu, 0.0)
-        return min(1.0, float(bdtr(wrong, r, 1.0 - chance / part)) * (1.0 + SLACK))
+        return min(1.0, float(bdtr(wrong, r, ndtr(-mu / 2.0))) * (1.0 + SLACK))
     beyond = betaincinv(r + 1.0, float(m - r), np.arange(1, CELLS + 1) / CELLS)
     # the further out, the surer the guess: each cell at its least part beyond, the first at the far end of the tails
     beyond = np.concatenate([[betaincinv(r + 1.0, float(m - r), 1e-6 / CELLS)], beyond[:-1]])
-    return min(1.0, (float(bdtr(wrong, r, _wrong(mu, beyond)).mean()) + 1e-6 / CELLS) * (1.0 + SLACK))
+    return min(1.0, (float(bdtr(wrong, r, wrong_beyond(mu, beyond)).mean()) + 1e-6 / CELLS) * (1.0 + SLACK))
 
 
 def mu_lower(guesses: Guesses, alpha: float) -> float:
@@ -59,16 +56,3 @@ def mu_lower(guesses: Guesses, alpha: float) -> float:
         middle = (low + high) / 2.0
         low, high = (middle, high) if largest_chance(guesses, middle) <= alpha else (low, middle)
     return low
-
-
-def _wrong(mu: float, beyond: Any) -> Any:
-    """The chance that a guess beyond z is wrong, where this part of the scores is beyond z."""
-    import numpy as np
-    from scipy.special import log_ndtr, ndtr, ndtri
-
-    low, high = np.zeros_like(beyond), mu / 2.0 - ndtri(beyond / 2.0)
-    for _ in range(60):
-        z = (low + high) / 2.0
-        inside = ndtr(mu / 2.0 - z) + ndtr(-mu / 2.0 - z) > beyond
-        low, high = np.where(inside, z, low), np.where(inside, high, z)
-    return 1.0 / (1.0 + np.exp(np.minimum(700.0, log_ndtr(mu / 2.0 - high) - log_ndtr(-mu / 2.0 - high))))

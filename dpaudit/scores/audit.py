@@ -84,15 +84,19 @@ def audit_scores(
 
     `design` says how the scores came about, and with it what the certificate rests on: "many-run" (each score from a
     model trained independently of the others, the numbers in and out fixed) or "one-run" (canaries of one training
-    run, each in or out by a fair coin of its own). `methods` are names in `METHODS`, or "all"; by default the
-    certified ones of the design. The first certified one decides whether the claim is refuted; nothing else does.
+    run, each in or out by a fair coin of its own). `methods` are names in `METHODS`, or "all"; by default the certified
+    ones of the design, and for one run what stands beside them. The first certified one decides whether the claim is
+    refuted; nothing else does.
 
     The threshold is never chosen on the scores that certify: it is chosen on a part `split` (0.25) of them drawn with
     `seed`; or over several `splits`, whose median is taken; or `threshold` is given beforehand; or `threshold="all"`
-    pays for every one (the default for one run: a list of numbers of guesses that depends on the number of canaries
-    alone). `guesses=(k, l)` fixes a one-run attack's numbers of guesses "in" and "out".
+    pays for every one. One run needs none of this: how many guesses are made, and with which weights, is known before
+    the run for every claim; `guesses=(k, l)` fixes the numbers of guesses "in" and "out".
     With a given threshold or counts, `event` names the guesses that the exact test compares: "in", "out", or "both"
-    (half the error probability each); for one run, the guesses that are made.
+    (half the error probability each); for one run, the guesses that are made, at any time.
+
+    One run has three lines (`Estimate.line`): certified statements, which rest on the coins alone; those given
+    independent canaries, which one run cannot show; estimates. `scores.dependence` tests what can be tested of it.
 
     `interval` is "lower", "upper" or "two-sided" (half of 1 - `confidence` at each end); an upper end is about this
     attack, never about the mechanism. `bootstrap` ("percentile", "bc", "bca", or a `Bootstrap`) gives the point

@@ -45,19 +45,16 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
 
 
 def one_run_pure(question: ScoresQuestion, name: str) -> Estimate:
-    """The weighted guesses of `weighted`; or Steinke, Nasr & Jagielski's bound for guesses that were given or split."""
-    delta, alpha = question.delta, question.alpha
+    """The weighted guesses of `weighted`; or Steinke, Nasr & Jagielski's bound where the guesses were given."""
+    claim, delta, given = question.claim, question.delta, question.guessed
     lower, detail = _pure(question)
     p = None
-    if question.claim is not None:
-        promised = float(question.claim.epsilon_at(delta))
-        if question.ranked is None:
-            ps = [one_run.p_value(each, promised, delta) for each in question.guessed]
-            p = min(1.0, 2.0 * statistics.median_high(ps)) if question.several else ps[0]
-        else:
-            size = int(question.ranked.size)
-            used = weighted.design(size, promised, delta, alpha, question.event)
-            p = weighted.p_value(used, used.won(question.ranked), size, promised, delta)
+    if claim is not None and given is not None:
+        p = one_run.p_value(given, float(claim.epsilon_at(delta)), delta)
+    elif claim is not None:
+        right, promised = question.order, float(claim.epsilon_at(delta))
+        used = weighted.design(int(right.size), promised, delta, question.alpha, question.event)
+        p = weighted.p_value(used, used.won(right), int(right.size), promised, delta)
     return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
 
 
@@ -66,15 +63,16 @@ def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
 
     The epsilon at delta beside a curve is that of `one_run_pure`.
     """
-    claim, alpha = question.claim, question.alpha
+    claim = question.claim
     tested = ApproximateDP(1.0, question.delta) if claim is None else claim
-    guesses = f_guesses(question, tested)
+    guesses = _fixed(question)
+    if guesses is None:
+        right = question.order
+        made = one_run_f.made_for(tested, int(right.size), question.alpha)
+        guesses = Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
     p = None if claim is None else one_run_f.p_value(guesses, claim)
-    if curved(tested):
-        lower, detail = _pure(question)
-    else:
-        lower, detail = one_run_f.parameter_lower(question.ranked, tested, alpha, _given(question)), {}
-    detail |= {"guesses": guesses.made, "right": guesses.right}
+    lower, detail = _pure(question) if curved(tested) else (_parameter(question, tested), {})
+    detail = {**detail, "guesses": guesses.made, "right": guesses.right}
     if curved(tested) and tested.value:
         detail[f"{tested.parameter}_lower"] = _parameter(question, tested)
     return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
@@ -85,52 +83,34 @@ def one_run_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
     return question.of_mu(name, CERTIFIED, one_run.WITHIN, _parameter(question, GaussianDP(1.0)))
 
 
-def f_guesses(question: ScoresQuestion, claim: Claim) -> Guesses:
-    """Guesses for the recursion, which needs their number fixed: as given, or the number that the claim asks for."""
-    given = _given(question)
-    if given is not None:
+def _fixed(question: ScoresQuestion) -> Guesses | None:
+    """Guesses whose number was known before, as the recursion needs them: as given, or one about every canary."""
+    given = question.guessed
+    if given is None or given.fixed:
         return given
-    right = question.ranked
-    made = one_run_f.made_for(claim, int(right.size), question.alpha)
-    return Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
-
-
-def _given(question: ScoresQuestion) -> Guesses | None:
-    """Guesses whose number was known before: as given, or one about every canary."""
-    if question.ranked is not None:
-        return None
-    if not question.several and question.guessed[0].fixed:
-        return question.guessed[0]
-    if question.given_counts is not None:
-        counts = question.given_counts
-        total = counts.members + counts.others
-        return Guesses(counts.tp + counts.tn, total, total, fixed=True)
-    right = question.order
-    return Guesses(int(right.sum()), int(right.size), int(right.size), fixed=True)
+    if question.given_counts is None:
+        return Guesses(int(question.order.sum()), int(question.order.size), int(question.order.size), fixed=True)
+    counts = question.given_counts
+    return Guesses(counts.tp + counts.tn, given.canaries, given.canaries, fixed=True)
 
 
 def _parameter(question: ScoresQuestion, claim: Claim) -> float:
-    if isinstance(claim, GaussianDP):
-        claim = GaussianDP(1.0)  # the same steps, whatever is claimed
-    return one_run_f.parameter_lower(question.ranked, claim, question.alpha, _given(question))
+    family = GaussianDP(1.0) if isinstance(claim, GaussianDP) else claim  # the same steps for every mu, or epsilon
+    if not curved(claim):
+        family = ApproximateDP(1.0, question.delta)
+    fixed = _fixed(question)
+    return one_run_f.parameter_lower(None if fixed else question.order, family, question.alpha, fixed)
 
 
 def _pure(question: ScoresQuestion) -> tuple[float, dict[str, Any]]:
     """The bound on epsilon at delta from the coins alone, and what it rests on."""
-    delta, alpha = question.delta, question.alpha
-    right = question.ranked
-    if right is not None:
-        lower, used = weighted.epsilon_lower(right, delta, alpha, question.event)
-        return lower, {
-            "won": used.won(right),
-            "weights": list(used.weights),
-            "counts": list(used.counts),
-            "canaries": int(right.size),
-        }
-    tried, share = question.guessed, alpha / 2.0 if question.several else alpha
-    lowers = [one_run.epsilon_lower(each, delta, share) for each in tried]
-    shown = tried[lowers.index(max(lowers))]
-    return statistics.median_low(lowers), {"right": shown.right, "guesses": shown.made, "canaries": shown.canaries}
+    delta, alpha, given = question.delta, question.alpha, question.guessed
+    if given is not None:
+        detail = {"right": given.right, "guesses": given.made, "canaries": given.canaries}
+        return one_run.epsilon_lower(given, delta, alpha), detail
+    lower, used = weighted.epsilon_lower(question.order, delta, alpha, question.event)
+    shown = {"weights": list(used.weights), "counts": list(used.counts), "canaries": int(question.order.size)}
+    return lower, {"won": used.won(question.order), **shown}
 
 
 def _frozen_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:

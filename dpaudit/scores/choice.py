@@ -57,14 +57,14 @@ class Every:
     """Every threshold at once; the error probability is divided between all ranks of the scores (Bonferroni)."""
 
     def __str__(self) -> str:
-        return "every threshold (one run: a fixed list of numbers of guesses), each paid for"
+        return "every threshold, each paid for (one run: numbers of guesses known before it, for which nothing is paid)"
 
 
 Choice = Given | Split | Every
 
 
 def choice_of(threshold: Any, split: Any, splits: Any, one_run: bool = False) -> Choice:
-    """The choice that the arguments of `audit_scores` mean; one run pays for all numbers of guesses by default."""
+    """The choice that the arguments of `audit_scores` mean; one run needs none by default."""
     if one_run and threshold is None and split is None and splits is None:
         return Every()
     if threshold is not None:

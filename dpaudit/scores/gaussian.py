@@ -84,8 +84,8 @@ def wrong_beyond(mu: Any, share: Any) -> Any:
     import numpy as np
     from scipy.special import ndtr, ndtri
 
-    low, high = np.zeros(np.broadcast(mu, share).shape), np.asarray(mu / 2.0 - ndtri(share / 2.0))
-    for _ in range(60):
+    low, high = np.maximum(0.0, mu / 2.0 - ndtri(share)), np.asarray(mu / 2.0 - ndtri(share / 2.0))
+    for _ in range(32):
         z = (low + high) / 2.0
         inside = ndtr(mu / 2.0 - z) + ndtr(-mu / 2.0 - z) > share
         low, high = np.where(inside, z, low), np.where(inside, high, z)

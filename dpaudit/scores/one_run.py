@@ -31,8 +31,6 @@ from dpaudit.errors import InvalidSpec
 
 DELTA_SHARE = 0.1  # of the error probability goes to the delta part where the number of guesses is random
 LARGEST_EPSILON = 40.0
-FEWEST_GUESSES = 5  # that a list of numbers goes down to
-TYPICAL = 0.75  # the part of right guesses that a list is made for
 
 WITHIN = (
     "one training run (or several); a fair coin of its own, independent of all else, decided for every canary "
@@ -88,7 +86,7 @@ def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
     tail = upper_tail(guesses.right, guesses.made, min(1.0, q * (1.0 + 1e-15)))
     if delta == 0.0 or guesses.right == 0:
         return tail
-    excess = guesses.canaries * (1.0 - q) * delta * _steepest(guesses.made, guesses.right, q) * (1.0 + SLACK)
+    excess = guesses.canaries * (1.0 - q) * delta * steepest(guesses.made, q, guesses.right) * (1.0 + SLACK)
     if guesses.fixed:
         return min(1.0, tail + excess)
     return min(1.0, max(tail / (1.0 - DELTA_SHARE), excess / DELTA_SHARE))
@@ -111,71 +109,19 @@ def epsilon_lower(guesses: Guesses, delta: float, alpha: float) -> float:
     return low
 
 
-def grid(canaries: int, delta: float = 0.0, alpha: float = 0.05) -> tuple[tuple[int, int], ...]:
-    """Numbers of guesses (high, low) that are known before the scores: quarters, for both ends and for each.
+@lru_cache(maxsize=4096)
+def steepest(made: int, q: float, right: int | None = None) -> float:
+    """The mean over k < made of the largest Pr(Bin(k, q) = w), rounded up; w from right - made + k to right - 1.
 
-    With delta the excess alone costs much for few guesses: the list stops where it would take half of the share of
-    `alpha` that each entry gets.
-
-    >>> grid(40)
-    ((20, 20), (20, 0), (0, 20), (5, 5), (5, 0), (0, 5))
-    >>> len(grid(40_000)), len(grid(40_000, delta=1e-5))
-    (18, 6)
+    Without `right`, w is any number.
     """
-    each = max(1, canaries // 2)
-    found: list[tuple[int, int]] = []
-    while each >= FEWEST_GUESSES or not found:
-        level = [ends for ends in ((each, each), (each, 0), (0, each)) if sum(ends) <= canaries]
-        if found and delta > 0.0:
-            excess = canaries * (1.0 - TYPICAL) * delta * _steepest(each, each * 3 // 4, TYPICAL)
-            if excess > 0.5 * alpha / (len(found) + len(level)):
-                break
-        found += level
-        each //= 4
-    return tuple(found)
-
-
-def choose_ends(scores: Any, members: Any, canaries: int, delta: float, alpha: float) -> tuple[int, int]:
-    """The numbers of guesses at both ends with the best bound that as many of `canaries` would give at these rates."""
-    import numpy as np
-
-    order = np.argsort(scores, kind="stable")
-    values, truth = scores[order], members[order]
-    best, chosen = -1.0, (max(1, canaries // 2), 0)
-    shares = np.unique(np.round(np.geomspace(0.5 * values.size, max(2.0, 0.004 * values.size), 14)).astype(int))
-    options = [*shares[shares > 0].tolist(), 0]
-    for high in options:
-        for low in options:
-            made = high + low
-            if not 0 < made <= values.size:
-                continue
-            right = int(truth[values.size - high :].sum()) + int((~truth[:low]).sum())
-            ends = round(high / values.size * canaries), round(low / values.size * canaries)
-            if not 0 < sum(ends) <= canaries:
-                continue
-            expected = int((right + 0.5) / (made + 1.0) * sum(ends))
-            worth = epsilon_lower(Guesses(expected, sum(ends), canaries, fixed=False), delta, alpha)
-            if worth > best:
-                best, chosen = worth, ends
-    return chosen
-
-
-@lru_cache(maxsize=64)
-def _spans(made: int, right: int) -> tuple[Any, Any, Any]:
-    import numpy as np
-
-    k = np.arange(made)
-    least, most = np.maximum(0, right - made + k), np.minimum(k, right - 1)
-    return k, least, most
-
-
-def _steepest(made: int, right: int, q: float) -> float:
-    """The mean over k < made of the largest Pr(Bin(k, q) = w), w from right - made + k to right - 1."""
     import numpy as np
     from scipy.special import gammaln
 
-    k, least, most = _spans(made, right)
-    mode = np.clip(np.floor((k + 1.0) * q), least, most)
+    k = np.arange(made + 0.0)
+    mode = np.clip(np.floor((k + 1.0) * q), 0.0, k)
+    if right is not None:
+        mode = np.clip(mode, right - made + k, right - 1.0)
     missed = k - mode
     log = gammaln(k + 1.0) - gammaln(mode + 1.0) - gammaln(missed + 1.0) + mode * math.log(q)
     if q < 1.0:

@@ -132,8 +132,10 @@ def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | Non
 
     values = [0.0, *(claim.value * STEP**i for i in range(-STEPS, STEPS + 1))]
     for start, end in pairwise(values):
-        made = made_for(claim.with_value(end), int(right.size), alpha) if given is None else 0
-        guesses = given or Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
+        guesses = given
+        if guesses is None:
+            made = made_for(claim.with_value(end), int(right.size), alpha)
+            guesses = Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
         if not is_refuted(guesses, family(end), alpha):
             return _between(guesses, family, alpha, start, end)
     return values[-1]

@@ -18,7 +18,7 @@ from dpaudit.certify.binomial import SLACK
 from dpaudit.scores.gaussian import wrong_beyond
 from dpaudit.scores.one_run import Guesses
 
-CELLS = 512  # of equal probability, for the part beyond z; each takes its most favourable end
+CELLS = 256  # of equal probability, for the part beyond z; each takes its most favourable end
 MOST_MU = 40.0
 SHARE = 0.65  # of the canaries guessed: near the best for every mu from .1 to 3
 
@@ -52,7 +52,7 @@ def mu_lower(guesses: Guesses, alpha: float) -> float:
     if largest_chance(guesses, 0.0) > alpha:
         return 0.0
     low, high = 0.0, MOST_MU
-    while high - low > 1e-6:
+    while high - low > 1e-5:
         middle = (low + high) / 2.0
         low, high = (middle, high) if largest_chance(guesses, middle) <= alpha else (low, middle)
     return low

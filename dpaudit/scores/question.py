@@ -8,7 +8,6 @@ from typing import Any
 
 from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
-from dpaudit.errors import InvalidSpec
 from dpaudit.scores import gaussian, one_run, weighted
 from dpaudit.scores.bootstrap import Bootstrap
 from dpaudit.scores.choice import Choice, Every, Given, Split, ThresholdRule, choose, parts
@@ -118,24 +117,15 @@ class ScoresQuestion:
         return tuple(self._split(choice.fraction, rng) for rng in self._generators(choice))
 
     @cached_property
-    def guessed(self) -> tuple[Guesses, ...]:
-        """The guesses of a one-run design; with `Every`, one for each number of guesses that is paid for."""
+    def guessed(self) -> Guesses | None:
+        """The guesses of a one-run design that were given; None where the methods choose their number."""
         if self.given_counts is not None:
-            return (self._by_counts(self.given_counts),)
-        scores, members = self._pooled()
-        rng = self._generators(Split())[0]
-        if self.guesses is not None:
-            return (one_run.guess_ends(scores, members, self.guesses, rng),)
+            return self._by_counts(self.given_counts)
         if isinstance(self.choice, Given):
-            return (self._by_counts(AttackCounts.from_scores(self.inside, self.outside, self.choice.threshold)),)
-        choice = Split() if isinstance(self.choice, Every) else self.choice
-        return tuple(self._guess_split(scores, members, choice.fraction, rng) for rng in self._generators(choice))
-
-    @property
-    def ranked(self) -> Any:
-        """`order` where the numbers of guesses are left to the method; else None."""
-        chosen = isinstance(self.choice, Every) and self.guesses is None and self.given_counts is None
-        return self.order if chosen else None
+            return self._by_counts(AttackCounts.from_scores(self.inside, self.outside, self.choice.threshold))
+        if self.guesses is None:
+            return None
+        return one_run.guess_ends(*self._pooled(), self.guesses, self._generators(Split())[0])
 
     @cached_property
     def order(self) -> Any:
@@ -158,18 +148,6 @@ class ScoresQuestion:
 
         scores = np.concatenate([self.inside, self.outside])
         return scores, np.arange(scores.size) < self.inside.size
-
-    def _guess_split(self, scores: Any, members: Any, fraction: float, rng: Any) -> Guesses:
-        """Chooses on canaries drawn whatever their coins say: a draw by side would spoil the coins of the rest."""
-        kept = round(fraction * scores.size)
-        if not 0 < kept < scores.size:
-            raise InvalidSpec(
-                f"split leaves nothing of {scores.size} scores on one part; give guesses=(in, out) instead"
-            )
-        order = rng.permutation(scores.size)
-        first, rest = order[:kept], order[kept:]
-        ends = one_run.choose_ends(scores[first], members[first], rest.size, self.delta, self.alpha)
-        return one_run.guess_ends(scores[rest], members[rest], ends, rng, fixed=False)
 
     def _by_counts(self, counts: AttackCounts) -> Guesses:
         """Guesses of a threshold: of one kind, so that their number is random, or about every canary."""

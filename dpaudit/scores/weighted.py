@@ -36,6 +36,7 @@ from typing import Any
 
 from dpaudit.certify.binomial import upper_tail
 from dpaudit.scores.gaussian import tail_share
+from dpaudit.scores.one_run import steepest
 
 SLACK = 1e-7  # relative, of a tail: many times what the transform loses
 STEPS = (0.0, *(0.1 * 1.15**i for i in range(42)))  # of epsilon, to 30
@@ -117,7 +118,7 @@ def tail(design: Weights, v: int, q: float) -> float:
     def tilted(theta: float) -> Any:
         return 1.0 / (1.0 + (1.0 - q) / q * np.exp(-theta * w))
 
-    while high - low > 1e-6 * high and float(np.dot(w * n, tilted(0.0))) < v:
+    while high - low > 1e-3 * high and float(np.dot(w * n, tilted(0.0))) < v:
         middle = (low + high) / 2.0
         low, high = (middle, high) if float(np.dot(w * n, tilted(middle))) < v else (low, middle)
     theta, p = low, tilted(low)
@@ -142,7 +143,7 @@ def excess(design: Weights, canaries: int, q: float, delta: float) -> float:
     if delta == 0.0 or q >= 1.0:
         return 0.0
     each = list(zip(design.weights, design.counts, strict=True))
-    most = max(min(-(-k // w) * _flattest(n - (w == k), q) for w, n in each) for k, _ in each)
+    most = max(min(-(-k // w) * steepest(n + (w != k), q) for w, n in each) for k, _ in each)
     return canaries * (1.0 - q) * delta * min(1.0, most)
 
 
@@ -168,7 +169,7 @@ def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -
             bound = end
             continue
         low, high = start, end
-        while high - low > 1e-6:
+        while high - low > 1e-5:
             middle = (low + high) / 2.0
             low, high = (middle, high) if tail(used, v, _q(middle)) <= left else (low, middle)
         return low, used
@@ -219,15 +220,3 @@ def _expected(canaries: float, epsilon: float, mu: float, width: float) -> tuple
 
 def _q(epsilon: float) -> float:
     return min(1.0, (1.0 + 1e-15) / (1.0 + math.exp(-epsilon)))
-
-
-@lru_cache(maxsize=4096)
-def _flattest(n: int, q: float) -> float:
-    """The mean over j <= n of the largest Pr(Bin(j, q) = .), rounded up."""
-    import numpy as np
-    from scipy.special import gammaln
-
-    j = np.arange(n + 1.0)
-    mode = np.clip(np.floor((j + 1.0) * q), 0.0, j)
-    log = gammaln(j + 1.0) - gammaln(mode + 1.0) - gammaln(j - mode + 1.0) + mode * math.log(q)
-    return float(np.minimum(1.0, np.exp(log + (j - mode) * math.log1p(-q)) * (1.0 + 1e-9)).mean())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import linprog
@@ -22,13 +23,33 @@ def guess_vectors(canaries: int, guesses: int | None) -> list[Signs]:
     return [t for t in every if guesses is None or sum(map(abs, t)) == guesses]
 
 
+def weighted_vectors(weights: tuple[int, ...], canaries: int) -> list[Signs]:
+    """Every way to guess in or out with these weights, each about another canary, and not about the rest."""
+    placed = set(itertools.permutations((*weights, *(0,) * (canaries - len(weights)))))
+    signs = list(itertools.product((-1, 1), repeat=canaries))
+    return sorted({tuple(a * b for a, b in zip(t, s, strict=True)) for s in signs for t in placed})
+
+
+def weighted_tail(weights: dict[int, int], v: int, q: Fraction) -> Fraction:
+    """Pr(sum of weights of coins that show 1 >= v), coin by coin in integers; `weights`: how many have each."""
+    law = {0: Fraction(1)}
+    for w, count in weights.items():
+        for _ in range(count):
+            new: dict[int, Fraction] = {}
+            for x, chance in law.items():
+                new[x + w] = new.get(x + w, Fraction(0)) + chance * q
+                new[x] = new.get(x, Fraction(0)) + chance * (1 - q)
+            law = new
+    return sum((chance for x, chance in law.items() if x >= v), Fraction(0))
+
+
 def largest_chance(
     canaries: int, epsilon: float, delta: float, outputs: list[Signs], wins: Callable[[int, int], bool]
 ) -> float:
     """The largest probability, over all (epsilon, delta)-DP mechanisms on fair coins, that `wins(right, made)`."""
 
     def worth(coins: Signs, output: Signs) -> float:
-        right = sum(a == b for a, b in zip(coins, output, strict=True))
+        right = sum(abs(b) for a, b in zip(coins, output, strict=True) if a * b > 0)  # a guess of 2 counts twice
         return float(wins(right, sum(map(abs, output))))
 
     return largest_mean(canaries, [(epsilon, delta)], outputs, worth)

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from dpaudit.certify.binomial import lower_limit
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores.one_run import Guesses, epsilon_lower, grid, guess_ends, p_value
+from dpaudit.scores.one_run import Guesses, epsilon_lower, guess_ends, p_value
 from tests.cases import for_each
 from tests.scores.naive import guess_vectors, largest_chance, published_p_value
 
@@ -111,13 +111,6 @@ def test_equals_the_values_of_other_tools() -> None:
     assert published_p_value(Guesses(95, 100, 5000, fixed=True), large, 1e-4) == pytest.approx(0.05, abs=1e-5)
     assert epsilon_lower(Guesses(170, 200, 1000, fixed=True), 1e-5, 0.05) > small - 1e-6
     assert epsilon_lower(Guesses(95, 100, 5000, fixed=True), 1e-4, 0.05) > large
-
-
-def test_the_list_of_numbers_of_guesses_knows_the_number_of_canaries_only() -> None:
-    assert grid(1000)[0] == (500, 500)
-    for canaries in range(1, 40):
-        assert all(0 < sum(each) <= canaries for each in grid(canaries))
-        assert all(0 < sum(each) <= canaries for each in grid(canaries, 0.1))
 
 
 def test_impossible_guesses_are_refused() -> None:

@@ -1,0 +1,132 @@
+"""The three lines of one training: never mixed, each with its own truth; and what the test of dependence sees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta, binom
+
+from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
+from dpaudit.errors import InvalidSpec
+from dpaudit.scores import audit_scores, gaussian, one_run_f, product, three_lines
+from dpaudit.scores.dependence import dependence
+from dpaudit.scores.estimate import LINES
+from dpaudit.scores.lines import ceiling, refutable
+from dpaudit.scores.one_run import Guesses
+from tests.cases import for_each
+
+PUBLISHED = [  # mu, m, r, mistakes, epsilon at 1e-5: the recorded outcomes of 2509.08704's repository
+    (0.5, 1_000, 100, 26, 1.193),
+    (0.5, 100_000, 10_000, 2585, 1.917),
+    (1.0, 1_000, 500, 103, 3.756),
+    (1.0, 10_000, 5_000, 1034, 4.179),
+    (2.0, 1_000, 1_000, 159, 9.004),
+    (2.0, 100_000, 100_000, 15866, 9.900),
+]
+
+
+def guessed(right: int, made: int, canaries: int) -> Guesses:
+    return Guesses(right, made, canaries, fixed=True)
+
+
+@for_each(("mu", "m", "r", "mistakes", "published"), PUBLISHED)
+def test_the_product_form_is_the_published_one(mu: float, m: int, r: int, mistakes: int, published: float) -> None:
+    bound = product.mu_lower(guessed(r - mistakes, r, m), 0.05)
+    assert bound < mu
+    assert gaussian.epsilon_of_mu(bound, 1e-5) == pytest.approx(published, abs=0.02)
+
+
+def test_the_product_form_by_its_definition() -> None:
+    """Order statistics integrated, rounded up by less than the width of a cell; all canaries: one binomial."""
+
+    def chance(x: int, r: int, m: int, mu: float) -> float:
+        def given(part: float) -> float:
+            return float(binom.cdf(x, r, gaussian.wrong_beyond(mu, part)) * beta.pdf(part, r + 1, m - r))
+
+        return float(quad(given, 0.0, 1.0)[0])
+
+    for x, r, m, mu in ((1, 3, 5, 0.7), (2, 6, 20, 1.5), (0, 2, 9, 2.0)):
+        mine, exact = product.largest_chance(guessed(r - x, r, m), mu), chance(x, r, m, mu)
+        assert exact <= mine <= exact + 0.01
+    for mu in (0.0, 1.0):
+        exact = binom.cdf(8, 30, 0.5 * math.erfc(mu / 2.0 / math.sqrt(2.0)))
+        assert product.largest_chance(guessed(22, 30, 30), mu) == pytest.approx(exact, rel=1e-6)
+    assert product.mu_lower(guessed(15, 30, 30), 0.05) == 0.0
+
+
+def trained(m: int, mu: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    coins = rng.random(m) < 0.5
+    return rng.normal(size=m) + mu * coins, coins
+
+
+@for_each("claim", [GaussianDP(0.5), PureDP(0.5), ApproximateDP(0.5, 1e-4), PrivacyProfile(((0.5, 1e-3), (1.0, 1e-4)))])
+def test_three_lines_in_their_order_and_only_the_first_decides(claim: PureDP) -> None:
+    scores, coins = trained(600, 2.5, 1)
+    found = three_lines(scores, coins, claim=claim, delta=1e-4, confidence=0.9)
+    assert tuple(dict.fromkeys(each.line for each in found)) == LINES
+    assert [each.p_value is not None for each in found] == [True] + [False] * (len(found) - 1)
+    assert (found[0].p_value or 0.0) < 0.02
+    told = {each.line: (each.lower or 0.0) for each in found if each.quantity == "mu"}
+    assert 0.5 < told["certified"] < told["given independent canaries"] < 2.6
+    assert all("independent" in each.assumption for each in found if each.line == LINES[1])
+    options = {"claim": claim, "confidence": 0.9, "design": "one-run"}
+    options |= {} if claim.linear else {"delta": 1e-4}
+    result = audit_scores(scores[coins], scores[~coins], **options)  # type: ignore[arg-type]
+    assert result.refuted
+    assert [each.method for each in result.estimates] == [each.method for each in found]
+
+
+def test_one_coin_for_all_canaries_deceives_the_product_form_alone() -> None:
+    """Within 1-GDP: with probability .393 randomised response of 1.5 to every canary, or else nothing; here it told."""
+    rng = np.random.default_rng(0)
+    coins = rng.random(1000) < 0.5
+    scores = np.where(rng.random(1000) < 1.0 / (1.0 + math.exp(-1.5)), coins, ~coins) + 0.0
+    found = three_lines(scores, coins, claim=GaussianDP(1.0), delta=1e-5, confidence=0.95)
+    told = {each.line: (each.lower or 0.0) for each in found if each.quantity == "mu"}
+    assert told["certified"] < 1.0 < told["given independent canaries"]
+    assert (found[0].p_value or 0.0) > 0.05
+    assert dependence(scores, coins).p_value > 0.01  # which one training cannot show
+
+
+def test_null_certifies_nothing() -> None:
+    scores, coins = trained(400, 0.0, 3)
+    found = three_lines(scores, coins, claim=GaussianDP(0.1), delta=1e-5, confidence=0.999)
+    assert [each.lower for each in found if each.line != "estimate"] == [0.0] * 4
+    assert found[0].p_value == 1.0
+
+
+def test_the_number_of_guesses_is_the_claims_alone_and_a_bound_agrees_with_its_verdict() -> None:
+    right = np.random.default_rng(4).random(800) < 0.8
+    bound = one_run_f.parameter_lower(right, GaussianDP(1.0), 0.05)
+    for value, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
+        step = next(GaussianDP(1.0).mu * one_run_f.STEP**i for i in range(-24, 24) if one_run_f.STEP**i >= value)
+        made = one_run_f.made_for(GaussianDP(step), 800, 0.05)
+        seen = guessed(int(right[:made].sum()), made, 800)
+        assert one_run_f.is_refuted(seen, one_run_f.region_of(GaussianDP(value)), 0.05) is refuted
+    for p in (1e-9, 0.2, 0.9):
+        assert one_run_f.region_of(GaussianDP(1.3))(p) == pytest.approx(GaussianDP(1.3).max_probability(p), rel=1e-12)
+
+
+def test_what_so_many_canaries_can_show() -> None:
+    bound, least = ceiling(100, PureDP(3.0), 0.0, 0.05)
+    assert bound == pytest.approx(math.log(0.05**0.01 / (1.0 - 0.05**0.01)), abs=1e-3)
+    assert least == math.ceil(math.log(0.05) / math.log(1.0 / (1.0 + math.exp(-3.0))))
+    assert refutable(100, GaussianDP(1.0), 0.05)
+    assert not refutable(20, GaussianDP(4.0), 0.05)
+
+
+def test_dependence_is_seen_between_neighbours_and_blocks_and_not_where_there_is_none() -> None:
+    rng = np.random.default_rng(6)
+    coins = rng.random(900) < 0.5
+    seen = [dependence(rng.normal(size=900) + coins, coins).p_value <= 0.01 for _ in range(200)]
+    assert sum(seen) <= 14  # probability of more, at 1 %: below 1e-7
+    noise = rng.normal(size=901)
+    assert dependence(noise[1:] + 0.5 * noise[:-1] + coins, coins).p_value < 1e-6
+    assert dependence(rng.normal(size=900) + np.repeat(rng.normal(size=30), 30) + coins, coins).p_value < 1e-6
+    assert dependence(np.arange(4.0), coins[:4]).p_value == 1.0
+    with pytest.raises(InvalidSpec, match="included must be bools, one for each of the 3 scores, got int64 of shape"):
+        dependence([1.0, 2.0, 3.0], np.array([1, 0, 1]))

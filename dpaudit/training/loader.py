@@ -1,0 +1,270 @@
+"""A loader as a mechanism: the batches that its own code draws, as noisy sums of what each record contributes.
+
+Accountants count on how batches are drawn, most on Poisson sampling, where every record joins every batch by a coin
+of its own. Shuffling once an epoch is none of that (Chua et al. 2024, arXiv 2403.17673). No model is needed to see
+it: a batch's sum of bounded values with noise is all that a step releases along one direction.
+
+A run is an epoch, drawn by the loader. What is looked at of its sums is how much likelier they are with the canary
+than without it: any function of what is released may be looked at, and a bad one only costs power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from dpaudit import validate
+from dpaudit.api import audit
+from dpaudit.arrays import Bools, Integers, Reals
+from dpaudit.claims import Claim, Relation
+from dpaudit.errors import InvalidSpec
+from dpaudit.mechanisms import Description, Opened
+from dpaudit.mechanisms.functions import name_of
+from dpaudit.pairs import AdjacentPair
+from dpaudit.results.result import AuditResult
+
+DEFAULT_RUNS = 20_000
+GLANCED = 100  # epochs that are drawn beforehand, as an attacker would who has the loader's code
+MOST_BATCHES = 1 << 17  # of an epoch: beyond, it does not seem to end
+MOST_CELLS = 1 << 20  # noisy sums that are held at a time
+LARGEST, TINY = 650.0, 1e-300  # of a logarithm that is raised to a power
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What a loader usually does, from epochs that no run uses.
+
+    `sizes`: the mean size of each batch, float[batches]; `even`: whether they never change. The canary was in batches
+    from `first` up to and without `end`, and `rate` times in each of them on the average; `once`: never twice.
+    """
+
+    sizes: Reals
+    even: bool
+    once: bool
+    first: int
+    end: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderMechanism:
+    """The noisy sums of a loader's batches, in the few numbers that tell most; data is each record's value, float[n].
+
+    `sigma` is the noise of a sum in units of the largest value, `batches` how many are drawn (None: an epoch),
+    `others` what the records beside the canary contribute. `averaged`: a batch is divided by its own size, and noise
+    is scaled to the usual one. `removed`: the canary leaves in the second dataset; else it contributes 0 there.
+
+    An output has `extra_batches`, beyond the usual number, and `likelier`: ln of how much likelier the sums are with
+    the canary, for a loader that puts it into one batch of an epoch, or one that draws anew for each batch.
+    """
+
+    loader: Any
+    sigma: float
+    habits: Habits
+    others: float
+    batches: int | None = None
+    averaged: bool = False
+    removed: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"noisy batches of {name_of(self.loader) if callable(self.loader) else type(self.loader).__name__}"
+
+    def describe(self) -> Description:
+        told = {"sigma": self.sigma, "others": self.others, "batches": self.batches or "an epoch"}
+        return Description(self.name, "batched", parameters={**told, "averaged": self.averaged}, takes_rng=True)
+
+    def open(self) -> Opened:
+        return Opened(self._outputs, per_run=False, takes_rng=True)
+
+    def _outputs(self, values: Reals, runs: int, rng: np.random.Generator) -> dict[str, Reals]:
+        block = max(1, MOST_CELLS // len(self.habits.sizes))
+        parts = [self._block(values, min(block, runs - done), rng) for done in range(0, runs, block)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _block(self, values: Reals, runs: int, rng: np.random.Generator) -> dict[str, Reals]:
+        drawn = [self._sums(values, rng) for _ in range(runs)]
+        counts = np.array([len(sums) for sums in drawn])
+        held = np.arange(max(1, counts.max())) < counts[:, None]
+        sums = np.zeros(held.shape)
+        sums[held] = np.concatenate(drawn)
+        sums += rng.normal(scale=self.sigma, size=sums.shape)
+        extra = counts - float(len(self.habits.sizes))
+        return {"extra_batches": extra, "likelier": self._likelier(sums, held)}
+
+    def _sums(self, values: Reals, rng: np.random.Generator) -> Reals:
+        records, sizes = one_epoch(self.loader, len(values), rng, self.batches)
+        sums = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values[records], len(sizes))
+        return sums * (self.habits.sizes.max() / np.maximum(sizes, 1)) if self.averaged else sums
+
+    def _likelier(self, sums: Reals, held: Bools) -> Reals:
+        """ln of how much likelier noisy sums are with the canary, each run's; float[runs, batches], where `held`."""
+        usual = np.resize(self.habits.sizes, sums.shape[1])
+        away = sums - self.others * (usual.max() if self.averaged else usual)  # from a batch without the canary
+        place = np.arange(sums.shape[1])
+        window = held & (place >= self.habits.first) & (place < self.habits.end)
+        without = 0.0 if self.removed else -self.others
+        return self._shifted(away, window, 1.0 - self.others) - self._shifted(away, window, without)
+
+    def _shifted(self, away: Reals, window: Bools, shift: float) -> Reals:
+        """ln of how much likelier the sums of each run are if the canary shifts those that it is in."""
+        ratios = np.exp(np.clip((shift * away - shift**2 / 2.0) / self.sigma**2, -LARGEST, LARGEST))
+        rate = min(1.0, self.habits.rate)
+        if self.habits.once:
+            joins = min(1.0, rate * (self.habits.end - self.habits.first))
+            return np.asarray(np.log(1.0 - joins + rate * ratios.sum(axis=1, where=window) + TINY))
+        return np.asarray(np.log(1.0 - rate + rate * ratios + TINY).sum(axis=1, where=window))
+
+
+def one_epoch(
+    loader: Any, records: int, rng: np.random.Generator, batches: int | None = None
+) -> tuple[Integers, Integers]:
+    """The records of all batches of an epoch in a row, int[entries], and the batches' sizes, int[batches].
+
+    With `batches`, so many: of the epoch's beginning, or of as many epochs as it takes.
+
+    >>> pairs_of_four = lambda records, rng: rng.permutation(records).reshape(-1, 2)
+    >>> one_epoch(pairs_of_four, 4, np.random.default_rng(0))[1]
+    array([2, 2])
+    """
+    found: list[Any] = []
+    while batches is None or len(found) < batches:
+        most = MOST_BATCHES + 1 if batches is None else batches - len(found)
+        added = list(islice(_begun(loader, records, rng), most))
+        found += added
+        if batches is None or not added:
+            break
+    if len(found) > MOST_BATCHES or len(found) < (batches or 0):
+        much = f"more than {MOST_BATCHES:,}" if len(found) > MOST_BATCHES else f"only {len(found):,}"
+        raise InvalidSpec(f"the loader gives {much} batches; say batches=... for how many a training draws of it")
+    try:
+        sizes = np.fromiter(map(len, found), np.int64, len(found))
+        listed = all(isinstance(batch, list) for batch in found)
+        entries = chain.from_iterable(found) if listed else chain.from_iterable(np.asarray(b).tolist() for b in found)
+        indices = np.fromiter(entries, np.int64, int(sizes.sum()))
+    except (TypeError, ValueError):
+        raise InvalidSpec("a loader must give batches of record numbers: lists or arrays of integers") from None
+    if len(indices) and not 0 <= indices.min() <= indices.max() < records:
+        wrong = indices[(indices < 0) | (indices >= records)][0]
+        raise InvalidSpec(f"the loader gave record {wrong}, and there are records 0 to {records - 1}: records=...?")
+    return indices, sizes
+
+
+def _begun(loader: Any, records: int, rng: np.random.Generator) -> Iterator[Any]:
+    """An epoch begins. A loader with generators of its own is seeded; one that a function made is left as it is."""
+    if not callable(loader):
+        for part in _parts(loader):
+            seeded = getattr(getattr(part, "generator", None), "manual_seed", None)
+            if seeded is not None:
+                seeded(int(rng.integers(1 << 63)))
+        found = iter(_parts(loader)[1])
+        if found is _parts(loader)[1]:
+            raise InvalidSpec("the loader can be gone through once: give a function loader(records, rng) of an epoch")
+        return found
+    return iter(_parts(loader(records, rng))[1])
+
+
+def _parts(loader: Any) -> tuple[Any, Any, Any]:
+    """A loader, what gives its batches, and what gives the records of these, in torch's words; it is not imported."""
+    batches = getattr(loader, "batch_sampler", None)
+    batches = loader if batches is None else batches
+    return loader, batches, getattr(batches, "sampler", None)
+
+
+def habits_of(loader: Any, records: int, canary: int, rng: np.random.Generator, batches: int | None = None) -> Habits:
+    """What `GLANCED` epochs show of a loader. Raises `InvalidSpec` where the canary is in none of them."""
+    epochs = [one_epoch(loader, records, rng, batches) for _ in range(GLANCED)]
+    sizes = [sizes for _, sizes in epochs]
+    even = all(np.array_equal(each, sizes[0]) for each in sizes)
+    longest = max(map(len, sizes))
+    total = np.sum([np.pad(each, (0, longest - len(each))) for each in sizes], axis=0)
+    places = [np.repeat(np.arange(len(each)), each)[indices == canary] for indices, each in epochs]
+    seen = np.concatenate(places)
+    if len(seen) == 0:
+        raise InvalidSpec(f"record {canary} is in no batch of {GLANCED} epochs; say canary=... for one that is drawn")
+    first, end = int(seen.min()), int(seen.max()) + 1
+    further = 4 * (end - first - 1) // len(seen)  # a place that is seldom seen is missed by about so much
+    first, end = max(0, first - further), min(longest, end + further)
+    once = max(map(len, places)) == 1
+    return Habits(total / GLANCED, even, once, first, end, len(seen) / GLANCED / (end - first))
+
+
+def audit_loader(
+    loader: Any,
+    *,
+    records: int,
+    sigma: float,
+    claim: Claim | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    batches: int | None = None,
+    canary: int = 0,
+    others: float | None = None,
+    averaged: bool = False,
+    relation: Relation | str = Relation.REPLACE_SPECIAL,
+    runs: int = DEFAULT_RUNS,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> AuditResult:
+    """Audits what an epoch of a loader releases where each batch is summed with noise, against what was accounted.
+
+    `loader` is a function `loader(records, rng)` that returns an epoch's batches of record numbers (or a loader that
+    has them), or an object that is gone through once an epoch: a `DataLoader` or `BatchSampler` of torch or Opacus, whose
+    data are not loaded. A loader with a torch generator is seeded for each epoch; one that draws from the global
+    generator makes the result not reproducible. `sigma` is the noise multiplier. The claim is what the accountant
+    printed for one epoch, or for `batches` of them (which begin a new epoch where one ends).
+
+    Record `canary` contributes 1, and 0 in the second dataset (relation "replace_special", which a figure for adding or
+    removing one covers too), or it is not there ("add_or_remove_one": then `loader` is a function). The `others`
+    contribute -1 where batches have one size always, as the canary's batch then stands out most, and else 0.
+    `averaged`: the training divides by the size of the batch that it got, not by the expected one.
+    Ways of sampling that are accounted at the right rate are not refuted, but in one of 1 / (1 - confidence) audits.
+
+    Raises `InvalidSpec` for a loader that cannot be used, `UnsoundAudit` where it breaks down.
+
+    >>> def shuffled(records, rng):
+    ...     return rng.permutation(records).reshape(-1, 1)
+    >>> result = audit_loader(shuffled, records=100, sigma=0.5, epsilon=2.0, delta=1e-5, runs=4_000)
+    >>> result.verdict.value, result.epsilon_lower > 2.0
+    ("REFUTED", True)
+    """
+    count = validate.whole("records", records, least=2)
+    place = validate.whole("canary", canary, least=0)
+    if place >= count:
+        raise InvalidSpec(f"canary must be one of the records 0 to {count - 1}, got {canary}")
+    stated = Relation.of(relation)
+    removed = stated is Relation.ADD_OR_REMOVE_ONE
+    if stated not in (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL):
+        raise InvalidSpec(f"relation must be replace_special or add_or_remove_one, got {Relation.word(stated)}")
+    if removed and not callable(loader):
+        raise InvalidSpec("add_or_remove_one needs loaders of both sizes: give a function loader(records, rng)")
+    most = None if batches is None else validate.whole("batches", batches, least=1)
+    whole = validate.whole("seed", seed, least=0)
+    habits = habits_of(loader, count, place, np.random.default_rng([whole, GLANCED]), most)
+    rest = float(-habits.even) if others is None else validate.real("others", others)
+    if not -1.0 <= rest <= 1.0:
+        raise InvalidSpec(f"others must be in [-1, 1], as the canary contributes 1 and no record more, got {others}")
+    first = np.full(count, rest)
+    first[place] = 1.0
+    second = np.delete(first, place) if removed else np.where(np.arange(count) == place, 0.0, first)
+    result = audit(
+        LoaderMechanism(loader, validate.positive("sigma", sigma), habits, rest, most, averaged, removed),
+        pair=AdjacentPair(first, second, name="the canary is not there" if removed else "the canary contributes 0"),
+        claim=claim,
+        epsilon=epsilon,
+        delta=delta,
+        relation=stated,
+        runs=runs,
+        confidence=confidence,
+        seed=whole,
+        n_jobs=1,
+    )
+    said = f"claim={claim!r}" if claim is not None else f"epsilon={epsilon!r}, delta={delta!r}"
+    given = f"records={count}, sigma={sigma!r}, {said}, batches={most}, canary={place}, others={others}"
+    how = f"averaged={averaged}, relation={stated.value!r}, runs={runs}, confidence={confidence}, seed={whole}"
+    command = f"dpaudit.training.loader.audit_loader(loader, {given}, {how})"
+    return replace(result, provenance={**result.provenance, "command": command})

@@ -10,7 +10,7 @@ than without it: any function of what is released may be looked at, and a bad on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
@@ -28,6 +28,7 @@ from dpaudit.pairs import AdjacentPair
 from dpaudit.results.result import AuditResult
 
 DEFAULT_RUNS = 20_000
+RELATIONS = Relation.REPLACE_SPECIAL, Relation.ADD_OR_REMOVE_ONE
 GLANCED = 100  # epochs that are drawn beforehand, as an attacker would who has the loader's code
 MOST_BATCHES = 1 << 17  # of an epoch: beyond, it does not seem to end
 MOST_CELLS = 1 << 20  # noisy sums that are held at a time
@@ -38,12 +39,13 @@ LARGEST, TINY = 650.0, 1e-300  # of a logarithm that is raised to a power
 class Habits:
     """What a loader usually does, from epochs that no run uses.
 
-    `sizes`: the mean size of each batch, float[batches]; `even`: whether they never change. The canary was in batches
-    from `first` up to and without `end`, and `rate` times in each of them on the average; `once`: never twice.
+    `sizes`: the mean size of each batch, float[batches]. The canary was in batches from `first` up to and without
+    `end`, `rate` times in each of them on the average; `once`: never twice. `others` is what the other records do best
+    to contribute: -1 where sizes never change, so that the canary's batch stands out, and else nothing that varies.
     """
 
     sizes: Reals
-    even: bool
+    others: float
     once: bool
     first: int
     end: int
@@ -54,18 +56,17 @@ class Habits:
 class LoaderMechanism:
     """The noisy sums of a loader's batches, in the few numbers that tell most; data is each record's value, float[n].
 
-    `sigma` is the noise of a sum in units of the largest value, `batches` how many are drawn (None: an epoch),
-    `others` what the records beside the canary contribute. `averaged`: a batch is divided by its own size, and noise
-    is scaled to the usual one. `removed`: the canary leaves in the second dataset; else it contributes 0 there.
+    `sigma` is the noise of a sum in units of the largest value, `batches` how many are drawn (None: an epoch).
+    `averaged`: a batch is divided by its own size, and noise scaled to the usual one. `removed`: the canary leaves in
+    the second dataset; else it contributes 0 there.
 
-    An output has `extra_batches`, beyond the usual number, and `likelier`: ln of how much likelier the sums are with
-    the canary, for a loader that puts it into one batch of an epoch, or one that draws anew for each batch.
+    An output is ln of how much likelier the sums are with the canary, for a loader that puts it into one batch of an
+    epoch, or one that draws anew for each batch; and, where the canary leaves, the number of batches.
     """
 
     loader: Any
     sigma: float
     habits: Habits
-    others: float
     batches: int | None = None
     averaged: bool = False
     removed: bool = False
@@ -75,40 +76,39 @@ class LoaderMechanism:
         return f"noisy batches of {name_of(self.loader) if callable(self.loader) else type(self.loader).__name__}"
 
     def describe(self) -> Description:
-        told = {"sigma": self.sigma, "others": self.others, "batches": self.batches or "an epoch"}
+        told = {"sigma": self.sigma, "others": self.habits.others, "batches": self.batches or "an epoch"}
         return Description(self.name, "batched", parameters={**told, "averaged": self.averaged}, takes_rng=True)
 
     def open(self) -> Opened:
         return Opened(self._outputs, per_run=False, takes_rng=True)
 
-    def _outputs(self, values: Reals, runs: int, rng: np.random.Generator) -> dict[str, Reals]:
+    def _outputs(self, values: Reals, runs: int, rng: np.random.Generator) -> Reals:
         block = max(1, MOST_CELLS // len(self.habits.sizes))
-        parts = [self._block(values, min(block, runs - done), rng) for done in range(0, runs, block)]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return np.concatenate([self._some(values, min(block, runs - done), rng) for done in range(0, runs, block)])
 
-    def _block(self, values: Reals, runs: int, rng: np.random.Generator) -> dict[str, Reals]:
+    def _some(self, values: Reals, runs: int, rng: np.random.Generator) -> Reals:
         drawn = [self._sums(values, rng) for _ in range(runs)]
         counts = np.array([len(sums) for sums in drawn])
         held = np.arange(max(1, counts.max())) < counts[:, None]
         sums = np.zeros(held.shape)
         sums[held] = np.concatenate(drawn)
         sums += rng.normal(scale=self.sigma, size=sums.shape)
-        extra = counts - float(len(self.habits.sizes))
-        return {"extra_batches": extra, "likelier": self._likelier(sums, held)}
+        likelier = self._likelier(sums, held)
+        return np.stack([likelier, counts], axis=1) if self.removed else likelier
 
     def _sums(self, values: Reals, rng: np.random.Generator) -> Reals:
         records, sizes = one_epoch(self.loader, len(values), rng, self.batches)
         sums = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values[records], len(sizes))
-        return sums * (self.habits.sizes.max() / np.maximum(sizes, 1)) if self.averaged else sums
+        return np.asarray(sums * (self.habits.sizes.max() / np.maximum(sizes, 1)) if self.averaged else sums)
 
     def _likelier(self, sums: Reals, held: Bools) -> Reals:
         """ln of how much likelier noisy sums are with the canary, each run's; float[runs, batches], where `held`."""
         usual = np.resize(self.habits.sizes, sums.shape[1])
-        away = sums - self.others * (usual.max() if self.averaged else usual)  # from a batch without the canary
+        away = sums - self.habits.others * (usual.max() if self.averaged else usual)  # from a batch without the canary
         place = np.arange(sums.shape[1])
         window = held & (place >= self.habits.first) & (place < self.habits.end)
-        without = 0.0 if self.removed else -self.others
-        return self._shifted(away, window, 1.0 - self.others) - self._shifted(away, window, without)
+        without = 0.0 if self.removed else -self.habits.others
+        return self._shifted(away, window, 1.0 - self.habits.others) - self._shifted(away, window, without)
 
     def _shifted(self, away: Reals, window: Bools, shift: float) -> Reals:
         """ln of how much likelier the sums of each run are if the canary shifts those that it is in."""
@@ -161,11 +161,10 @@ def _begun(loader: Any, records: int, rng: np.random.Generator) -> Iterator[Any]
             seeded = getattr(getattr(part, "generator", None), "manual_seed", None)
             if seeded is not None:
                 seeded(int(rng.integers(1 << 63)))
-        found = iter(_parts(loader)[1])
-        if found is _parts(loader)[1]:
-            raise InvalidSpec("the loader can be gone through once: give a function loader(records, rng) of an epoch")
-        return found
-    return iter(_parts(loader(records, rng))[1])
+    made = _parts(loader(records, rng) if callable(loader) else loader)[1]
+    if isinstance(made, Iterator) and made is loader or not isinstance(made, Iterable):
+        raise InvalidSpec(f"give a function loader(records, rng) of an epoch, or its object, got {type(made).__name__}")
+    return iter(made)
 
 
 def _parts(loader: Any) -> tuple[Any, Any, Any]:
@@ -179,7 +178,7 @@ def habits_of(loader: Any, records: int, canary: int, rng: np.random.Generator, 
     """What `GLANCED` epochs show of a loader. Raises `InvalidSpec` where the canary is in none of them."""
     epochs = [one_epoch(loader, records, rng, batches) for _ in range(GLANCED)]
     sizes = [sizes for _, sizes in epochs]
-    even = all(np.array_equal(each, sizes[0]) for each in sizes)
+    others = -1.0 if all(np.array_equal(each, sizes[0]) for each in sizes) else 0.0
     longest = max(map(len, sizes))
     total = np.sum([np.pad(each, (0, longest - len(each))) for each in sizes], axis=0)
     places = [np.repeat(np.arange(len(each)), each)[indices == canary] for indices, each in epochs]
@@ -190,7 +189,7 @@ def habits_of(loader: Any, records: int, canary: int, rng: np.random.Generator, 
     further = 4 * (end - first - 1) // len(seen)  # a place that is seldom seen is missed by about so much
     first, end = max(0, first - further), min(longest, end + further)
     once = max(map(len, places)) == 1
-    return Habits(total / GLANCED, even, once, first, end, len(seen) / GLANCED / (end - first))
+    return Habits(total / GLANCED, others, once, first, end, len(seen) / GLANCED / (end - first))
 
 
 def audit_loader(
@@ -198,12 +197,9 @@ def audit_loader(
     *,
     records: int,
     sigma: float,
-    claim: Claim | None = None,
-    epsilon: float | None = None,
-    delta: float = 0.0,
+    claim: Claim,
     batches: int | None = None,
     canary: int = 0,
-    others: float | None = None,
     averaged: bool = False,
     relation: Relation | str = Relation.REPLACE_SPECIAL,
     runs: int = DEFAULT_RUNS,
@@ -213,58 +209,53 @@ def audit_loader(
     """Audits what an epoch of a loader releases where each batch is summed with noise, against what was accounted.
 
     `loader` is a function `loader(records, rng)` that returns an epoch's batches of record numbers (or a loader that
-    has them), or an object that is gone through once an epoch: a `DataLoader` or `BatchSampler` of torch or Opacus, whose
-    data are not loaded. A loader with a torch generator is seeded for each epoch; one that draws from the global
+    has them), or an object that is gone through once an epoch: a `DataLoader` or `BatchSampler` of torch or Opacus; no
+    data are loaded. A loader with a torch generator is seeded for each epoch; one that draws from the global
     generator makes the result not reproducible. `sigma` is the noise multiplier. The claim is what the accountant
     printed for one epoch, or for `batches` of them (which begin a new epoch where one ends).
 
     Record `canary` contributes 1, and 0 in the second dataset (relation "replace_special", which a figure for adding or
-    removing one covers too), or it is not there ("add_or_remove_one": then `loader` is a function). The `others`
-    contribute -1 where batches have one size always, as the canary's batch then stands out most, and else 0.
-    `averaged`: the training divides by the size of the batch that it got, not by the expected one.
-    Ways of sampling that are accounted at the right rate are not refuted, but in one of 1 / (1 - confidence) audits.
+    removing one covers where batches are drawn by Poisson sampling), or it is not there ("add_or_remove_one": then
+    `loader` is a function). The others contribute -1 where batches always have one size, as the canary's batch then
+    stands out most, and else 0. `averaged`: a training divides by the size of the batch that it got.
 
     Raises `InvalidSpec` for a loader that cannot be used, `UnsoundAudit` where it breaks down.
 
     >>> def shuffled(records, rng):
     ...     return rng.permutation(records).reshape(-1, 1)
-    >>> result = audit_loader(shuffled, records=100, sigma=0.5, epsilon=2.0, delta=1e-5, runs=4_000)
+    >>> from dpaudit.claims import ApproximateDP
+    >>> claim = ApproximateDP(epsilon=2.0, delta=1e-5)
+    >>> result = audit_loader(shuffled, records=50, sigma=0.5, claim=claim, runs=2_000)
     >>> result.verdict.value, result.epsilon_lower > 2.0
-    ("REFUTED", True)
+    ('REFUTED', True)
     """
-    count = validate.whole("records", records, least=2)
-    place = validate.whole("canary", canary, least=0)
+    count, place = validate.whole("records", records, least=2), validate.whole("canary", canary, least=0)
+    most = None if batches is None else validate.whole("batches", batches, least=1)
+    whole = validate.whole("seed", seed, least=0)
     if place >= count:
         raise InvalidSpec(f"canary must be one of the records 0 to {count - 1}, got {canary}")
     stated = Relation.of(relation)
     removed = stated is Relation.ADD_OR_REMOVE_ONE
-    if stated not in (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL):
-        raise InvalidSpec(f"relation must be replace_special or add_or_remove_one, got {Relation.word(stated)}")
-    if removed and not callable(loader):
-        raise InvalidSpec("add_or_remove_one needs loaders of both sizes: give a function loader(records, rng)")
-    most = None if batches is None else validate.whole("batches", batches, least=1)
-    whole = validate.whole("seed", seed, least=0)
+    if stated not in RELATIONS or (removed and not callable(loader)):
+        raise InvalidSpec(
+            "relation must be replace_special, or add_or_remove_one with a function loader(records, rng), "
+            f"got {Relation.word(stated)} with {type(loader).__name__}"
+        )
     habits = habits_of(loader, count, place, np.random.default_rng([whole, GLANCED]), most)
-    rest = float(-habits.even) if others is None else validate.real("others", others)
-    if not -1.0 <= rest <= 1.0:
-        raise InvalidSpec(f"others must be in [-1, 1], as the canary contributes 1 and no record more, got {others}")
-    first = np.full(count, rest)
+    first = np.full(count, habits.others)
     first[place] = 1.0
     second = np.delete(first, place) if removed else np.where(np.arange(count) == place, 0.0, first)
     result = audit(
-        LoaderMechanism(loader, validate.positive("sigma", sigma), habits, rest, most, averaged, removed),
+        LoaderMechanism(loader, validate.positive("sigma", sigma), habits, most, averaged, removed),
         pair=AdjacentPair(first, second, name="the canary is not there" if removed else "the canary contributes 0"),
         claim=claim,
-        epsilon=epsilon,
-        delta=delta,
         relation=stated,
         runs=runs,
         confidence=confidence,
         seed=whole,
         n_jobs=1,
     )
-    said = f"claim={claim!r}" if claim is not None else f"epsilon={epsilon!r}, delta={delta!r}"
-    given = f"records={count}, sigma={sigma!r}, {said}, batches={most}, canary={place}, others={others}"
-    how = f"averaged={averaged}, relation={stated.value!r}, runs={runs}, confidence={confidence}, seed={whole}"
-    command = f"dpaudit.training.loader.audit_loader(loader, {given}, {how})"
+    given = f"records={count}, sigma={sigma!r}, claim={claim!r}, batches={most}, canary={place}, averaged={averaged}"
+    more = f"relation={Relation.word(stated)!r}, runs={runs}, confidence={confidence}, seed={whole}"
+    command = f"dpaudit.training.loader.audit_loader(loader, {given}, {more})"
     return replace(result, provenance={**result.provenance, "command": command})

@@ -23,6 +23,8 @@ def histogram(inside: Any, outside: Any, feature: str = "score") -> Histogram:
     sides = np.sort(np.ravel(inside)), np.sort(np.ravel(outside))
     every = np.concatenate(sides)
     edges, values = grid(every, min(BINS, max(FEWEST_BINS, int(2.0 * every.size ** (1.0 / 3.0)))))
+    if len(values) > max(2, every.size // 2):  # few scores, no two alike
+        edges, values = tuple(np.linspace(every.min(), every.max(), FEWEST_BINS + 1).tolist()), ()
     first, second = (counts_on(side, edges, values) for side in sides)
     return Histogram(feature, edges, values, first, second, (), (), (), sides[0].size, sides[1].size)
 

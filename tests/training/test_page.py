@@ -230,3 +230,10 @@ def test_the_lines_that_repeat_an_audit_ask_the_same(claim: Any) -> None:
     known = {name: getattr(made, name) for name in ("delta", "canaries", "trainings", "steps", "compose", "confidence")}
     known["sample_rate"] = 0.25
     assert asked == known | {"claim": claim, "seed": 7, "given": train}
+
+
+def test_few_scores_that_all_differ_lie_on_an_axis_and_every_score_is_counted() -> None:
+    for inside, outside, bars in ((INSIDE[:10], OUTSIDE[:10], False), (INSIDE[:10] > 2.0, OUTSIDE[:10] > 2.0, True)):
+        seen = histogram(inside * 1.0, outside * 1.0)
+        assert bool(seen.values) == bars
+        assert (sum(seen.first), sum(seen.second)) == (10, 10)

@@ -109,6 +109,11 @@ def verdicts(name: str, anchor: str, refuted: range, **asked: Any) -> Row:
 
 def rows() -> Iterator[Row]:
     digits()
+    yield from same_rows(training)
+
+
+def same_rows(training: Callable[..., Train]) -> Iterator[Row]:
+    """The rows of a training by whichever library."""
     train, halved, less = training(**FULL), training(**{**FULL, "noise": 2.5}), training(**{**FULL, "noise": 4.5})
     for canaries, least, limit_s in ((1_000, 3.2, 5.0), (5_000, 3.9, 25.0)):
         name = f"one run, T 100, s 5, q 1; {canaries:,} canaries"

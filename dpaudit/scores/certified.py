@@ -18,8 +18,8 @@ from dpaudit.scores.region import epsilon_of
 def exact(question: ScoresQuestion, name: str) -> Estimate:
     """The exact unconditional test of the frozen rule; several splits by the median at half the error probability."""
 
-    def one(judged: Judged, alpha: float) -> tuple[float, float]:
-        return many_run.exact(judged.counts, _offset(question, judged), alpha, question.claim, judged.event)
+    def one(judged: Judged, alpha: float, delta: float) -> tuple[float, float]:
+        return many_run.exact(judged.counts, delta, alpha, question.claim, judged.event)
 
     return _by_splits(name, question, one)
 
@@ -33,8 +33,8 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
         p = None if claim is None else many_run.every_p_value(inside, outside, claim)
         return question.estimate(name, CERTIFIED, many_run.WITHIN, lower=lower, p_value=p, thresholds="all ranks")
 
-    def one(judged: Judged, alpha: float) -> tuple[float, float]:
-        lower = many_run.clopper_pearson(judged.counts, _offset(question, judged), alpha)
+    def one(judged: Judged, alpha: float, delta: float) -> tuple[float, float]:
+        lower = many_run.clopper_pearson(judged.counts, delta, alpha)
         return lower, 1.0 if claim is None else many_run.clopper_pearson_p_value(judged.counts, claim)
 
     made = _by_splits(name, question, one, _limits_own)
@@ -135,7 +135,7 @@ def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _froz
     judged, claim = question.judged, question.claim
     several = question.several and question.given_counts is None
     alpha = question.alpha / 2.0 if several else question.alpha
-    answers = [one(each, alpha) for each in (judged if several else judged[:1])]
+    answers = [one(each, alpha, _offset(question, each)) for each in (judged if several else judged[:1])]
     lower, p = (
         statistics.median_low([low for low, _ in answers]),
         statistics.median_high([value for _, value in answers]),
@@ -151,6 +151,9 @@ def _by_splits(method: str, question: ScoresQuestion, one: Any, own: Any = _froz
     if several:  # each split froze a delta of its own: only the parameter has a median
         return replace(made, lower=None, delta=None) if curved(claim) else made
     c, delta = judged[0].counts, _offset(question, judged[0])
+    if 0.0 < question.delta != delta:  # the delta that was asked for: a bound of its own, of the same event
+        delta = question.delta
+        made = replace(made, lower=one(judged[0], alpha, delta)[0])
     return replace(made, value=epsilon_of(c.fpr, c.fn / c.members, delta), delta=delta)
 
 

@@ -130,6 +130,18 @@ def test_json(tmp_path: Path) -> None:
     assert next(each["label"] for each in stored["estimates"]) == "certified"
 
 
+def test_a_curved_claim_tells_epsilon_at_the_delta_that_was_asked_for() -> None:
+    asked: dict[str, Any] = {"claim": GaussianDP(1.0), "methods": ("exact", CP)}
+    plain, told = audit_scores(INSIDE, OUTSIDE, **asked), audit_scores(INSIDE, OUTSIDE, **asked, delta=1e-3)
+    for frozen, found in zip(plain.estimates, told.estimates, strict=True):
+        assert found.delta == 1e-3 != frozen.delta
+        assert (found.p_value, found.detail) == (frozen.p_value, frozen.detail)  # the test stays at the tangent
+    assert told.counts is not None
+    limits = audit_scores(counts=told.counts, epsilon=1.0, delta=1e-3, methods=CP).estimates[0].lower
+    assert told.estimates[1].lower == limits
+    assert limits == pytest.approx(told.estimates[0].lower, rel=0.1)
+
+
 REFUSED = {
     "NaN": ({"in_scores": [1.0, math.nan]}, r"in_scores\[1\] must be finite, got nan \(1 such\); give"),
     "infinity": ({"out_scores": [math.inf, 1.0]}, r"out_scores\[0\] must be finite, got inf"),

@@ -112,7 +112,7 @@ def rows() -> Iterator[Row]:
     yield from same_rows(training)
     results, cpu = over(range(3), planned, canaries=5_000, claim=PROMISED, underpowered=True)
     low, middle, high = spread(result.epsilon_lower for result in results)
-    fine = 0.0 < low and high <= PROMISED.epsilon
+    fine = low > 0.0 and high <= PROMISED.epsilon
     found = f"certified {middle:.2f} ({low:.2f} to {high:.2f})"
     yield Row("an execution plan made for epsilon 2; 5,000 canaries", "above 0, at most 2", found, fine, cpu)
     twice = training(steps=100, noise=5.0, rate=1.0, clip_norm=2.0)

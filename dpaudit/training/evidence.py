@@ -22,7 +22,6 @@ from dpaudit.scores.steps import StepEvidence
 from dpaudit.training.coins import check_informative, drawn
 from dpaudit.training.plan import FEW, MANY, ONE, TrainingPlan
 
-MOST = 1 << 22  # canaries of all trainings that are asked for
 MOST_SHOWN = 100_000  # scores that the pictures are made of
 
 
@@ -41,11 +40,11 @@ def check_reach(plan: TrainingPlan) -> None:
     """Raises `InvalidSpec` where not even scores that tell every coin could refute the claim, with how many could."""
     if plan.underpowered or refutable(plan):
         return
-    could = [] if plan.design != ONE or (least := least_canaries(plan)) is None else [f"{least:,} canaries"]
-    for name in () if plan.design == ONE else ("canaries", "trainings")[plan.design == MANY :]:
-        grown = (replace(plan, **{name: getattr(plan, name) << k}) for k in range(1, 20))
-        enough = next((each for each in grown if each.canaries * each.trainings <= MOST and refutable(each)), None)
-        could += [] if enough is None else [f"{getattr(enough, name):,} {name}"]
+    least = None if plan.design == MANY else least_canaries(plan)
+    could = [] if least is None else [f"{least:,} canaries"]
+    grown = (plan.trainings << k for k in range(1, 1 if plan.design == ONE else 9))
+    enough = next((each for each in grown if refutable(replace(plan, trainings=each))), None)
+    could += [] if enough is None else [f"{enough:,} trainings"]
     cures = [f"{' or '.join(could)} could"] if could else []
     if plan.claim.linear and plan.design in (ONE, FEW):
         cures.append("a GaussianDP(mu), or the claim of one step with steps=..., needs fewer")
@@ -57,22 +56,20 @@ def check_reach(plan: TrainingPlan) -> None:
 
 
 def least_canaries(plan: TrainingPlan) -> int | None:
-    """How many canaries of one training could refute the claim; None where no number could."""
-    return lines.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha)[1]
+    """How many canaries a training could refute the claim; None where no number could."""
+    if plan.design == ONE:
+        return lines.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha)[1]
+    rows = {"trainings": plan.trainings, "steps": plan.steps or 1}
+    return few.ceiling(plan.canaries, plan.claim, plan.delta, plan.alpha, **rows)[1]
 
 
 def refutable(plan: TrainingPlan) -> bool:
     """Whether scores that tell every coin would refute the claim."""
-    if plan.design == ONE:
-        least = least_canaries(plan)
-        return least is not None and least <= plan.canaries
     if plan.design == MANY:
         judged = int(plan.trainings * (1.0 - Split().fraction)) // 2
         return suited(plan.claim).at(plan.claim).refutable(judged, judged, plan.claim, plan.confidence)
-    ranks = np.arange(plan.canaries)
-    one = few.begin(plan.claim, plan.canaries, plan.alpha, trainings=plan.trainings * (plan.steps or 1))
-    one = one.after(ranks, ranks >= plan.canaries // 2)
-    return replace(one, counts=np.repeat(one.counts, one.planned, axis=0)).refuted
+    least = least_canaries(plan)
+    return least is not None and least <= plan.canaries
 
 
 class Gathered:

@@ -71,7 +71,8 @@ def test_what_is_not_run_says_why_and_compiles() -> None:
 def test_the_tests_of_the_tutorial_keep_their_promise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = [block for page in PAGES if page.stem in ("tutorial", "plugin") for block in blocks(page) if block.is_file]
+    pages = [page for page in PAGES if page.stem in ("tutorial", "plugin", "training")]
+    shown = [block for page in pages for block in blocks(page) if block.is_file]
     for block in shown:  # of a file that is shown several times, the last is what stays
         (tmp_path / block.title).write_text(block.text)
     (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\njobs = 1\n")

@@ -21,7 +21,7 @@ from dpaudit.results.wording.numerals import exact, p_text
 from dpaudit.results.wording.sections import Section
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, Estimate
-from dpaudit.scores.wording import OWN, apart, assumptions, by, further, on_lines, said
+from dpaudit.scores.wording import OWN, apart, by, further, on_lines, said
 from dpaudit.version import __version__
 
 KINDS = {CERTIFIED: "certified", INDEPENDENT: "given", ESTIMATE: "estimate"}
@@ -60,7 +60,7 @@ class Account:
                 line,
                 [f"Rests on {self.meanings[line]}.", *map(sentence, further(held))],
                 [(said(each), by(each, self.of)) for each in held],
-                assumptions(held),
+                [f"{each.method}: {each.assumption}" for each in held],
             )
             for line, held in on_lines(self.estimates).items()
         ]
@@ -141,23 +141,17 @@ def pictures(
 
 def rates_text(claim: Claim | None, certified: bool, band: bool, confidence: float, band_line: str) -> str:
     """What the picture of error rates shows, and what each of its lines rests on."""
-    text = (
+    at = f"with confidence {exact(confidence)}"
+    told = {
         "For every threshold, the share of those that were in and of those that were out that it calls in. The solid "
-        "line joins the best corners of these same scores: an estimate, chosen on them."
-    )
-    if claim is not None:
-        text += " The claim allows the shaded region."
-    if certified:
-        text += (
-            " The dashed line bounds what a promise at the certified bound allows: with confidence "
-            f"{exact(confidence)}, a promise of that form that holds allows all of it, whatever the solid line does."
-        )
-    if band:
-        text += (
-            f" The true curve lies above the dotted stairs, at all thresholds together, with confidence "
-            f"{exact(confidence)}; this stands on the line: {band_line}."
-        )
-    return text
+        "line joins the best corners of these same scores: an estimate, chosen on them.": True,
+        "The claim allows the shaded region.": claim is not None,
+        "The dashed line bounds what a promise at the certified bound allows: "
+        f"{at}, a promise of that form that holds allows all of it, whatever the solid line does.": certified,
+        f"The true curve lies above the dotted stairs, at all thresholds together, {at}; this stands on the line: "
+        f"{band_line}.": band,
+    }
+    return " ".join(words for words, holds in told.items() if holds)
 
 
 def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:

@@ -77,17 +77,6 @@ def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
     return {line: each for line, each in found.items() if each}
 
 
-def assumptions(estimates: Sequence[Estimate]) -> list[str]:
-    """What estimates of one line rest on, each once; with their methods where they differ."""
-    different = list(dict.fromkeys(each.assumption for each in estimates))
-    if len(different) == 1:
-        return different
-    return [
-        f"{', '.join(dict.fromkeys(each.method for each in estimates if each.assumption == words))}: {words}"
-        for words in different
-    ]
-
-
 def further(estimates: Sequence[Estimate]) -> list[str]:
     """What a statement of a line assumes beyond the first one of it."""
     first = estimates[0].assumption

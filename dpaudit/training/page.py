@@ -21,7 +21,14 @@ from dpaudit.training.trained import Trained
 
 MADE_BY = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "platform": "on"}  # in the provenance
 NEIGHBOURS = "Neighbours differ in one canary, which is added or removed."
-CANARY = "A canary is a record, or the gradient of one, that was made for this audit."
+CANARY = (
+    "A canary is a record, or the gradient of one, that was made for this audit.",
+    "Whether it was in was decided by a fair coin of this audit's own, and told to `train`.",
+)
+TOGETHER = (
+    "There are mechanisms that keep their claim exactly, answer all canaries together, and are put above it by bounds "
+    "that assume independent canaries far more often than the confidence says."
+)
 NEVER = "A lower bound never shows that a claim holds: nothing here says that the training is private."
 
 
@@ -79,11 +86,11 @@ def _parts(result: Trained) -> list[Section]:
     inserted = asked.pop("inserted") or "the caller gave no words for what was inserted"
     parts = [
         Section("claim", (wording.promise(result), NEIGHBOURS)),
-        Section("inserted", (sentence(inserted), CANARY, wording.coins(result))),
+        Section("inserted", (sentence(inserted), *CANARY)),
         *(Section(title, (sentence(told),)) for title, told in asked.items() if told),
     ]
     if result.dependence is not None:
-        parts.append(Section("dependence", (sentence(result.dependence.words), *wording.second_line(result))))
+        parts.append(Section("dependence", (sentence(result.dependence.words), TOGETHER)))
     if result.canaries > 1 and result.sample_rate == 1.0:
         parts.append(Section("could have shown", (_could_show(result),)))
     told = [f"{words} {result.provenance[name]}" for name, words in MADE_BY.items() if name in result.provenance]

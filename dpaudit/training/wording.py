@@ -5,17 +5,13 @@ from __future__ import annotations
 from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.statements import NOT_PRIVATE
 from dpaudit.scores import wording
-from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT
+from dpaudit.scores.estimate import CERTIFIED
 from dpaudit.scores.wording import Facts
 from dpaudit.training.trained import Trained
 
 MOST_LINES = 6  # of what was not tested, on the terminal
 ANY_DEPENDENCE = "the coins alone, in whatever way canaries depend on each other; it decides"
 INDEPENDENT_RUNS = "trainings that are independent runs of the same code, each with one canary; it decides"
-TOGETHER = (
-    "There are mechanisms that keep their claim exactly, answer all canaries together, and are put above it by such "
-    "bounds far more often than the confidence says."
-)
 BLIND = "a coin that all canaries of a training share cannot be seen"
 LONGEST_CODE, STEP = 200, "one step"
 
@@ -74,29 +70,15 @@ def asked(result: Trained) -> Facts:
     if result.trainings_used < result.trainings:
         used += f" of at most {result.trainings:,}"
     coins = "a fair coin of its own for each" + ("" if result.steps is None else f" at each of {result.steps:,} steps")
+    evidence = wording.judged(None, result.deciding)
+    if result.e_values:
+        needed = 1.0 / (1.0 - result.confidence)
+        evidence = f"e-value {result.e_values[-1]:.4g} against the claim; from {needed:.4g} on refuted"
     return [
         ("trained", f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"),
         ("inserted", result.inserted),
-        ("evidence", evidence(result) or wording.judged(None, result.deciding)),
+        ("evidence", evidence),
     ]
-
-
-def evidence(result: Trained) -> str:
-    """The e-value so far, and the level that refutes; empty where there is none."""
-    if not result.e_values:
-        return ""
-    return f"e-value {result.e_values[-1]:.4g} against the claim; from {1.0 / (1.0 - result.confidence):.4g} on refuted"
-
-
-def coins(result: Trained) -> str:
-    """Who decided which canaries are in."""
-    each = "each canary" if result.steps is None else "each canary at each step"
-    return f"Whether it was in was decided for {each} by a fair coin of this audit's own, and told to `train`."
-
-
-def second_line(result: Trained) -> tuple[str, ...]:
-    """Why what holds given independent canaries never decides."""
-    return (TOGETHER,) if any(each.line == INDEPENDENT for each in result.lines) else ()
 
 
 def scores(result: Trained) -> str:

@@ -78,7 +78,9 @@ def error_rates(
         panel.line(panel.at(x, y), colour="second", dash="dots", width=1.8)
     fpr, fnr = np.transpose(corners)
     panel.line(panel.at(fpr, 1.0 - fnr), colour="first", width=2.0)
-    rows = [_rates(*corner, claim) for corner in _thinned(corners)]
+    kept = np.unique(np.linspace(0, len(corners) - 1, min(SHOWN, len(corners))).astype(int)).tolist()
+    allowed = [() if claim is None else (f"{claim.max_probability(fpr[k]):.4g}",) for k in kept]
+    rows = [(f"{fpr[k]:.4g}", f"{1.0 - fnr[k]:.4g}", *more) for k, more in zip(kept, allowed, strict=True)]
     name, title = ("roc-small-rates", "The same at small rates") if log else ("roc", "ROC of the attack")
     columns = ("false positive rate", "true positive rate, estimate", "the claim allows at most")
     return Drawing.of(panel, name, title, text, columns if claim is not None else columns[:2], rows)
@@ -107,13 +109,3 @@ def _stairs(band: Rates) -> tuple[list[float], list[float]]:
         x += [fpr, fpr]
         y += [best, best := max(best, 1.0 - fnr)]
     return [*x, 1.0], [*y, best]
-
-
-def _thinned(corners: Rates) -> list[tuple[float, float]]:
-    places = np.unique(np.linspace(0, len(corners) - 1, min(SHOWN, len(corners))).astype(int))
-    return [corners[place] for place in places.tolist()]
-
-
-def _rates(fpr: float, fnr: float, claim: Claim | None) -> tuple[str, ...]:
-    told = f"{fpr:.4g}", f"{1.0 - fnr:.4g}"
-    return told if claim is None else (*told, f"{claim.max_probability(fpr):.4g}")

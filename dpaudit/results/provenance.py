@@ -26,8 +26,8 @@ def short_path(file: str | None) -> str | None:
 
 
 @cache
-def versions() -> Mapping[str, str]:
-    """What ran: versions of this project, of Python and of the libraries that decide the numbers."""
+def versions(also: tuple[str, ...] = ()) -> Mapping[str, str]:
+    """What ran: versions of this project, of Python and of the libraries that decide the numbers; `also` if there."""
     from importlib.metadata import PackageNotFoundError, version
 
     def installed(name: str) -> str:
@@ -39,8 +39,9 @@ def versions() -> Mapping[str, str]:
     from dpaudit.version import __version__
 
     names = {name: installed(name) for name in ("numpy", "scipy", "joblib", "statsmodels")}
+    more = {name: found for name in also if (found := installed(name)) != "not installed"}
     ours = {"version": __version__, "python": platform.python_version()}
-    return {**ours, **names, "platform": platform.platform(terse=True)}
+    return {**ours, **names, **more, "platform": platform.platform(terse=True)}
 
 
 def commit_of(folder: str | os.PathLike[str]) -> str | None:

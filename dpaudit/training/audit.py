@@ -19,6 +19,7 @@ from dpaudit.training.result import TrainingResult
 from dpaudit.training.store import KeptTrainings
 
 CONSENTS = ("exact", "underpowered")
+LIBRARIES = ("torch", "opacus", "jax", "jax-privacy")  # a verdict is about one version of them
 NEVER_TESTED = (
     "the loader, unless canaries are examples that it draws",
     "the accountant's own arithmetic: the claim is taken as it was given",
@@ -156,7 +157,7 @@ def run_plan(
         lines=gathered.estimates(),
         dependence=gathered.dependence(),
         e_values=gathered.e_values,
-        provenance={"train": train.to_dict(), "cpu_s": time.process_time() - started, **versions()},
+        provenance={"train": train.to_dict(), "cpu_s": time.process_time() - started, **versions(LIBRARIES)},
     )
 
 

@@ -19,7 +19,8 @@ from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.training import wording
 from dpaudit.training.trained import Trained
 
-MADE_BY = {"version": "dpaudit", "python": "Python", "numpy": "numpy", "platform": "on"}  # in the provenance
+LIBRARIES = {name: name for name in ("numpy", "torch", "opacus", "jax", "jax-privacy")}
+MADE_BY = {"version": "dpaudit", "python": "Python", **LIBRARIES, "platform": "on"}  # in the provenance
 NEIGHBOURS = "Neighbours differ in one canary, which is added or removed."
 CANARY = (
     "A canary is a record, or the gradient of one, that was made for this audit.",

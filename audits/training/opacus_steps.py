@@ -133,8 +133,12 @@ def same_rows(training: Callable[..., Train]) -> Iterator[Row]:
     claim = GaussianDP(2.0)
     yield verdicts(name, anchor, range(19, 21), train=halved, canaries=2_000, claim=claim)
     yield verdicts("  its sound twin", "refuted in none", range(1), train=train, canaries=2_000, claim=claim)
-    name, anchor = "noise 10 % too small, claim of the step; 2,000 canaries", "refuted by one training: 20 of 20 seeds"
-    yield verdicts(name, anchor, range(20, 21), train=less, canaries=2_000, claim=STEP, **EVERY_STEP)
+    name, anchor = (
+        "noise 10 % too small, claim of the step; 3,000 canaries",
+        "refuted at .999 by one training, 20 of 20",
+    )
+    asked = {"canaries": 3_000, "claim": STEP, "confidence": 0.999, **EVERY_STEP}
+    yield verdicts(name, anchor, range(20, 21), train=less, **asked)
     yield verdicts(
-        "  its sound twin", "refuted in none", range(1), train=train, canaries=2_000, claim=STEP, **EVERY_STEP
+        "  its sound twin, which is at the boundary", "refuted at .999 in none", range(1), train=train, **asked
     )

@@ -1,12 +1,9 @@
 """Canaries that enter a private training as gradients, each along a coordinate of its own, or as inputs.
 
-A gradient canary is a row beside the per-example gradients of a step: zero where the model's own gradients are, `norm`
-along a coordinate that no example touches. What the step then does, clipping, summing and adding noise, is the
-training's own code; the coordinates of what it releases are the scores (a Dirac canary: Nasr et al. 2023,
-arXiv:2302.07956, section 5; many in one training: Steinke, Nasr & Jagielski 2023, arXiv:2305.08846).
-
-Canaries are drawn into a step by a sampling of ours at the rate that the training states: how its loader samples is
-not tested by them, and is by input canaries, which are examples.
+A gradient canary is a row beside the per-example gradients of a step, along a coordinate that no example touches.
+Clipping, summing and adding noise are the training's own; the coordinates of what it releases are the scores (Nasr et
+al. 2023, arXiv:2302.07956; many in one training: Steinke, Nasr & Jagielski 2023, arXiv:2305.08846). Steps are sampled
+for them at the rate that the training states: its loader is tested by input canaries alone, which are examples.
 """
 
 from __future__ import annotations

@@ -13,12 +13,13 @@ from dpaudit.arrays import Reals
 from dpaudit.errors import InvalidSpec
 from dpaudit.training.canaries import GradientCanaries, longer_by
 
+BY_INPUTS = "; put canaries into its data: canaries.own_features"
 OTHERS = {  # optimizers that take a step in another way, and what to do instead
-    "DPOptimizerFastGradientClipping": "ghost clipping keeps no gradient of an example: audit it by input canaries",
-    "DPPerLayerOptimizer": "clipping by layers bounds no canary of one layer: audit it by input canaries",
-    "AdaClipDPOptimizer": "the clip norm moves from step to step: audit it by input canaries",
-    "DistributedDPOptimizer": "several workers take one step: audit the training on one",
-    "SimpleDistributedPerLayerOptimizer": "several workers take one step: audit the training on one",
+    "DPOptimizerFastGradientClipping": "ghost clipping keeps no gradient of an example" + BY_INPUTS,
+    "DPPerLayerOptimizer": "each layer is clipped by itself, and a canary is in one layer" + BY_INPUTS,
+    "AdaClipDPOptimizer": "its clip norm moves from step to step" + BY_INPUTS,
+    "DistributedDPOptimizer": "several workers take one step; audit the training on one",
+    "SimpleDistributedPerLayerOptimizer": "several workers take one step; audit the training on one",
 }
 
 
@@ -41,9 +42,8 @@ class Canaries(GradientCanaries):
         self, optimizer: Any, included: Any, rng: np.random.Generator, *, sample_rate: float, norm: float | None = None
     ) -> None:
         kinds = [kind.__name__ for kind in type(optimizer).__mro__]
-        for kind in kinds:
-            if kind in OTHERS:
-                raise InvalidSpec(f"gradient canaries do not go through {kind}: {OTHERS[kind]}")
+        if other := next((kind for kind in kinds if kind in OTHERS), None):
+            raise InvalidSpec(f"gradient canaries do not go through {other}: {OTHERS[other]}")
         if "DPOptimizer" not in kinds:
             raise InvalidSpec(f"optimizer must be the DPOptimizer that make_private returns, got {kinds[0]}")
         super().__init__(
@@ -67,14 +67,17 @@ class Canaries(GradientCanaries):
         return -np.asarray(self.parameter.tolist(), dtype=float)
 
     def _pre_step(self, closure: Any = None) -> Any:
+        others = [each for each in self._optimizer.params if each is not self.parameter]
+        if any(each.grad_sample is None for each in others):
+            return self._take(closure)  # the library says what is missing
         places = self.drawn()
-        for parameter in self._optimizer.params:
-            if parameter is not self.parameter:
-                given = parameter.grad_sample
-                parameter.grad_sample = _longer(given, len(places))
-        pieces = given if isinstance(given, list) else [given]
-        own = [self.rows(len(each), places[:0], self.parameter) for each in pieces[:-1]]
-        own.append(self.rows(len(pieces[-1]), places, self.parameter))
+        for each in others:
+            given = each.grad_sample
+            *before, last = given if isinstance(given, list) else [given]
+            longer = longer_by(len(places), last)
+            each.grad_sample = [*before, longer] if isinstance(given, list) else longer
+        own = [self.rows(len(piece), places[:0], self.parameter) for piece in before]
+        own.append(self.rows(len(last), places, self.parameter))
         self.parameter.grad_sample = own if isinstance(given, list) else own[0]
         taken = self._take(closure)
         if taken:  # not where a batch that was split goes on
@@ -82,8 +85,3 @@ class Canaries(GradientCanaries):
             size = self._optimizer.expected_batch_size * self._optimizer.accumulated_iterations if mean else 1.0
             self.record(self.parameter.grad, size, self._optimizer.noise_multiplier)
         return taken
-
-
-def _longer(given: Any, rows: int) -> Any:
-    """Gradients of examples with rows of zeros after them; of several pieces the last one has them."""
-    return [*given[:-1], longer_by(rows, given[-1])] if isinstance(given, list) else longer_by(rows, given)

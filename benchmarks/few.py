@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,12 @@ def boundaries() -> tuple[Boundary, ...]:
         for chance, epsilon in PARTS
     ]
     rows.append(Boundary("the same, bold when the auditor is poor", bold_when_poor, one, 1_000, 20))
+    rows.append(Boundary("Gaussian at the claim, 5 planned", normal(1.0), one, 1_000, 5))
+    rows += [
+        Boundary(f"with probability {chance:g} RR({epsilon:g}), 5 planned", sometimes(chance, epsilon), one, 1_000, 5)
+        for chance, epsilon in PARTS
+    ]
+    rows.append(Boundary("the same, bold when poor, 5 planned", bold_when_poor, one, 1_000, 5))
     for k in (1, 10, 100):
         told = reveals(k, 1e-3)
         rows.append(Boundary(f"reveals {k} of 100, (0, 1e-3)", told, ApproximateDP(0.0, 1e-3), 100, 20))
@@ -137,24 +143,23 @@ def largest(line: Boundary, seed: int) -> float:
 def level(quick: bool) -> None:
     """False refutations at a stated 5 %."""
     repeats = REPEATS // 10 if quick else REPEATS
-    rows = []
-    for line in boundaries():
-        started = time.process_time()
-        found = [largest(line, seed) >= math.log(1.0 / ALPHA) for seed in range(repeats)]
-        how = f"{line.trainings} x {line.steps} steps" if line.steps else f"{line.trainings}"
-        rows.append(
-            (
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for line in boundaries():
+            started = time.process_time()
+            found = sum(largest(line, seed) >= math.log(1.0 / ALPHA) for seed in range(repeats))
+            yield (
                 line.title,
                 str(line.claim),
                 f"{line.canaries:,}",
-                how,
-                f"{sum(found):,}",
-                "held" if sum(found) <= ALLOWED * repeats / REPEATS else "EXCEEDED",
+                f"{line.trainings} x {line.steps} steps" if line.steps else f"{line.trainings}",
+                f"{found:,}",
+                "held" if found <= ALLOWED * repeats / REPEATS else "EXCEEDED",
                 f"{time.process_time() - started:.0f}",
             )
-        )
+
     title = f"Several trainings: false at any time, of {repeats:,} at a stated 5 % (at most {ALLOWED} of {REPEATS:,})"
-    print_table(title, ("mechanism", "claim", "canaries", "trainings", "false", "level", "CPU s"), rows)
+    print_table(title, ("mechanism", "claim", "canaries", "trainings", "false", "level", "CPU s"), rows())
 
 
 def run(quick: bool) -> None:
@@ -217,7 +222,7 @@ def needed(quick: bool) -> None:
         ("Laplace", laplace(2.0), PureDP(1.0), 4),
         ("randomised response", response(2.0), ApproximateDP(1.0, 1e-5), 4),
         ("Laplace", laplace(2.0), ApproximateDP(1.0, 1e-5), 4),
-        ("Gaussian, mu .502", normal(mu), GaussianDP(0.268), 5),
+        ("Gaussian, mu .502", normal(mu), GaussianDP(0.268), 8),
         ("Gaussian, mu .502", normal(mu), ApproximateDP(1.0, 1e-5), 40),
     ):
         found = sorted(trainings_needed(answer, claim, seed, most) for seed in range(seeds))

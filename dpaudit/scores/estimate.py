@@ -9,13 +9,14 @@ from typing import Any
 
 from dpaudit.results.strict_json import by_fields
 
-CERTIFIED, INDEPENDENT, MODEL, BAYESIAN, APPROXIMATE, POINT = LABELS = (
+CERTIFIED, INDEPENDENT, MODEL, BAYESIAN, APPROXIMATE, POINT, COMPOSED = LABELS = (
     "certified",
     "given independent canaries",
     "model-based",
     "Bayesian",
     "approximate",
     "point estimate",
+    "composed from certified steps",
 )
 ESTIMATE = "estimate"
 LINES = (CERTIFIED, INDEPENDENT, ESTIMATE)  # never mixed; only the first may decide
@@ -44,7 +45,9 @@ class Estimate:
 
     @property
     def line(self) -> str:
-        """The one of the three `LINES` that it stands on; a figure without a bound is an estimate."""
+        """The one of the three `LINES` that it stands on, or below; a figure without a bound is an estimate."""
+        if self.label == COMPOSED:
+            return CERTIFIED
         return ESTIMATE if self.label not in LINES or self.lower is None is self.upper else self.label
 
     @property

@@ -83,9 +83,14 @@ def predicted(counts: Integers, rate: float = 1.0) -> Reals:
     weights of the strengths are those that the rows before left. So every row's M has mean 1 over its own coins, given
     all before.
     """
+    return _predicted(counts.tobytes(), rate)
+
+
+@lru_cache(maxsize=4)  # bounds are searched among many claims, on one prediction
+def _predicted(raw: bytes, rate: float) -> Reals:
     from scipy.special import log_expit, logsumexp
 
-    shift = STRENGTHS[:, None]
+    counts, shift = np.frombuffer(raw, np.int64).reshape(-1, 2, BINS), STRENGTHS[:, None]
     odds = shift * CENTRES + (rate - 1.0) * shift**2 / 2.0
     if rate < 1.0:
         odds = np.logaddexp(math.log1p(-rate), math.log(rate) + odds)

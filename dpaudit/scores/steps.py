@@ -20,14 +20,14 @@ from dpaudit.claims.conversion import to_approximate
 from dpaudit.errors import InvalidSpec
 from dpaudit.losses.distribution import ALONE, poisson, repeated_epsilon, step_losses
 from dpaudit.scores import few
-from dpaudit.scores.estimate import CERTIFIED, Estimate
+from dpaudit.scores.estimate import COMPOSED, Estimate
 from dpaudit.scores.few import Evidence
 
 WITHIN = (
     "a fair coin of its own, independent of all else, for every canary at every step; a step's scores that do not use "
     "its coins. Canaries may depend on each other in any way, and a step on all steps before it"
 )
-COMPOSED = (
+ASSUMED = (
     "certified is that not every step keeps the smaller claim; the run's figure takes each of its {steps} steps to "
     "leak what the steps show together, and composes them by arithmetic: {how}"
 )
@@ -47,12 +47,12 @@ class StepEvidence(Evidence):
         epsilon, how = composed_epsilon(self.claim, value or 0.0, times, at, self.rate)
         return Estimate(
             method="steps composed",
-            label=CERTIFIED,
+            label=COMPOSED,
             quantity="epsilon",
             lower=epsilon,
             delta=at,
             confidence=bound.confidence,
-            assumption=f"{self.within}. {COMPOSED.format(steps=f'{times:,}', how=how)}",
+            assumption=f"{self.within}. {ASSUMED.format(steps=f'{times:,}', how=how)}",
             detail={"steps": times, f"step_{own}_lower": value},
         )
 

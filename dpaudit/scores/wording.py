@@ -59,7 +59,7 @@ def own_bounds(each: Estimate) -> dict[str, float]:
 def by(each: Estimate, of: str = "") -> str:
     """The method, with the kind of statement where the line does not say it, and what it is about: `of`, or a run."""
     about = f"a run of {each.detail['steps']:,} steps" if composed(each) else of
-    kind = each.label if each.line == ESTIMATE and each.label not in LINES else ""
+    kind = "" if each.label in LINES else each.label
     return ", ".join(filter(None, (about, each.method, kind)))
 
 

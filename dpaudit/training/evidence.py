@@ -109,7 +109,8 @@ class Gathered:
     def estimates(self) -> tuple[Estimate, ...]:
         """The statements, the one that decides first."""
         if isinstance(self._process, StepEvidence):
-            return *self._process.estimates(), self._process.composed(self.plan.compose or 1, self.plan.delta)
+            run = self._process.composed(self.plan.compose or 1, self.plan.delta)
+            return *self._process.estimates(), *([] if run.lower is None else [run])
         if self._process is not None:
             return self._process.estimates()
         (included, scores), plan = self.all, self.plan

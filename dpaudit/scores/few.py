@@ -78,18 +78,23 @@ class Evidence:
         if len(self.counts) == 0:
             return np.zeros(1)
         if self.claim.linear:
-            own, other = (
-                subsample_poisson(each, self.rate) if self.rate < 1.0 else each for each in (self.claim, claim)
-            )
-            at = own.epsilon_at(own.delta)
-            return guesses.log_wealth(self.counts, other.epsilon_at(own.delta), own.delta, at, self.planned)
+            return self._guessed(claim)
         most, against = (self.canaries * nats.information(each, self.rate) for each in (self.claim, claim))
         b = nats.floor(most, self.planned, self.alpha)
         path = np.cumsum(nats.log_e_values(nats.predicted(self.counts, self.rate), against, b))
-        if self.planned > BOLD or self.rate < 1.0:
+        if claim.linear:  # an epsilon told beside a curve
+            other = self._guessed(claim)
+        elif self.planned <= BOLD and self.rate == 1.0:
+            other = np.cumsum(tails.log_e_values(self.counts, self.claim, claim, self.alpha))
+        else:
             return path
-        tail = np.cumsum(tails.log_e_values(self.counts, self.claim, claim, self.alpha))
-        return np.asarray(np.logaddexp(path, tail)) - math.log(2.0)
+        return np.asarray(np.logaddexp(path, other)) - math.log(2.0)
+
+    def _guessed(self, claim: Claim) -> Reals:
+        """The logarithm of the e-process of right guesses against a claim with one epsilon."""
+        own, other = (subsample_poisson(each, self.rate) if self.rate < 1.0 else each for each in (self.claim, claim))
+        at = own.epsilon_at(other.delta)
+        return guesses.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self.planned)
 
     @property
     def e_value(self) -> float:

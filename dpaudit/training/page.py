@@ -11,9 +11,9 @@ from dpaudit.certify.certificate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.report.account import Account, pictures, sentence, short, write
 from dpaudit.results.verdict import Verdict
-from dpaudit.results.wording.numerals import counted, exact
+from dpaudit.results.wording.numerals import counted
 from dpaudit.results.wording.sections import Section
-from dpaudit.results.wording.statements import NO_BITS
+from dpaudit.results.wording.statements import NO_BITS, at_delta
 from dpaudit.scores import few, lines
 from dpaudit.scores.estimate import CERTIFIED, INDEPENDENT, number_text
 from dpaudit.training import wording
@@ -104,8 +104,8 @@ def _could_show(result: Trained) -> str:
     """What these canaries would have shown of a training that gives every one of them away."""
     given = result.canaries, result.claim, result.delta, error_probability(result.confidence)
     best, least = _ceiling(*given, result.trainings, result.steps or 1)
-    about = f" of {wording.of(result)}" if wording.of(result) else ""
-    told = f"Had the scores told every coin: epsilon >= {number_text(best)} at delta {exact(result.delta)}{about}."
+    about = at_delta(result.delta) + (f" of {wording.of(result)}" if wording.of(result) else "")
+    told = f"Had the scores told every coin: epsilon >= {number_text(best)}{about}."
     if least is None:
         return f"{told} No number of canaries can refute this claim so."
     each = " a training" if result.trainings > 1 else ""

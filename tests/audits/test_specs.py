@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+import dpaudit
 from dpaudit.catalogue import Entry, entries
 from dpaudit.certify import smallest_caught, suited
 from dpaudit.claims import Claim, GaussianDP
@@ -233,3 +234,13 @@ def test_a_broken_mechanism_of_the_core_is_caught_with_power_to_spare(name: str)
     least = smallest_caught(claim, runs // 2, likelier, confidence=confidence, certifier=suited(claim), power=0.99999)
     assert least is not None
     assert rarer == 0.0 or claim.least_parameter(np.array([rarer]), np.array([likelier]))[0] > least
+
+
+@for_each("name", ["the same seed in every step", "NaN passes the clip", "divided by the expected batch size"])
+def test_a_mistake_without_a_finite_loss_is_found_and_a_harmless_change_is_not(name: str) -> None:
+    """Audits of private training with 1 % of their runs, at a confidence of 1 - 1e-9."""
+    (table,) = (table for _, table in ALL if table["name"] == f"Private training, {name}")
+    entry, (pair,) = entry_of(table), pairs_of(table, entry_of(table))
+    runs = table["runs"] // 100
+    result = dpaudit.audit(entry, pair=pair, claim=entry.claim(), runs=runs, confidence=1 - 1e-9, n_jobs=1)
+    assert result.certificate.refuted is entry.broken

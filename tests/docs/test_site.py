@@ -174,7 +174,7 @@ def test_every_public_name_and_member_is_there(site: Path) -> None:
     text = _text(site, "python")
     for name in dpaudit.__all__:
         assert name == "__version__" or f"dpaudit.{name}" in text
-    for member in ("raise_if_refuted", "least_caught", "epsilon_lower", "power_reached", "save"):
+    for member in ("raise_if_refuted", "least_caught", "epsilon_lower", "power_reached", "save", "beside"):
         assert member in text
 
 

@@ -11,17 +11,33 @@ from typing import Any
 
 import dpaudit
 import dpaudit.claims
+import dpaudit.training
+from dpaudit.mechanisms.importing import import_reference
 from reference import text
 from reference.text import code, fenced, prose
 
 LONGEST = 80  # characters of a signature on one line
 
 INTRODUCTION = """\
-Everything that `import dpaudit` offers, and what `dpaudit.claims` adds to convert and compose claims. The rest of the
-package is its inside and may change. `import dpaudit` costs next to nothing: names are loaded when they are used."""
+Everything that `import dpaudit` offers, what `dpaudit.claims` adds to convert and compose claims, and what
+`dpaudit.training` adds to audit private training. The rest of the package is its inside and may change. To
+`import dpaudit` costs next to nothing: names are loaded when they are used."""
 
 CLAIMS = """\
 A claim is converted or composed before it is audited, never by the audit itself: each form is tested as it stands."""
+
+TRAINING = """\
+What puts canaries into a training and reads their scores, as [the page on training](../how/training.md) shows it.
+Nothing of torch, opacus or jax is imported before one of them is used."""
+
+OF_TRAINING = (
+    "canaries:GradientCanaries",
+    "canaries:own_features",
+    "canaries:margins",
+    "opacus:Canaries",
+    "jax:JaxCanaries",
+    "loader:audit_loader",
+)
 
 
 def page() -> str:
@@ -31,7 +47,11 @@ def page() -> str:
     parts = [part for name in public for part in section(f"dpaudit.{name}", getattr(dpaudit, name))]
     held = [(f"dpaudit.claims.{name}", getattr(dpaudit.claims, name)) for name in claims]
     more = [part for name, each in held for part in section(name, each, level=3)]
-    return text.page("Python", INTRODUCTION, *parts, "## Converting and composing claims", CLAIMS, *more)
+    parts += ["## Converting and composing claims", CLAIMS, *more, "## Auditing private training", TRAINING]
+    own = [f"dpaudit.training:{name}" for name in dpaudit.training.__all__ if name not in dpaudit.__all__]
+    for name in (*own, *(f"dpaudit.training.{each}" for each in OF_TRAINING)):
+        parts += section(name.replace(":", "."), import_reference(name), level=3)
+    return text.page("Python", INTRODUCTION, *parts)
 
 
 def section(name: str, held: Any, *, level: int = 2) -> Iterator[str]:

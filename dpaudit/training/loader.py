@@ -39,17 +39,15 @@ LARGEST, TINY = 650.0, 1e-300  # of a logarithm that is raised to a power
 class Habits:
     """What a loader usually does, from epochs that no run uses.
 
-    `sizes`: the mean size of each batch, float[batches]. The canary was in batches from `first` up to and without
-    `end`, `rate` times in each of them on the average; `once`: never twice. `others` is what the other records do best
-    to contribute: -1 where sizes never change, so that the canary's batch stands out, and else nothing that varies.
+    `sizes`: the mean size of each batch, `rates`: how many times the canary is in it on the average; float[batches].
+    `once`: never twice in an epoch. `others` is what the other records do best to contribute: -1 where sizes never
+    change, so that the canary's batch stands out, and else nothing that varies.
     """
 
     sizes: Reals
-    others: float
+    rates: Reals
     once: bool
-    first: int
-    end: int
-    rate: float
+    others: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +101,18 @@ class LoaderMechanism:
 
     def _likelier(self, sums: Reals, held: Bools) -> Reals:
         """ln of how much likelier noisy sums are with the canary, each run's; float[runs, batches], where `held`."""
-        usual = np.resize(self.habits.sizes, sums.shape[1])
+        usual, rates = (np.resize(each, sums.shape[1]) for each in (self.habits.sizes, self.habits.rates))
         away = sums - self.habits.others * (usual.max() if self.averaged else usual)  # from a batch without the canary
-        place = np.arange(sums.shape[1])
-        window = held & (place >= self.habits.first) & (place < self.habits.end)
         without = 0.0 if self.removed else -self.habits.others
-        return self._shifted(away, window, 1.0 - self.habits.others) - self._shifted(away, window, without)
+        return self._shifted(away, rates * held, 1.0 - self.habits.others) - self._shifted(away, rates * held, without)
 
-    def _shifted(self, away: Reals, window: Bools, shift: float) -> Reals:
+    def _shifted(self, away: Reals, rates: Reals, shift: float) -> Reals:
         """ln of how much likelier the sums of each run are if the canary shifts those that it is in."""
         ratios = np.exp(np.clip((shift * away - shift**2 / 2.0) / self.sigma**2, -LARGEST, LARGEST))
-        rate = min(1.0, self.habits.rate)
         if self.habits.once:
-            joins = min(1.0, rate * (self.habits.end - self.habits.first))
-            return np.asarray(np.log(1.0 - joins + rate * ratios.sum(axis=1, where=window) + TINY))
-        return np.asarray(np.log(1.0 - rate + rate * ratios + TINY).sum(axis=1, where=window))
+            missed = np.maximum(1.0 - rates.sum(axis=1), 0.0)
+            return np.asarray(np.log(missed + (rates * ratios).sum(axis=1) + TINY))
+        return np.asarray(np.log(1.0 - rates + rates * ratios + TINY).sum(axis=1))
 
 
 def one_epoch(
@@ -136,16 +131,15 @@ def one_epoch(
         most = MOST_BATCHES + 1 if batches is None else batches - len(found)
         added = list(islice(_begun(loader, records, rng), most))
         found += added
-        if batches is None or not added:
+        if (batches is None and len(added) == most) or (batches is not None and not added):
+            much = f"more than {MOST_BATCHES:,} batches an epoch: say batches=..." if added else "no batch"
+            raise InvalidSpec(f"the loader gives {much}")
+        if batches is None:
             break
-    if len(found) > MOST_BATCHES or len(found) < (batches or 0):
-        much = f"more than {MOST_BATCHES:,}" if len(found) > MOST_BATCHES else f"only {len(found):,}"
-        raise InvalidSpec(f"the loader gives {much} batches; say batches=... for how many a training draws of it")
     try:
         sizes = np.fromiter(map(len, found), np.int64, len(found))
-        listed = all(isinstance(batch, list) for batch in found)
-        entries = chain.from_iterable(found) if listed else chain.from_iterable(np.asarray(b).tolist() for b in found)
-        indices = np.fromiter(entries, np.int64, int(sizes.sum()))
+        listed = (batch if isinstance(batch, list) else np.asarray(batch).tolist() for batch in found)
+        indices = np.fromiter(chain.from_iterable(listed), np.int64, int(sizes.sum()))
     except (TypeError, ValueError):
         raise InvalidSpec("a loader must give batches of record numbers: lists or arrays of integers") from None
     if len(indices) and not 0 <= indices.min() <= indices.max() < records:
@@ -155,30 +149,24 @@ def one_epoch(
 
 
 def _begun(loader: Any, records: int, rng: np.random.Generator) -> Iterator[Any]:
-    """An epoch begins. A loader with generators of its own is seeded; one that a function made is left as it is."""
-    if not callable(loader):
-        for part in _parts(loader):
-            seeded = getattr(getattr(part, "generator", None), "manual_seed", None)
-            if seeded is not None:
-                seeded(int(rng.integers(1 << 63)))
-    made = _parts(loader(records, rng) if callable(loader) else loader)[1]
-    if isinstance(made, Iterator) and made is loader or not isinstance(made, Iterable):
-        raise InvalidSpec(f"give a function loader(records, rng) of an epoch, or its object, got {type(made).__name__}")
-    return iter(made)
-
-
-def _parts(loader: Any) -> tuple[Any, Any, Any]:
-    """A loader, what gives its batches, and what gives the records of these, in torch's words; it is not imported."""
-    batches = getattr(loader, "batch_sampler", None)
-    batches = loader if batches is None else batches
-    return loader, batches, getattr(batches, "sampler", None)
+    """An epoch begins. The generators of a loader object are seeded; what a function made is left as it is."""
+    made = loader(records, rng) if callable(loader) else loader
+    inner = getattr(made, "batch_sampler", None)  # torch's words, and torch is not imported: what says which records
+    batches = made if inner is None else inner
+    for part in (made, batches, getattr(batches, "sampler", None)) if made is loader else ():
+        seeded = getattr(getattr(part, "generator", None), "manual_seed", None)
+        if seeded is not None:
+            seeded(int(rng.integers(1 << 63)))
+    if isinstance(loader, Iterator) or not isinstance(batches, Iterable):
+        kind = type(batches).__name__
+        raise InvalidSpec(f"give a function loader(records, rng) of an epoch, or a loader of many, got {kind}")
+    return iter(batches)
 
 
 def habits_of(loader: Any, records: int, canary: int, rng: np.random.Generator, batches: int | None = None) -> Habits:
     """What `GLANCED` epochs show of a loader. Raises `InvalidSpec` where the canary is in none of them."""
     epochs = [one_epoch(loader, records, rng, batches) for _ in range(GLANCED)]
-    sizes = [sizes for _, sizes in epochs]
-    others = -1.0 if all(np.array_equal(each, sizes[0]) for each in sizes) else 0.0
+    sizes = [each for _, each in epochs]
     longest = max(map(len, sizes))
     total = np.sum([np.pad(each, (0, longest - len(each))) for each in sizes], axis=0)
     places = [np.repeat(np.arange(len(each)), each)[indices == canary] for indices, each in epochs]
@@ -187,9 +175,11 @@ def habits_of(loader: Any, records: int, canary: int, rng: np.random.Generator, 
         raise InvalidSpec(f"record {canary} is in no batch of {GLANCED} epochs; say canary=... for one that is drawn")
     first, end = int(seen.min()), int(seen.max()) + 1
     further = 4 * (end - first - 1) // len(seen)  # a place that is seldom seen is missed by about so much
-    first, end = max(0, first - further), min(longest, end + further)
-    once = max(map(len, places)) == 1
-    return Habits(total / GLANCED, others, once, first, end, len(seen) / GLANCED / (end - first))
+    window = slice(max(0, first - further), end + further)
+    rates = np.zeros(longest)
+    rates[window] = min(1.0, len(seen) / GLANCED / len(rates[window]))
+    even = all(np.array_equal(each, sizes[0]) for each in sizes)
+    return Habits(total / GLANCED, rates, max(map(len, places)) == 1, -1.0 if even else 0.0)
 
 
 def audit_loader(

@@ -13,7 +13,7 @@ from dpaudit.claims import Claim
 from dpaudit.results.wording.numerals import p_text
 from dpaudit.results.wording.quoting import clean
 from dpaudit.scores.counts import AttackCounts
-from dpaudit.scores.estimate import CERTIFIED, ESTIMATE, INDEPENDENT, LINES, Estimate, number_text
+from dpaudit.scores.estimate import CERTIFIED, COMPOSED, ESTIMATE, INDEPENDENT, LINES, Estimate, number_text
 
 MEANINGS = {
     CERTIFIED: "its design alone, and no model of the scores; this line alone decides",
@@ -57,15 +57,10 @@ def own_bounds(each: Estimate) -> dict[str, float]:
 
 
 def by(each: Estimate, of: str = "") -> str:
-    """The method, with the kind of statement where the line does not say it, and what it is about: `of`, or a run."""
-    about = f"a run of {each.detail['steps']:,} steps" if composed(each) else of
-    kind = "" if each.label in LINES else each.label
-    return ", ".join(filter(None, (about, each.method, kind)))
-
-
-def composed(each: Estimate) -> bool:
-    """Whether the statement is about steps that were composed."""
-    return "steps" in each.detail
+    """What it is about, where not a run: `of`; the method; the kind of statement, where the line does not say it."""
+    if each.label == COMPOSED:
+        return f"a run of {each.detail['steps']:,} steps, {each.label}"
+    return ", ".join(filter(None, (of, each.method, "" if each.label in LINES else each.label)))
 
 
 def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:

@@ -121,7 +121,7 @@ def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
                 coins = rng.random(m) < 0.5
                 right = weighted.ranked(rng.normal(size=m) + mu * coins, coins, rng)
                 found.append(weighted.epsilon_lower(right, DELTA, ALPHA)[0])
-                mus.append(one_run_f.parameter_lower(right, GaussianDP(1.0), ALPHA))
+                mus.append(one_run_f.parameter_lower(right, GaussianDP(1.0), ALPHA)[0])
             right = Expected(mu, m)
             yield (
                 f"{epsilon:g} ({mu})",
@@ -131,7 +131,7 @@ def ideal(quick: bool) -> Iterator[tuple[str, ...]]:
                 f"{weighted.epsilon_lower(right, DELTA, ALPHA)[0]:.2f}",
                 "-" if read is None else f"{read:.2f}",
                 f"**{gaussian.epsilon_of_mu(float(np.median(mus)), DELTA):.2f}**",
-                f"{gaussian.epsilon_of_mu(one_run_f.parameter_lower(right, GaussianDP(1.0), ALPHA), DELTA):.2f}",
+                f"{gaussian.epsilon_of_mu(one_run_f.parameter_lower(right, GaussianDP(1.0), ALPHA)[0], DELTA):.2f}",
                 f"{time.process_time() - start:.1f}",
             )
 

@@ -46,41 +46,39 @@ def clopper_pearson(question: ScoresQuestion, name: str) -> Estimate:
 
 def one_run_pure(question: ScoresQuestion, name: str) -> Estimate:
     """The weighted guesses of `weighted`; or Steinke, Nasr & Jagielski's bound where the guesses were given."""
-    claim, delta, given = question.claim, question.delta, question.guessed
-    lower, detail = _pure(question)
-    p = None
-    if claim is not None and given is not None:
-        p = one_run.p_value(given, float(claim.epsilon_at(delta)), delta)
-    elif claim is not None:
-        right, promised = question.order, float(claim.epsilon_at(delta))
-        used = weighted.design(int(right.size), promised, delta, question.alpha, question.event)
-        p = weighted.p_value(used, used.won(right), int(right.size), promised, delta)
+    promised = None if question.claim is None else float(question.claim.epsilon_at(question.delta))
+    lower, p, detail = _pure(question, promised)
     return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
 
 
 def one_run_curve(question: ScoresQuestion, name: str) -> Estimate:
     """Mahloujifar, Melis & Chaudhuri's recursion against the claim's own curve, or (epsilon, delta) without a claim.
 
-    The epsilon at delta beside a curve is that of `one_run_pure`.
+    The epsilon at delta beside a curve is that of `one_run_pure`. A claim is refuted where all smaller ones are.
     """
     claim = question.claim
-    tested = ApproximateDP(1.0, question.delta) if claim is None else claim
-    guesses = _fixed(question)
-    if guesses is None:
-        right = question.order
-        made = one_run_f.made_for(tested, int(right.size), question.alpha)
-        guesses = Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
+    own: dict[str, Any] = {}
+    guesses = _fixed(question) or one_run_f.guessed(
+        question.order, claim or ApproximateDP(1.0, question.delta), question.alpha
+    )
     p = None if claim is None else one_run_f.p_value(guesses, claim)
-    lower, detail = _pure(question) if curved(tested) else (_parameter(question, tested), {})
-    detail = {**detail, "guesses": guesses.made, "right": guesses.right}
-    if curved(tested) and tested.value:
-        detail[f"{tested.parameter}_lower"] = _parameter(question, tested)
+    if claim is None or not curved(claim):
+        lower, _ = _parameter(question, ApproximateDP(1.0, question.delta))
+    else:
+        lower, _, own = _pure(question, None)
+        if claim.value:
+            own[f"{claim.parameter}_lower"], last = _parameter(question, claim)
+            if own[f"{claim.parameter}_lower"] < claim.value:
+                p = max(p or 0.0, one_run_f.p_value(last, claim))
+    detail = {**own, "guesses": guesses.made, "right": guesses.right}
     return question.estimate(name, CERTIFIED, one_run.WITHIN, lower=lower, p_value=p, **detail)
 
 
 def one_run_gaussian(question: ScoresQuestion, name: str) -> list[Estimate]:
     """The largest mu-GDP that the recursion refutes; and, which is a model, the epsilon of that curve."""
-    return question.of_mu(name, CERTIFIED, one_run.WITHIN, _parameter(question, GaussianDP(1.0)))
+    own = isinstance(question.claim, GaussianDP) and question.claim.value
+    mu, _ = _parameter(question, question.claim if own and question.claim else GaussianDP(1.0))
+    return question.of_mu(name, CERTIFIED, one_run.WITHIN, mu)
 
 
 def _fixed(question: ScoresQuestion) -> Guesses | None:
@@ -94,23 +92,22 @@ def _fixed(question: ScoresQuestion) -> Guesses | None:
     return Guesses(counts.tp + counts.tn, given.canaries, given.canaries, fixed=True)
 
 
-def _parameter(question: ScoresQuestion, claim: Claim) -> float:
-    family = GaussianDP(1.0) if isinstance(claim, GaussianDP) else claim  # the same steps for every mu, or epsilon
-    if not curved(claim):
-        family = ApproximateDP(1.0, question.delta)
+def _parameter(question: ScoresQuestion, claim: Claim) -> tuple[float, Guesses]:
     fixed = _fixed(question)
-    return one_run_f.parameter_lower(None if fixed else question.order, family, question.alpha, fixed)
+    return one_run_f.parameter_lower(None if fixed else question.order, claim, question.alpha, fixed)
 
 
-def _pure(question: ScoresQuestion) -> tuple[float, dict[str, Any]]:
-    """The bound on epsilon at delta from the coins alone, and what it rests on."""
+def _pure(question: ScoresQuestion, promised: float | None) -> tuple[float, float | None, dict[str, Any]]:
+    """The bound on epsilon at delta from the coins alone, the p-value of what is promised, and what they rest on."""
     delta, alpha, given = question.delta, question.alpha, question.guessed
     if given is not None:
+        p = None if promised is None else one_run.p_value(given, promised, delta)
         detail = {"right": given.right, "guesses": given.made, "canaries": given.canaries}
-        return one_run.epsilon_lower(given, delta, alpha), detail
-    lower, used = weighted.epsilon_lower(question.order, delta, alpha, question.event)
-    shown = {"weights": list(used.weights), "counts": list(used.counts), "canaries": int(question.order.size)}
-    return lower, {"won": used.won(question.order), **shown}
+        return one_run.epsilon_lower(given, delta, alpha), p, detail
+    right = question.order
+    lower, p, used = weighted.epsilon_lower(right, delta, alpha, question.event, promised)
+    shown = {"weights": list(used.weights), "counts": list(used.counts), "canaries": int(right.size)}
+    return lower, p, {"won": used.won(right), **shown}
 
 
 def _frozen_own(question: ScoresQuestion, judged: Judged, lower: float, alpha: float) -> float:

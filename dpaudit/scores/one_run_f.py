@@ -21,14 +21,14 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import Any
 
-from dpaudit.certify.binomial import SLACK
+from dpaudit.certify.binomial import SLACK, lower_limit
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.scores.gaussian import mu_that_wins
 from dpaudit.scores.one_run import Guesses
 
 LEAST = 1e-15  # the least tau that is looked at
 ROUNDING = 1e-12  # what a value of the region may be wrong by
-SHARES = tuple(2.0 ** (-i / 3.0) for i in range(28))  # of the canaries, that may be guessed
+POWER = 0.75  # with which a number of guesses refutes: it often has slack for one error more
 STEP = 1.15  # between two values of a parameter that have numbers of guesses of their own
 STEPS = 24  # of them on each side of the claim's value
 
@@ -88,23 +88,27 @@ def p_value(guesses: Guesses, claim: Claim) -> float:
 
 @lru_cache(maxsize=1024)
 def made_for(claim: Claim, canaries: int, alpha: float) -> int:
-    """The number of guesses that refutes the claim at `alpha` for the weakest Gaussian leak; known before the run.
+    """The number of guesses that refutes the claim at `alpha` with `POWER` for the weakest Gaussian leak.
+
+    It is known before the run. Looked for among coarse shares of the canaries, then among finer ones near the best.
 
     >>> made_for(GaussianDP(1.0), 1000, 0.05) in range(50, 400)
     True
     """
-    region, best, chosen = region_of(claim), math.inf, canaries
-    for share in SHARES:
-        made = round(share * canaries)
+    region = region_of(claim)
+
+    def needed(made: int) -> float:
         low, high = made // 2, made + 1
         while high - low > 1:
             middle = (low + high) // 2
             refuted = is_refuted(Guesses(middle, made, canaries, fixed=True), region, alpha)
             low, high = (low, middle) if refuted else (middle, high)
-        if high <= made:
-            mu = mu_that_wins((high - 0.5) / made, made / canaries)
-            best, chosen = (mu, made) if mu < best else (best, chosen)
-    return chosen
+        return mu_that_wins(lower_limit(high, made, POWER), made / canaries) if high <= made else math.inf
+
+    coarse = [max(1, round(canaries * math.pow(2.0, -i / 2.0))) for i in range(19)]
+    best = min(coarse, key=needed)
+    near = [min(canaries, max(1, round(best * math.pow(2.0, i / 8.0)))) for i in (0, -3, -2, -1, 1, 2, 3)]
+    return min(near, key=needed)
 
 
 def largest_refuted(guesses: Guesses, family: Callable[[float], Region], alpha: float, most: float = 40.0) -> float:
@@ -115,14 +119,15 @@ def largest_refuted(guesses: Guesses, family: Callable[[float], Region], alpha: 
     return _between(guesses, family, alpha, 0.0, most) if is_refuted(guesses, family(0.0), alpha) else 0.0
 
 
-def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | None = None) -> float:
-    """The largest value of the claim's parameter up to which all are refuted; each value has its number of guesses.
+def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | None = None) -> tuple[float, Guesses]:
+    """(The largest value of the claim's parameter up to which all are refuted, the guesses that end there).
 
-    `right` are bools, shape (canaries,), the most extreme score first (`weighted.ranked`); `claim` has a value above 0.
-    With `given`, those guesses instead.
+    Each step of the values, which the claim's own value ends one of, has its number of guesses. `right` are bools,
+    shape (canaries,), the most extreme score first (`weighted.ranked`); `claim` has a value above 0. With `given`,
+    those guesses instead.
 
     >>> import numpy as np
-    >>> parameter_lower(np.ones(100, dtype=bool), GaussianDP(1.0), 0.05) > 1.0
+    >>> parameter_lower(np.ones(100, dtype=bool), GaussianDP(1.0), 0.05)[0] > 1.0
     True
     """
     assert claim.value
@@ -130,15 +135,18 @@ def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | Non
     def family(value: float) -> Region:
         return region_of(claim.with_value(value))
 
-    values = [0.0, *(claim.value * STEP**i for i in range(-STEPS, STEPS + 1))]
-    for start, end in pairwise(values):
-        guesses = given
-        if guesses is None:
-            made = made_for(claim.with_value(end), int(right.size), alpha)
-            guesses = Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
+    unit = 1.0 if isinstance(claim, GaussianDP) else claim.value
+    for start, end in pairwise(sorted({0.0, claim.value, *(unit * STEP**i for i in range(-STEPS, STEPS + 1))})):
+        guesses = given or guessed(right, claim.with_value(end), alpha)
         if not is_refuted(guesses, family(end), alpha):
-            return _between(guesses, family, alpha, start, end)
-    return values[-1]
+            return _between(guesses, family, alpha, start, end), guesses
+    return end, guesses
+
+
+def guessed(right: Any, claim: Claim, alpha: float) -> Guesses:
+    """As many guesses as the claim asks for, from `right`, the most extreme score first."""
+    made = made_for(claim, int(right.size), alpha)
+    return Guesses(int(right[:made].sum()), made, int(right.size), fixed=True)
 
 
 def _between(guesses: Guesses, family: Callable[[float], Region], alpha: float, low: float, high: float) -> float:

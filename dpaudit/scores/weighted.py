@@ -153,27 +153,45 @@ def p_value(design: Weights, v: int, canaries: int, epsilon: float, delta: float
     return min(1.0, tail(design, v, q) + excess(design, canaries, q, delta))
 
 
-def epsilon_lower(right: Any, delta: float, alpha: float, event: str = "both") -> tuple[float, Weights]:
-    """(The largest epsilon up to which all are refuted at `delta`, its design); 0.0 where there is none.
+def epsilon_lower(
+    right: Any, delta: float, alpha: float, event: str = "both", claimed: float | None = None
+) -> tuple[float, float | None, Weights]:
+    """(The largest epsilon up to which all are refuted at `delta`, the p-value of the claimed one, the last design).
+
+    A step ends at `claimed`; it is refuted where all below are, so the p-value is not below that of the step that
+    ended the search. The bound is 0.0 where there is none.
 
     >>> import numpy as np
     >>> round(epsilon_lower(np.ones(100, dtype=bool), 0.0, 0.05)[0], 2)
     3.49
     """
-    canaries, bound = int(right.size), 0.0
-    for start, end in pairwise(STEPS):
-        used = design(canaries, end, delta, alpha, event, start)
-        v = used.won(right)
-        left = alpha - excess(used, canaries, _q(start), delta)
-        if tail(used, v, _q(end)) <= left:
-            bound = end
+    canaries, p, held = int(right.size), 0.0, True
+    bound, last = 0.0, None
+    for start, end in pairwise(sorted({*STEPS, claimed or 0.0})):
+        own = end == claimed or start == claimed == 0.0
+        if not held and not own:
             continue
-        low, high = start, end
-        while high - low > 1e-5:
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if tail(used, v, _q(middle)) <= left else (low, middle)
-        return low, used
-    return bound, used
+        used = design(canaries, end, delta, alpha, event, start)
+        v, left = used.won(right), alpha - excess(used, canaries, _q(start), delta)
+        if claimed is not None and (own or (end < claimed and tail(used, v, _q(end)) > left)):
+            p = max(p, min(1.0, tail(used, v, _q(claimed)) + alpha - left))
+        if held:
+            bound, last = _within(used, v, start, end, left), used
+            held = bound == end
+        if not held and end >= (claimed or 0.0):
+            break
+    assert last is not None
+    return bound, None if claimed is None else p, last
+
+
+def _within(used: Weights, v: int, low: float, high: float, left: float) -> float:
+    """The largest epsilon of a step at which the tail is at most `left`; its start where there is none."""
+    if tail(used, v, _q(high)) <= left:
+        return high
+    while high - low > 1e-5:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if tail(used, v, _q(middle)) <= left else (low, middle)
+    return low
 
 
 @lru_cache(maxsize=4096)

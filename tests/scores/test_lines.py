@@ -11,10 +11,11 @@ from scipy.stats import beta, binom
 
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP
 from dpaudit.errors import InvalidSpec
-from dpaudit.scores import audit_scores, gaussian, one_run_f, product, three_lines
+from dpaudit.scores import audit_scores, gaussian, one_run_f, product, three_lines, weighted
+from dpaudit.scores.audit import answers
 from dpaudit.scores.dependence import dependence
 from dpaudit.scores.estimate import LINES
-from dpaudit.scores.lines import ceiling, refutable
+from dpaudit.scores.lines import ceiling, question_of, refutable
 from dpaudit.scores.one_run import Guesses
 from tests.cases import for_each
 
@@ -63,7 +64,7 @@ def trained(m: int, mu: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=m) + mu * coins, coins
 
 
-@for_each("claim", [GaussianDP(0.5), PureDP(0.5), ApproximateDP(0.5, 1e-4), PrivacyProfile(((0.5, 1e-3), (1.0, 1e-4)))])
+@for_each("claim", [GaussianDP(0.5), ApproximateDP(0.5, 1e-4), PrivacyProfile(((0.5, 1e-3), (1.0, 1e-4)))])
 def test_three_lines_in_their_order_and_only_the_first_decides(claim: PureDP) -> None:
     scores, coins = trained(600, 2.5, 1)
     found = three_lines(scores, coins, claim=claim, delta=1e-4, confidence=0.9)
@@ -101,14 +102,29 @@ def test_null_certifies_nothing() -> None:
 
 def test_the_number_of_guesses_is_the_claims_alone_and_a_bound_agrees_with_its_verdict() -> None:
     right = np.random.default_rng(4).random(800) < 0.8
-    bound = one_run_f.parameter_lower(right, GaussianDP(1.0), 0.05)
-    for value, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
-        step = next(GaussianDP(1.0).mu * one_run_f.STEP**i for i in range(-24, 24) if one_run_f.STEP**i >= value)
-        made = one_run_f.made_for(GaussianDP(step), 800, 0.05)
-        seen = guessed(int(right[:made].sum()), made, 800)
-        assert one_run_f.is_refuted(seen, one_run_f.region_of(GaussianDP(value)), 0.05) is refuted
+    for claim in (GaussianDP(0.5), GaussianDP(1.3)):
+        bound, last = one_run_f.parameter_lower(right, claim, 0.05)
+        for value, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
+            assert one_run_f.is_refuted(last, one_run_f.region_of(GaussianDP(value)), 0.05) is refuted
+        ends = sorted({claim.mu, *(one_run_f.STEP**i for i in range(-24, 25))})
+        step = next(end for end in ends if end >= bound)
+        assert last.made == one_run_f.made_for(GaussianDP(step), 800, 0.05)
     for p in (1e-9, 0.2, 0.9):
         assert one_run_f.region_of(GaussianDP(1.3))(p) == pytest.approx(GaussianDP(1.3).max_probability(p), rel=1e-12)
+
+
+def test_a_claim_is_refuted_exactly_where_the_bound_reaches_it() -> None:
+    right = np.random.default_rng(2).random(300) < np.linspace(0.95, 0.5, 300)
+    first = weighted.epsilon_lower(right, 0.0, 0.1)[0]
+    assert first > 0.3
+    for epsilon in (0.0, 0.8 * first, 1.1 * first):
+        bound, p, _ = weighted.epsilon_lower(right, 0.0, 0.1, "both", epsilon)
+        assert ((p or 0.0) <= 0.1) == (bound > epsilon)
+    scores, coins = trained(300, 1.5, 2)
+    for mu in (0.3, 0.9):
+        asked = question_of(scores, coins, claim=GaussianDP(mu), delta=1e-5, confidence=0.9)
+        told = answers(asked, ["one-run-f"])[0]
+        assert ((told.p_value or 0.0) <= 0.1) == (told.detail["mu_lower"] >= mu)
 
 
 def test_what_so_many_canaries_can_show() -> None:

@@ -78,7 +78,7 @@ def test_one_weight_is_the_plain_bound_and_delta_costs_at_least_as_much() -> Non
 def test_a_design_knows_numbers_alone() -> None:
     rng = np.random.default_rng(1)
     coins = rng.random(4000) < 0.5
-    bound, used = epsilon_lower(ranked(rng.normal(size=4000) + 1.5 * coins, coins, rng), 1e-5, 0.05)
+    bound, _, used = epsilon_lower(ranked(rng.normal(size=4000) + 1.5 * coins, coins, rng), 1e-5, 0.05)
     assert used == design(4000, step_of(bound)[1], 1e-5, 0.05, "both", step_of(bound)[0])
     assert bound > 2.7
 

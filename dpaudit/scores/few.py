@@ -40,7 +40,6 @@ INDEPENDENTLY = (
 )
 SPLITS = (17, 24, 32, 40, 47)  # parts from which on scores are called in, each at its share of alpha
 SURE = 4  # parts on both sides of the middle that a bound on mu leaves out: 38 % of the canaries
-NORMAL = "the scores of both sides are normal with one variance, up to one growing transformation for each row"
 BOLD = 8  # rows: as many are planned where tails are bet on too
 MOST = 40.0  # the largest parameter that is looked at
 
@@ -126,7 +125,6 @@ class Evidence:
         return (self._certified(), *self._others())
 
     def _certified(self) -> Estimate:
-        path = self.log_path(self.claim)
         detail: dict[str, Any] = {"e_value": self.e_value, "rows": len(self.counts)}
         if not self.claim.linear:
             detail["nats"] = float(nats.predicted(self.counts, self.rate).sum() / max(1, len(self.counts)))
@@ -139,14 +137,14 @@ class Evidence:
             lower=self._largest(lambda epsilon: ApproximateDP(epsilon, self.delta)),
             delta=self.delta,
             confidence=1.0 - self.alpha,
-            p_value=math.exp(-max(0.0, float(path.max()))),
+            p_value=self.p_value,
             assumption=self.within,
             detail=detail,
         )
 
     def _others(self) -> tuple[Estimate, ...]:
-        """What all rows pooled show: the right guesses of independent canaries, and normal scores of one variance."""
-        from scipy.special import ndtri
+        """What all rows pooled show: the guesses of independent canaries, and normal scores of one variance."""
+        from scipy.special import chdtrc, ndtri
 
         inside, outside = self.counts.sum(axis=0)
         if not (inside.any() and outside.any()):
@@ -157,12 +155,14 @@ class Evidence:
             judged = AttackCounts(tp=tp, fp=fp, tn=int(outside.sum()) - fp, fn=int(inside.sum()) - tp)
             fpr, fnr = many_run.rectangle(judged, self.alpha / len(SPLITS))
             errors.append((fpr, min(1.0, 1.0 - (1.0 - fnr - (1.0 - self.rate) * fpr) / self.rate)))
-        own = {}
+        right, made = guesses.folded(self.counts)
+        rows, part = right.sum(axis=1), right.sum() / made.sum()  # rows that share a coin are dispersed
+        spread = ((rows - self.canaries * part) ** 2).sum() / max(1e-300, self.canaries * part * (1.0 - part))
+        detail = {"spread_p_value": float(chdtrc(max(1, len(rows) - 1), spread))}
         if isinstance(self.claim, GaussianDP):
-            right, made = (each.sum(axis=0) for each in guesses.folded(self.counts))
-            sure = Guesses(int(right[SURE:].sum()), int(made[SURE:].sum()), int(made.sum()), fixed=True)
+            sure = Guesses(int(right[:, SURE:].sum()), int(made[:, SURE:].sum()), int(made.sum()), fixed=True)
             sampled = max(mu_of(*each) for each in errors)
-            own["mu_lower"] = product.mu_lower(sure, self.alpha) if self.rate == 1.0 else sampled
+            detail["mu_lower"] = product.mu_lower(sure, self.alpha) if self.rate == 1.0 else sampled
         below = np.cumsum(outside) - outside / 2.0
         area = float((inside * below).sum()) / max(1.0, float(inside.sum()) * float(outside.sum()))
         mu = math.sqrt(2.0) * float(ndtri(min(1.0 - 1e-12, max(0.5, 0.5 + (area - 0.5) / self.rate))))
@@ -175,7 +175,7 @@ class Evidence:
                 delta=self.delta,
                 confidence=1.0 - self.alpha,
                 assumption=INDEPENDENTLY,
-                detail={"spread_p_value": self.spread, **own},
+                detail=detail,
             ),
             Estimate(
                 method="gaussian",
@@ -183,21 +183,11 @@ class Evidence:
                 quantity="epsilon",
                 value=epsilon_of_mu(mu, self.delta),
                 delta=self.delta,
-                assumption=f"{NORMAL}; the epsilon is that of N(mu, 1) against N(0, 1)",
+                assumption="the scores of both sides are normal with one variance, up to one growing transformation "
+                "for each row; the epsilon is that of N(mu, 1) against N(0, 1)",
                 detail={"mu": mu},
             ),
         )
-
-    @property
-    def spread(self) -> float:
-        """The p-value of "every row has the same chance of right guesses": rows that share a coin are dispersed."""
-        from scipy.special import chdtrc
-
-        right, made = (each.sum(axis=1) for each in guesses.folded(self.counts))
-        part = right.sum() / max(1, made.sum())
-        if len(right) < 2 or part in (0.0, 1.0):
-            return 1.0
-        return float(chdtrc(len(right) - 1, ((right - made * part) ** 2 / made).sum() / (part * (1.0 - part))))
 
 
 def begin(claim: Claim, canaries: int, alpha: float, *, delta: float | None = None, trainings: int = 1) -> Evidence:

@@ -114,8 +114,8 @@ def test_a_few_trainings_refute_what_one_cannot_and_bound_what_is_true() -> None
 
 def test_a_strong_leak_is_refuted_by_the_tails_of_a_few_trainings() -> None:
     rng = np.random.default_rng(25)
-    evidence = few.begin(GaussianDP(2.0), 2_000, ALPHA, delta=1e-5, trainings=2)
-    for _ in range(2):
+    evidence = few.begin(GaussianDP(2.0), 2_000, ALPHA, delta=1e-5, trainings=4)
+    for _ in range(4):
         evidence = evidence.after(*normal(rng, 4.0, (2_000,)))
     assert evidence.refuted
     assert evidence.estimates()[0].detail["mu_lower"] > 2.0
@@ -145,6 +145,17 @@ def test_the_bound_and_the_verdict_agree() -> None:
     assert bound is not None
     for epsilon, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
         assert (evidence.log_path(PureDP(epsilon)).max() >= math.log(1.0 / ALPHA)) == refuted
+
+
+def test_rows_that_share_a_coin_are_seen_in_their_spread_and_are_no_verdict() -> None:
+    rng = np.random.default_rng(26)
+    coins = rng.random((30, 500)) < 0.5
+    alone = (rng.random(coins.shape) < 0.7) == coins
+    shared = np.where(rng.random((30, 1)) < 0.5, alone, rng.random(coins.shape))
+    for scores, seen in ((alone, False), (shared, True)):
+        evidence = steps.begin(GaussianDP(1.5), 500, 30, ALPHA, delta=1e-5).after(scores, coins)
+        assert (evidence.estimates()[1].detail["spread_p_value"] < 1e-6) == seen
+        assert not evidence.refuted
 
 
 def test_steps_certify_the_step_and_compose() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,7 @@ def command(
         resume=resume,
         progress=None if no_progress else tell,
     )
+    result = replace(result, provenance={**result.provenance, "cpu_s": None})  # it was spent in other processes
     click.echo(str(result))
     if folder is not None:
         click.echo(f"report: {result.write_report(folder)[-1]}")

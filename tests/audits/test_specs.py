@@ -236,6 +236,7 @@ def test_a_broken_mechanism_of_the_core_is_caught_with_power_to_spare(name: str)
     assert rarer == 0.0 or claim.least_parameter(np.array([rarer]), np.array([likelier]))[0] > least
 
 
+@pytest.mark.long
 @for_each("name", ["the same seed in every step", "NaN passes the clip", "divided by the expected batch size"])
 def test_a_mistake_without_a_finite_loss_is_found_and_a_harmless_change_is_not(name: str) -> None:
     """Audits of private training with 1 % of their runs, at a confidence of 1 - 1e-9."""

@@ -122,4 +122,5 @@ def _toml(value: Any) -> str:
 
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    held = isinstance(value, float)  # JSON has no infinity
+    return repr(float(value)) if held else json.dumps(value, ensure_ascii=False)

@@ -134,6 +134,9 @@ def _of_the_end() -> Iterator[Case]:
     dropped = torch_loader(1_009, 10, shuffle=True, drop_last=True)
     exact = f"at least {shuffled_epsilon(1.0, 100, 1_000 / 1_009):.3f}"
     yield Case("drop_last=True, shuffled, as Poisson", dropped, 1.0, claim, True, exact, runs, {"records": 1_009})
+    order = unturned_loader(LONG, 10)
+    once = f"{gaussian_epsilon(1.0):.3f}"
+    yield Case("DistributedSampler, set_epoch never called", order, 1.0, claim, True, once, 10_000, {})
     yield Case("Poisson, numpy, 100 batches", poisson(0.01, 100), 1.0, claim, False, f"{claim.epsilon:.3f}", runs, {})
     one_more = {"records": 1_001, "relation": ADDED}
     for name, make in (
@@ -142,13 +145,13 @@ def _of_the_end() -> Iterator[Case]:
     ):
         yield Case(name, make, 1.0, claim, True, "infinite", 1_000, one_more, SEEDS[:1])
     yield Case("Opacus' sampler, rate and steps given", opacus_sampler, 1.0, claim, False, "its claim", 1_000, one_more)
-    once = GaussianDP(1.0)
+    whole = GaussianDP(1.0)
     for name, count, drop, broken, mu in (
         ("11 records in fives, each batch averaged", 11, False, True, "mu 5 in 1 of 11"),
         ("the same, drop_last=True", 11, True, False, "mu 1"),
     ):
         loader = torch_loader(count, 5, shuffle=True, drop_last=drop)
-        yield Case(name, loader, 1.0, once, broken, mu, 10_000, {"records": count, "averaged": True})
+        yield Case(name, loader, 1.0, whole, broken, mu, 10_000, {"records": count, "averaged": True})
 
 
 # --- claims that are met exactly -------------------------------------------------------------------------------------
@@ -181,6 +184,14 @@ def torch_loader(records: int, size: int, rng: np.random.Generator | None = None
 
     torch.set_num_threads(1)
     return DataLoader(range(records), batch_size=size, generator=_generator(rng), **how)
+
+
+def unturned_loader(records: int, size: int) -> Any:
+    """Shuffled by the number of an epoch that nobody counts: the same order again and again."""
+    from torch.utils.data import DataLoader, DistributedSampler
+
+    numbers: Any = range(records)
+    return DataLoader(numbers, batch_size=size, sampler=DistributedSampler(numbers, num_replicas=1, rank=0))
 
 
 def _generator(rng: np.random.Generator | None) -> Any:

@@ -71,7 +71,8 @@ class LoaderMechanism:
 
     @property
     def name(self) -> str:
-        return f"noisy batches of {name_of(self.loader) if callable(self.loader) else type(self.loader).__name__}"
+        loader = name_of(self.loader) if callable(self.loader) else type(self.loader).__name__
+        return f"log likelihood ratio of noisy batches of {loader}"
 
     def describe(self) -> Description:
         told = {"sigma": self.sigma, "others": self.habits.others, "batches": self.batches or "an epoch"}

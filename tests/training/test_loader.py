@@ -179,7 +179,7 @@ def test_a_loader_is_seeded_where_it_has_a_generator_and_its_data_are_not_loaded
     assert len({tuple(order) for order in drawn[0]}) > 1
     own = audit_loader(torch_like(None), records=4, sigma=1.0, claim=ApproximateDP(2.0, 1e-5), runs=1_000)
     assert not own.reproducible
-    assert own.spec["mechanism"]["name"] == "noisy batches of DataLoader"
+    assert own.spec["mechanism"]["name"] == "log likelihood ratio of noisy batches of DataLoader"
 
 
 def endless(records: int, rng: np.random.Generator) -> Iterator[list[int]]:

@@ -110,7 +110,7 @@ def plan_of_100() -> Any:
 
 def rows() -> Iterator[Row]:
     yield from same_rows(training)
-    results, cpu = over(range(3), planned, canaries=5_000, claim=PROMISED, underpowered=True)
+    results, cpu = over(range(3), planned, canaries=5_000, claim=PROMISED)
     low, middle, high = spread(result.epsilon_lower for result in results)
     fine = low > 0.0 and high <= PROMISED.epsilon
     found = f"certified {middle:.2f} ({low:.2f} to {high:.2f})"

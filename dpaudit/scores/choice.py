@@ -17,6 +17,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.scores.counts import AttackCounts
 
 CANDIDATES = 400  # thresholds that are looked at when one is chosen
+LUCK = [[0.1], [0.3], [0.5], [0.7], [0.9]]  # quantiles over which a mean is taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +129,32 @@ def choose(
     places = _spread(curve.thresholds.size)
     tpr = (curve.tp[places] + 0.5) / (curve.members + 1.0)
     fpr = (curve.fp[places] + 0.5) / (curve.others + 1.0)
-    # both parts are uncertain: sizes as for a difference of the two, which is wary of luck in a small part
-    n_in, n_out = (own * seen / (own + seen) for own, seen in zip(sizes, (curve.members, curve.others), strict=True))
     best: tuple[float, ThresholdRule] | None = None
     bent = claim if curved(claim) else None
+    seen = curve.members, curve.others
+    # a part is small: what was seen may be luck. A curved claim takes sizes as for a difference of both parts; others
+    # the mean over what the rare rate may be, given what was seen of it (Jeffreys), as its logarithm is what counts
+    n_in, n_out = sizes if bent is None else (a * b / (a + b) for a, b in zip(sizes, seen, strict=True))
     for high in (True, False):
         for event in ("in", "out"):
             likely, rare = (tpr, fpr) if event == "in" else (1.0 - fpr, 1.0 - tpr)
-            n_p, n_q = (n_in, n_out) if event == "in" else (n_out, n_in)
+            n_p, n_q, looked = (n_in, n_out, seen[1]) if event == "in" else (n_out, n_in, seen[0])
             if not high:
                 likely, rare = 1.0 - likely, 1.0 - rare
             p = betaincinv(likely * n_p, (1.0 - likely) * n_p + 1.0, alpha / 2.0)
-            q = betaincinv(rare * n_q + 1.0, (1.0 - rare) * n_q, 1.0 - alpha / 2.0)
+            maybe = rare if bent else betaincinv(rare * (looked + 1.0), (1.0 - rare) * (looked + 1.0), LUCK)
+            q = betaincinv(maybe * n_q + 1.0, (1.0 - maybe) * n_q, 1.0 - alpha / 2.0)
             worth = _worth(p, q, delta, bent)
-            if (
-                curve is not None
-            ):  # an event and its complement are the same point; only one has a tangent steeper than 1
-                worth = np.where(likely + rare <= 1.0, worth, -np.inf)
+            if bent is None:
+                worth = worth.mean(axis=0)
+            # an event and its complement are the same point; only one has a tangent steeper than 1
+            worth = np.where(likely + rare <= 1.0, worth, -np.inf)
             at = int(np.argmax(worth))
             if best is None or worth[at] > best[0]:
-                # the tangent where the certificate will end: at the plain rates it may leave no epsilon to certify
-                there = (q[at], p[at]) if p[at] > q[at] else (rare[at], likely[at])
-                offset = delta if bent is None else float(bent.delta_through(float(there[0]), float(there[1])))
+                offset = delta
+                if bent is not None:  # the tangent where the certificate will end: the plain one may leave nothing
+                    there = (q[at], p[at]) if p[at] > q[at] else (rare[at], likely[at])
+                    offset = float(bent.delta_through(float(there[0]), float(there[1])))
                 best = float(worth[at]), ThresholdRule(float(curve.thresholds[places][at]), high, event, offset)
     assert best is not None
     return best[1]

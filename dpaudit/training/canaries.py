@@ -119,15 +119,13 @@ class GradientCanaries:
     def record(self, values: Any, divided_by: float = 1.0, noise_multiplier: float | None = None) -> None:
         """Keeps what one step released along each canary; `noise_multiplier` where steps differ in it."""
         found = np.asarray(values.tolist(), dtype=float).ravel() * (divided_by / self.clip_norm)
+        step = f"step {self._steps + 1}"
         if self._in_step is None:
-            raise UnsoundAudit(f"step {self._steps + 1} was read before canaries were put beside its gradients")
+            raise UnsoundAudit(f"{step} was read before canaries were put beside its gradients")
         if found.size != self.count:
-            raise UnsoundAudit(f"step {self._steps + 1} released {found.size} numbers for {self.count} canaries")
+            raise UnsoundAudit(f"{step} released {found.size} numbers for {self.count} canaries")
         if (wrong := np.flatnonzero(~np.isfinite(found))).size:
-            raise UnsoundAudit(
-                f"step {self._steps + 1} released {found[wrong[0]]} along canary {wrong[0]}: the training broke down, "
-                "so there is no verdict"
-            )
+            raise UnsoundAudit(f"{step} released {found[wrong[0]]} along canary {wrong[0]}: did the model become NaN?")
         self._steps, self._in_step = self._steps + 1, None
         if self.included.ndim == 2:
             self._rows.append(found)

@@ -32,15 +32,12 @@ class Canaries(GradientCanaries):
     `BatchMemoryManager` splits, count as the one step that they are.
 
     `included` and `rng` are those that `train` was called with. `sample_rate` is what the accountant was told:
-    `loader.sample_rate` of Opacus' loader, or 1.0 for full batches. `norm` is how long a canary is before it is
-    clipped: ten times the clip norm.
+    `loader.sample_rate` of Opacus' loader, or 1.0 for full batches. A canary is ten times as long as the clip norm.
 
     Raises `InvalidSpec` for an optimizer that takes its steps in another way.
     """
 
-    def __init__(
-        self, optimizer: Any, included: Any, rng: np.random.Generator, *, sample_rate: float, norm: float | None = None
-    ) -> None:
+    def __init__(self, optimizer: Any, included: Any, rng: np.random.Generator, *, sample_rate: float) -> None:
         kinds = [kind.__name__ for kind in type(optimizer).__mro__]
         if other := next((kind for kind in kinds if kind in OTHERS), None):
             raise InvalidSpec(f"gradient canaries do not go through {other}: {OTHERS[other]}")
@@ -51,7 +48,6 @@ class Canaries(GradientCanaries):
             rng,
             clip_norm=optimizer.max_grad_norm,
             sample_rate=sample_rate,
-            norm=norm,
             noise_multiplier=optimizer.noise_multiplier,
         )
         first = optimizer.params[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import InvalidSpec, UnsoundAudit
-from dpaudit.training.canaries import GradientCanaries, log_ratio
+from dpaudit.training.canaries import GradientCanaries, log_ratio, margins, own_features
 from dpaudit.training.opacus import OTHERS, Canaries
 from tests.cases import for_each
 from tests.training.opacus_fake import DPOptimizer, Parameter
@@ -139,3 +139,23 @@ def test_optimizers_that_step_in_another_way_are_refused_in_one_line() -> None:
             Canaries(other, [True], RNG, sample_rate=1.0)
     with pytest.raises(InvalidSpec, match="that make_private returns, got object"):
         Canaries(object(), [True], RNG, sample_rate=1.0)
+
+
+# examples with features of their own
+
+
+def test_input_canaries_touch_nobody_else_and_nobody_touches_them() -> None:
+    data = RNG.normal(size=(4, 3)).astype(np.float32)
+    wide, canaries = own_features(data, 2, 7.0)
+    assert wide.dtype == canaries.dtype == np.float32
+    assert np.array_equal(wide[:, :3], data)
+    assert np.array_equal(canaries @ canaries.T, 49.0 * np.eye(2))
+    assert not (wide @ canaries.T).any()
+
+
+def test_margins_are_the_log_odds_of_the_label() -> None:
+    logits, labels = RNG.normal(size=(6, 4)), RNG.integers(4, size=6)
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    own = chances[range(6), labels]
+    np.testing.assert_allclose(margins(logits, labels), np.log(own / (1.0 - own)), atol=1e-12)
+    assert margins(logits * 1e5, labels).max() < math.inf  # no overflow

@@ -98,12 +98,6 @@ def boundaries() -> tuple[Boundary, ...]:
         for chance, epsilon in PARTS
     ]
     rows.append(Boundary("the same, bold when the auditor is poor", bold_when_poor, one, 1_000, 20))
-    rows.append(Boundary("Gaussian at the claim, 5 planned", normal(1.0), one, 1_000, 5))
-    rows += [
-        Boundary(f"with probability {chance:g} RR({epsilon:g}), 5 planned", sometimes(chance, epsilon), one, 1_000, 5)
-        for chance, epsilon in PARTS
-    ]
-    rows.append(Boundary("the same, bold when poor, 5 planned", bold_when_poor, one, 1_000, 5))
     for k in (1, 10, 100):
         told = reveals(k, 1e-3)
         rows.append(Boundary(f"reveals {k} of 100, (0, 1e-3)", told, ApproximateDP(0.0, 1e-3), 100, 20))
@@ -123,8 +117,8 @@ def evidence_of(line: Boundary) -> Any:
     from dpaudit.scores import few, steps
 
     if line.steps:
-        return steps.begin(line.claim, line.canaries, line.steps, ALPHA, delta=1e-5, trainings=line.trainings)
-    return few.begin(line.claim, line.canaries, ALPHA, delta=1e-5, trainings=line.trainings)
+        return steps.begin(line.claim, line.canaries, line.steps, ALPHA, delta=1e-5)
+    return few.begin(line.claim, line.canaries, ALPHA, delta=1e-5)
 
 
 def largest(line: Boundary, seed: int) -> float:
@@ -173,7 +167,7 @@ def trainings_needed(answer: Answer, claim: Any, seed: int, most: int) -> float:
     """Trainings of 1,000 canaries until the claim is refuted; infinite where `most` do not."""
     from dpaudit.scores import few
 
-    rng, evidence = np.random.default_rng([seed, 1]), few.begin(claim, 1_000, ALPHA, delta=1e-5, trainings=most)
+    rng, evidence = np.random.default_rng([seed, 1]), few.begin(claim, 1_000, ALPHA, delta=1e-5)
     for used in range(1, most + 1):
         coins = rng.random(1_000) < 0.5
         evidence = evidence.after(answer(coins, rng, 0.0), coins)
@@ -250,7 +244,7 @@ def composed(quick: bool) -> None:
             for seed in range(seeds):
                 rng = np.random.default_rng([seed, canaries, trainings])
                 coins = rng.random((100 * trainings, canaries)) < 0.5
-                evidence = steps.begin(GaussianDP(0.2), canaries, 100, ALPHA, delta=1e-5, trainings=trainings)
+                evidence = steps.begin(GaussianDP(0.2), canaries, 100, ALPHA, delta=1e-5)
                 made = evidence.after(normal(0.2)(coins, rng, 0.0), coins).composed(100, 1e-5)
                 found.append(made.detail["step_mu_lower"])
                 epsilons.append(made.lower or 0.0)

@@ -40,7 +40,6 @@ INDEPENDENTLY = (
 )
 SPLITS = (17, 24, 32, 40, 47)  # parts from which on scores are called in, each at its share of alpha
 SURE = 4  # parts on both sides of the middle that a bound on mu leaves out: 38 % of the canaries
-BOLD = 8  # rows: as many are planned where tails are bet on too
 MOST = 40.0  # the largest parameter that is looked at
 
 
@@ -48,8 +47,9 @@ MOST = 40.0  # the largest parameter that is looked at
 class Evidence:
     """What the trainings so far say about `claim`: an e-process, as counts of canaries in and out by rank.
 
-    `counts` has shape (rows, 2, parts): a row for every training, or every step of every training. `planned` is how
-    many rows are expected; it only decides how boldly they bet. `delta` is where epsilon is told.
+    `counts` has shape (rows, 2, parts): a row for every training, or every step of every training. `steps` is how
+    many rows a training has; how boldly a row bets follows from it and from the rows before. `delta` is where epsilon
+    is told.
     A canary that is in joins a row with probability `rate`, alone; the claim is about a row that it joined.
     """
 
@@ -57,7 +57,7 @@ class Evidence:
     canaries: int
     alpha: float
     delta: float
-    planned: int
+    steps: int = 1
     rate: float = 1.0
     within: str = WITHIN
     counts: Integers = field(default_factory=lambda: np.zeros((0, 2, nats.BINS), np.int64), repr=False, compare=False)
@@ -79,11 +79,11 @@ class Evidence:
         if self.claim.linear:
             return self._guessed(claim)
         most, against = (self.canaries * nats.information(each, self.rate) for each in (self.claim, claim))
-        b = nats.floor(most, self.planned, self.alpha)
+        b = nats.floor(most, self._expected, self.alpha)
         path = np.cumsum(nats.log_e_values(nats.predicted(self.counts, self.rate), against, b))
         if claim.linear:  # an epsilon told beside a curve
             other = self._guessed(claim)
-        elif self.planned <= BOLD and self.rate == 1.0:
+        elif self.steps == 1:
             other = np.cumsum(tails.log_e_values(self.counts, self.claim, claim, self.alpha))
         else:
             return path
@@ -93,7 +93,12 @@ class Evidence:
         """The logarithm of the e-process of right guesses against a claim with one epsilon."""
         own, other = (subsample_poisson(each, self.rate) if self.rate < 1.0 else each for each in (self.claim, claim))
         at = own.epsilon_at(other.delta)
-        return guesses.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self.planned)
+        return guesses.log_wealth(self.counts, other.epsilon_at(other.delta), other.delta, at, self._expected)
+
+    @property
+    def _expected(self) -> Reals:
+        """How many rows each row bets for: those of 1, 2, 4, ... trainings, whichever it falls into."""
+        return self.steps * 2.0 ** np.ceil(np.log2(np.arange(len(self.counts)) // self.steps + 1))
 
     @property
     def e_value(self) -> float:
@@ -190,11 +195,10 @@ class Evidence:
         )
 
 
-def begin(claim: Claim, canaries: int, alpha: float, *, delta: float | None = None, trainings: int = 1) -> Evidence:
-    """No evidence yet: `.after(scores, included)` adds a training. `delta` is where epsilon is told: the claim's, if it
-    has one epsilon.
+def begin(claim: Claim, canaries: int, alpha: float, *, delta: float | None = None) -> Evidence:
+    """No evidence yet: `.after(scores, included)` adds a training, as often as one likes.
 
-    `trainings` is how many are planned; more or fewer may follow.
+    `delta` is where epsilon is told: the claim's, if it has one epsilon.
 
     >>> from dpaudit.claims import PureDP
     >>> rng = np.random.default_rng(0)
@@ -204,13 +208,8 @@ def begin(claim: Claim, canaries: int, alpha: float, *, delta: float | None = No
     (True, True)
     """
     told = claim.delta if delta is None or claim.linear else validate.probability("delta", delta)
-    return Evidence(
-        claim,
-        validate.whole("canaries", canaries, least=1),
-        validate.open_probability("alpha", alpha),
-        told,
-        validate.whole("trainings", trainings, least=1),
-    )
+    count, share = validate.whole("canaries", canaries, least=1), validate.open_probability("alpha", alpha)
+    return Evidence(claim, count, share, told)
 
 
 def ceiling(
@@ -222,10 +221,9 @@ def ceiling(
     """
 
     def best(number: int) -> Evidence:
-        some = begin(claim, number, alpha, delta=delta, trainings=trainings * steps)
         ranks = np.arange(number, dtype=np.float64)
-        row = nats.binned(ranks, ranks >= number // 2)
-        return replace(some, counts=np.repeat(row[None], trainings * steps, axis=0))
+        told = np.repeat(nats.binned(ranks, ranks >= number // 2)[None], trainings * steps, axis=0)
+        return replace(begin(claim, number, alpha, delta=delta), steps=steps, counts=told)
 
     least = next((number for number in (1 << k for k in range(1, 21)) if best(number).refuted), None)
     low = (least or 0) // 2

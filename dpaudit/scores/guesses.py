@@ -33,25 +33,25 @@ def folded(counts: Integers) -> tuple[Integers, Integers]:
     return right, counts[:, :, half:].sum(axis=1) + counts[:, :, half - 1 :: -1].sum(axis=1)
 
 
-def log_wealth(counts: Integers, epsilon: float, delta: float, reference: float, planned: int) -> Reals:
+def log_wealth(counts: Integers, epsilon: float, delta: float, reference: float, expected: Reals) -> Reals:
     """The logarithm of the e-process after each row, shape (rows,); it falls in epsilon.
 
-    `reference` is the claim's epsilon and `planned` the number of rows to come, by which the cuts for delta are chosen.
+    `reference` is the claim's epsilon and `expected` for how many rows each row bets: they choose the cuts for delta.
     The process is the mean over all `ENDS` and `BETS` of products of e-values.
     """
     from scipy.special import bdtr, bdtrc, logsumexp
 
-    bets, share = np.tile(BETS, len(ENDS)), EXTRA / planned if delta > 0.0 else 0.0
+    bets, share = np.tile(BETS, len(ENDS)), EXTRA / expected[:, None]
     outer = np.repeat([BINS // 2 - end for end in ENDS], len(BETS))
     right, made = (np.cumsum(each[:, ::-1], axis=1)[:, ::-1][:, outer] for each in folded(counts))
     q, at = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(-reference))
     tilted = q * np.exp(bets) / (1.0 - q + q * np.exp(bets))
     with np.errstate(divide="ignore"):
         # the most that delta may add, as a part of F times h at its cut
-        added = np.log(0.5 * delta / (share or 1.0) * counts.sum(axis=(1, 2)))[:, None] + np.log(-np.expm1(-bets))
+        added = np.log(0.5 * delta / share * counts.sum(axis=(1, 2))[:, None]) + np.log(-np.expm1(-bets))
         cut = np.clip(np.floor((made * np.log1p(at * np.expm1(bets)) - added) / bets), 0.0, made)
         below = made * np.log1p(q * np.expm1(bets)) + np.log(bdtr(cut, made, tilted))
         mean = np.logaddexp(below, bets * cut + np.log(bdtrc(cut, made, q)))
     least = np.maximum(mean, np.where(cut > 0.0, bets * cut + added, -math.inf))
-    paths = np.cumsum(bets * np.minimum(right, cut) - least - math.log1p(share) - ROUNDING, axis=0)
+    paths = np.cumsum(bets * np.minimum(right, cut) - least - (delta > 0.0) * np.log1p(share) - ROUNDING, axis=0)
     return np.asarray(logsumexp(paths, axis=1) - math.log(bets.size))

@@ -100,17 +100,17 @@ def _predicted(raw: bytes, rate: float) -> Reals:
     return np.asarray(np.diff(before))
 
 
-def floor(most: float, rows: int, alpha: float) -> float:
+def floor(most: float, rows: Reals, alpha: float) -> Reals:
     """The b that makes the e-values of so many rows grow fastest where the claim is false by just enough.
 
     `most` is m I(claim). The standard deviation of an e-value is then about sqrt(2 ln(1/alpha) / rows): what is known
     of ln M near the claim is that its mean is m I and its variance twice that.
     """
-    return max(LEAST, math.sqrt(most * rows / math.log(1.0 / alpha)) - most)
+    return np.maximum(LEAST, np.sqrt(most * rows / math.log(1.0 / alpha)) - most)
 
 
-def log_e_values(told: Reals, most: float, b: float) -> Reals:
+def log_e_values(told: Reals, most: float, b: Reals) -> Reals:
     """The logarithms of the e-values of rows, from their ln M, where m I(claim) is `most`."""
     lost = KEPT * b
-    hedged = b + np.logaddexp(-lost, math.log(-math.expm1(-lost)) + told)
-    return np.asarray(np.log(hedged) - math.log(most + b))
+    hedged = b + np.logaddexp(-lost, np.log(-np.expm1(-lost)) + told)
+    return np.asarray(np.log(hedged) - np.log(most + b))

@@ -24,8 +24,8 @@ from dpaudit.scores.estimate import COMPOSED, Estimate
 from dpaudit.scores.few import Evidence
 
 WITHIN = (
-    "a fair coin of its own, independent of all else, for every canary at every step; a step's scores that do not use "
-    "its coins. Canaries may depend on each other in any way, and a step on all steps before it"
+    "a fair coin of its own, independent of all else, for every canary at every step, which no step before it sees; "
+    "scores that do not use the coins. Canaries may depend on each other in any way, and a step on all steps before it"
 )
 ASSUMED = (
     "certified is that not every step keeps the smaller claim; the run's figure takes each of its {steps} steps to "
@@ -64,7 +64,6 @@ def begin(
     alpha: float,
     *,
     delta: float | None = None,
-    trainings: int = 1,
     rate: float = 1.0,
 ) -> StepEvidence:
     """No evidence yet: `.after(scores, included)` adds a training's matrices of shape (steps, canaries).
@@ -81,11 +80,11 @@ def begin(
     (True, 0.36)
     """
     count = validate.whole("steps", steps, least=1)
-    begun = few.begin(claim, canaries, alpha, delta=delta, trainings=count * trainings)
+    begun = few.begin(claim, canaries, alpha, delta=delta)
     share = validate.probability("rate", rate)
     if share == 0.0:
         raise InvalidSpec("rate must be above 0, got 0: no canary would join a step")
-    return StepEvidence(claim, canaries, begun.alpha, begun.delta, begun.planned, share, WITHIN)
+    return StepEvidence(claim, canaries, begun.alpha, begun.delta, count, share, WITHIN)
 
 
 def composed_epsilon(

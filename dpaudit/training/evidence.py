@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,11 @@ MOST_SHOWN = 100_000  # scores that the pictures are made of
 
 def begun(plan: TrainingPlan) -> Evidence | None:
     """No evidence yet, where it grows from training to training; None where all scores are looked at together."""
-    canaries, alpha, trainings = plan.canaries, plan.alpha, plan.trainings
+    canaries, alpha = plan.canaries, plan.alpha
     if plan.steps is not None:
-        of_step = partial(steps.begin, plan.claim, canaries, plan.steps, alpha, rate=plan.sample_rate)
-        return of_step(delta=plan.delta, trainings=trainings)
+        return steps.begin(plan.claim, canaries, plan.steps, alpha, delta=plan.delta, rate=plan.sample_rate)
     if plan.design == FEW:
-        return few.begin(plan.claim, canaries, alpha, delta=plan.delta, trainings=trainings)
+        return few.begin(plan.claim, canaries, alpha, delta=plan.delta)
     return None
 
 

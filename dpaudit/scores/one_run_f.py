@@ -28,7 +28,7 @@ from dpaudit.scores.one_run import Guesses
 
 LEAST = 1e-15  # the least tau that is looked at
 ROUNDING = 1e-12  # what a value of the region may be wrong by
-POWER = 0.75  # with which a number of guesses refutes: it often has slack for one error more
+POWER = 0.9  # with which a number of guesses refutes: it has slack for one error more
 STEP = 1.15  # between two values of a parameter that have numbers of guesses of their own
 STEPS = 24  # of them on each side of the claim's value
 

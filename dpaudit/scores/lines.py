@@ -58,20 +58,13 @@ def question_of(
     return ScoresQuestion(
         inside=inside,
         outside=outside,
-        given_counts=None,
         claim=stated,
         delta=validate.probability("delta", delta) if stated is None or curved(stated) else float(stated.delta),
         confidence=validate.open_probability("confidence", confidence),
         design=ONE,
         choice=Every(),
         event="both",
-        guesses=None,
-        interval="lower",
         seed=validate.whole("seed", seed, least=0),
-        bootstrap=None,
-        min_count=50,
-        fpr=(),
-        prevalence=None,
     )
 
 

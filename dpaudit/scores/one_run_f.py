@@ -111,14 +111,6 @@ def made_for(claim: Claim, canaries: int, alpha: float) -> int:
     return min(near, key=needed)
 
 
-def largest_refuted(guesses: Guesses, family: Callable[[float], Region], alpha: float, most: float = 40.0) -> float:
-    """The largest parameter of a growing family of regions that is refuted at `alpha`; 0.0 where there is none.
-
-    `family(parameter)` is the member's G.
-    """
-    return _between(guesses, family, alpha, 0.0, most) if is_refuted(guesses, family(0.0), alpha) else 0.0
-
-
 def parameter_lower(right: Any, claim: Claim, alpha: float, given: Guesses | None = None) -> tuple[float, Guesses]:
     """(The largest value of the claim's parameter up to which all are refuted, the guesses that end there).
 

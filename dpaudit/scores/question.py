@@ -34,20 +34,20 @@ class ScoresQuestion:
 
     inside: Any
     outside: Any
-    given_counts: AttackCounts | None
     claim: Claim | None
     delta: float
     confidence: float
     design: str
     choice: Choice
     event: str
-    guesses: tuple[int, int] | None
-    interval: str
     seed: int
-    bootstrap: Bootstrap | None
-    min_count: int
-    fpr: tuple[float, ...]
-    prevalence: float | None
+    given_counts: AttackCounts | None = None
+    guesses: tuple[int, int] | None = None
+    interval: str = "lower"
+    bootstrap: Bootstrap | None = None
+    min_count: int = 1
+    fpr: tuple[float, ...] = ()
+    prevalence: float | None = None
 
     @property
     def alpha(self) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpaudit.claims import ApproximateDP
+from dpaudit.claims import ApproximateDP, GaussianDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import (
     AttackCounts,
@@ -122,7 +122,7 @@ def test_the_gaussian_model_is_its_own_inverse() -> None:
     for mu in (0.1, 1.0, 4.0):
         for delta in (1e-12, 1e-5, 0.01):
             epsilon = gaussian.epsilon_of_mu(mu, delta)
-            assert gaussian.delta_of(mu, epsilon) == pytest.approx(delta, rel=1e-6) or epsilon == 0.0
+            assert GaussianDP(mu).delta_at(epsilon) == pytest.approx(delta, rel=1e-6) or epsilon == 0.0
     assert gaussian.mu_of(0.6, 0.5) == 0.0  # not the absolute value: an attack worse than guessing shows nothing
 
 

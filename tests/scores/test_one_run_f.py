@@ -10,7 +10,7 @@ import pytest
 from dpaudit.claims import ApproximateDP, GaussianDP, PureDP
 from dpaudit.scores import gaussian
 from dpaudit.scores.one_run import Guesses
-from dpaudit.scores.one_run_f import is_refuted, largest_refuted, p_value
+from dpaudit.scores.one_run_f import is_refuted, p_value, parameter_lower
 from tests.cases import for_each
 from tests.scores.naive import guess_vectors, largest_chance
 
@@ -39,11 +39,11 @@ def test_null_half_right_refutes_nothing() -> None:
 
 def test_the_bound_and_the_p_value_agree() -> None:
     seen = Guesses(170, 200, 1000, fixed=True)
-    bound = largest_refuted(seen, lambda e: PureDP(e).max_probability, 0.05)
+    bound = parameter_lower(None, PureDP(1.0), 0.05, seen)[0]
     assert p_value(seen, PureDP(bound)) <= 0.05 < p_value(seen, PureDP(bound + 1e-3))
 
 
 def test_equals_the_values_of_other_tools() -> None:
     for (m, r, v), expected in zip(((1000, 200, 170), (500, 500, 400)), ORACLE["one_run_fdp"], strict=True):
-        mu = largest_refuted(Guesses(v, r, m, fixed=True), lambda mu: GaussianDP(mu).max_probability, 0.05)
+        mu = parameter_lower(None, GaussianDP(1.0), 0.05, Guesses(v, r, m, fixed=True))[0]
         assert gaussian.epsilon_of_mu(mu, 1e-5) == pytest.approx(expected, abs=1e-4)

@@ -149,6 +149,7 @@ def test_pairs_without_a_known_loss_are_refused() -> None:
         ("shuffled", ([silent, canary], [silent]), "two full batches"),
         ("last_partial_batch", ([canary] * 2 + [silent], [canary, silent]), "no gradients"),
         ("one_seed", ([canary, silent], [canary]), "no gradients"),
+        ("one_seed", ([silent, silent], [silent]), "has a gradient"),
         ("nan_gradients", ([silent, canary], [silent]), "not finite"),
         ("", ([silent] * 17, [silent] * 16), "at most 16"),
     ]

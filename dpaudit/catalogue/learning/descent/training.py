@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -26,7 +25,6 @@ from dpaudit.losses.distribution import Mixture, repeated_epsilon, step_losses
 from dpaudit.losses.shuffled import two_batches
 from dpaudit.losses.transcripts import transcript_epsilon
 
-Path = tuple[float, ...]
 TINY = 1e-300  # a gradient of length 0 is divided by it
 MOST = 16  # records that the sampler and the exact losses take: they look at all batches
 
@@ -90,7 +88,7 @@ def batches(data: Data, rng: Rng, at: Descent, mistake: str) -> Iterator[Data]:
         yield [data[i] for i in batch]
 
 
-def training(data: Data, rng: Rng, at: Descent, *, mistake: str = "") -> Path:
+def training(data: Data, rng: Rng, at: Descent, *, mistake: str = "") -> tuple[float, ...]:
     """One run: the noisy sums of all steps."""
     width, drawn, seed = len(data[0][0]), batches(data, rng, at, mistake), int(rng.integers(2**63))
     released: list[float] = []
@@ -98,9 +96,7 @@ def training(data: Data, rng: Rng, at: Descent, *, mistake: str = "") -> Path:
         source = np.random.default_rng(seed) if mistake == "one_seed" else rng
         noise = source.normal(scale=spread(at, mistake), size=width)
         if mistake == "noise_first":
-            total = noise
-            for record in batch:
-                total = total + summed([record], at, width, mistake)
+            total = sum((summed([record], at, width, mistake) for record in batch), noise)
         else:
             total = summed(batch, at, width, mistake) + noise
         released.extend(total.tolist())
@@ -139,36 +135,30 @@ def batch_of(data: Data, number: int) -> Data:
 
 def _laws(first: Data, second: Data, at: Descent, mistake: str) -> tuple[Mixture, Mixture]:
     """The sum of a step on the dataset with the canary and on that without it, in deviations of the noise."""
-    small, large = sorted((first, second), key=len)
-    need(len(large) <= MOST, f"there are at most {MOST} records")
-    width, laws = len(large[0][0]), []
-    for data in (large, small):
-        centres: dict[tuple[float, ...], float] = defaultdict(float)
-        for number in range(1 << len(data)):
-            members = number.bit_count()
-            chance = at.rate**members * (1.0 - at.rate) ** (len(data) - members)
-            if chance:
-                total = summed(batch_of(data, number), at, width, mistake) / spread(at, mistake)
-                centres[tuple(total.round(12).tolist())] += chance
-        laws.append(centres)
-    held = [np.array(list(law)) - np.array(next(iter(laws[1]))) for law in laws]
-    weights = [list(law.values()) for law in laws]
-    line = max(held[0], key=lambda centre: float(centre @ centre))
-    line = line / max(float(np.linalg.norm(line)), TINY)
-    places = [centres @ line for centres in held]
-    along = all(np.allclose(np.outer(place, line), centres) for place, centres in zip(places, held, strict=True))
-    need(along, "all sums lie on one line")
-    if weights[0] @ places[0] < weights[1] @ places[1]:
+    both = sorted((first, second), key=len, reverse=True)
+    need(len(both[0]) <= MOST, f"there are at most {MOST} records")
+    sums, chances = [], []
+    for data in both:
+        all_batches = [batch_of(data, number) for number in range(1 << len(data))]
+        sums.append(np.array([summed(batch, at, len(data[0][0]), mistake) for batch in all_batches]))
+        shares = [at.rate ** len(batch) * (1.0 - at.rate) ** (len(data) - len(batch)) for batch in all_batches]
+        chances.append(np.array(shares))
+    furthest = max(sums[0], key=lambda total: float(total @ total))
+    line = furthest / max(float(np.linalg.norm(furthest)), TINY)
+    need(all(np.allclose(np.outer(each @ line, line), each) for each in sums), "all sums lie on one line")
+    places = [(each @ line / spread(at, mistake)).round(12) for each in sums]
+    if chances[0] @ places[0] < chances[1] @ places[1]:
         places = [-place for place in places]
-    order = [np.argsort(place) for place in places]
-    joined, alone = (
-        Mixture(tuple(place[o].tolist()), tuple(np.array(weight)[o].tolist()))
-        for place, weight, o in zip(places, weights, order, strict=True)
-    )
+    joined, alone = (_mixture(place, chance) for place, chance in zip(places, chances, strict=True))
     outputs = np.linspace(-9.0, 9.0, 2000) + np.linspace(min(map(min, places)), max(map(max, places)), 2000)
     ratio = joined.log_density(outputs) - alone.log_density(outputs)
     need(bool((np.diff(ratio) > -1e-9).all()), "the canary pulls one way")
     return joined, alone
+
+
+def _mixture(places: Reals, chances: Reals) -> Mixture:
+    centres, which = np.unique(places, return_inverse=True)
+    return Mixture(tuple(centres.tolist()), tuple(np.bincount(which, chances).tolist()))
 
 
 @with_and_without
@@ -204,13 +194,14 @@ def _last_partial_batch(record: Record, rest: Data, at: Descent) -> float:
 @with_and_without
 def _told(record: Record, rest: Data, at: Descent, *, mistake: str) -> float:
     """Infinite where what tells for certain is likelier than delta: a NaN, or a difference between two steps."""
-    joined, never = 1.0 - (1.0 - at.rate) ** at.steps, (1.0 - at.rate) ** at.steps
+    told = 1.0 - (1.0 - at.rate) ** at.steps
     if mistake == "nan_gradients":
         need(not np.isfinite(record[0]).all(), "the canary's gradient is not finite")
     else:
-        need(not summed(rest, at, len(record[0]), mistake).any(), "the others have no gradients")
-        joined -= at.rate**at.steps
-    need(joined > at.delta or never == 1.0, "what tells is likelier than delta")
+        alone, own = (summed(data, at, len(record[0]), mistake) for data in (rest, [record]))
+        need(bool(own.any()) and not alone.any(), "the canary has a gradient, and the others have no gradients")
+        told -= at.rate**at.steps
+    need(told > at.delta, "what tells is likelier than delta")
     return math.inf
 
 

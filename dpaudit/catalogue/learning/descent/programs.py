@@ -236,11 +236,11 @@ def once(batches: Batches) -> Batches:
     return lambda data, rng, at: itertools.repeat(next(batches(data, rng, at)))
 
 
-def shuffled(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
-    """Each epoch deals the shuffled records out in full batches; what is left over waits for the next epoch."""
+def shuffled(data: Data, rng: Rng, at: Descent, *, whole: bool = False) -> Iterator[Data]:
+    """Each epoch deals the shuffled records out in full batches; what is left over sits out, or is one if `whole`."""
     waiting: list[int] = []
     while True:
-        if len(waiting) < at.size:
+        if len(waiting) < (1 if whole else at.size):
             waiting = rng.permutation(len(data)).tolist()
         batch, waiting = waiting[: int(at.size)], waiting[int(at.size) :]
         yield [data[i] for i in batch]

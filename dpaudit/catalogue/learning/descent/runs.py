@@ -190,10 +190,10 @@ def once(batches: Batches) -> Batches:
     return drawn
 
 
-def shuffled(rng: Rng, records: int, runs: int, at: Descent) -> Callable[[int], Bools]:
-    """A permutation of the records for each epoch, cut into full batches."""
+def shuffled(rng: Rng, records: int, runs: int, at: Descent, *, whole: bool = False) -> Callable[[int], Bools]:
+    """A permutation of the records for each epoch, cut into full batches; what is left over is one if `whole`."""
     size = int(at.size)
-    an_epoch = max(1, records // size)
+    an_epoch = max(1, (records + size - 1 if whole else records) // size)
     held: list[Places] = []
 
     def joins(step: int) -> Bools:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from dpaudit.arrays import Reals
 from dpaudit.catalogue.entry import Code, Entry, Source, Twin
+from dpaudit.catalogue.learning.descent import programs
+from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.losses import need, with_and_without
 from dpaudit.catalogue.learning.descent.sgd import ABADI, PARAMETERS, ROOM, accounted
 from dpaudit.catalogue.learning.descent.steps import Data, Descent, Record, planned
@@ -76,21 +77,16 @@ def spread(at: Descent, mistake: str) -> float:
     return at.noise_multiplier * at.clip / (at.size if mistake in FOR_A_SHARE else 1.0)
 
 
-def batches(data: Data, rng: Rng, at: Descent, mistake: str) -> Iterator[Data]:
-    """Poisson batches; or the shuffled records of each epoch, dealt out in batches of `batch_size`."""
-    size, waiting = int(at.size), list[int]()
-    while mistake not in DEALT:
-        yield [record for record in data if rng.random() < at.rate]
-    while True:
-        if len(waiting) < (size if mistake == "shuffled" else 1):
-            waiting = rng.permutation(len(data)).tolist()
-        batch, waiting = waiting[:size], waiting[size:]
-        yield [data[i] for i in batch]
+def _batches(mistake: str) -> tuple[programs.Batches, many.Batches]:
+    if mistake not in DEALT:
+        return programs.poisson, many.poisson
+    whole = mistake == "last_partial_batch"
+    return partial(programs.shuffled, whole=whole), partial(many.shuffled, whole=whole)
 
 
 def training(data: Data, rng: Rng, at: Descent, *, mistake: str = "") -> tuple[float, ...]:
     """One run: the noisy sums of all steps."""
-    width, drawn, seed = len(data[0][0]), batches(data, rng, at, mistake), int(rng.integers(2**63))
+    width, drawn, seed = len(data[0][0]), _batches(mistake)[0](data, rng, at), int(rng.integers(2**63))
     released: list[float] = []
     for batch in itertools.islice(drawn, at.steps):
         source = np.random.default_rng(seed) if mistake == "one_seed" else rng
@@ -107,16 +103,9 @@ def trainings(data: Data, runs: int, rng: Rng, at: Descent, *, mistake: str = ""
     """Many runs: a batch is a number, whose bits say who is in it, and each batch that occurs is added up once."""
     need(len(data) <= MOST, f"there are at most {MOST} records")
     width, records = len(data[0][0]), len(data)
-    size, whole = int(at.size), records // int(at.size) if mistake == "shuffled" else -(-records // int(at.size))
-    released, dealt = np.empty((at.steps, runs, width)), np.zeros((runs, records), np.int64)
+    draw, released = _batches(mistake)[1](rng, records, runs, at), np.empty((at.steps, runs, width))
     for step in range(at.steps):
-        if mistake not in DEALT:
-            joins = rng.random((runs, records), np.float32) < at.rate
-        else:
-            if step % max(whole, 1) == 0:
-                dealt = rng.random((runs, records)).argsort(axis=1) // size
-            joins = dealt == step % max(whole, 1)
-        numbers, places = np.unique(joins @ (1 << np.arange(records)), return_inverse=True)
+        numbers, places = np.unique((1 << np.arange(records)) @ draw(step), return_inverse=True)
         sums = [summed(batch_of(data, number), at, width, mistake) for number in numbers.tolist()]
         released[step] = np.array(sums)[places]
         if step == 0 or mistake != "one_seed":

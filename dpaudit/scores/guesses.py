@@ -22,7 +22,7 @@ from dpaudit.scores.nats import BINS
 
 ENDS = (32, 27, 23, 20, 17, 15)  # parts of `nats.BINS` that are guessed at each end: a half of the canaries, to 1.7 %
 BETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # ln of the factor that one more right guess is worth
-EXTRA = 0.5  # F, over all rows
+EXTRA = 0.25  # F, over all the rows that a row bets for
 ROUNDING = 1e-10  # of the logarithm of an e-value
 
 

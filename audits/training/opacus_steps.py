@@ -145,8 +145,8 @@ def same_rows(training: Callable[..., Train]) -> Iterator[Row]:
     claim = GaussianDP(2.0)
     yield verdicts(name, anchor, range(19, 21), train=halved, canaries=2_000, claim=claim)
     yield verdicts("  its sound twin", "refuted in none", range(1), train=train, canaries=2_000, claim=claim)
-    name, anchor = "noise 10 % too small, claim of the step; 3,000 canaries", "refuted at .999 in 20 of 20 seeds"
-    every = {"canaries": 3_000, "claim": STEP, "confidence": 0.999, **EVERY_STEP}
+    name, anchor = "noise 10 % too small, claim of the step; 5,000 canaries", "refuted at .999 in 20 of 20 seeds"
+    every = {"canaries": 5_000, "claim": STEP, "confidence": 0.999, **EVERY_STEP}
     yield verdicts(name, anchor, range(20, 21), train=less, **every)
     name = "  its sound twin, which is at the boundary"
     yield verdicts(name, "refuted at .999 in none", range(1), train=train, **every)
